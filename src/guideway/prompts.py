@@ -1,0 +1,137 @@
+"""The prompt of an extraction: a text, the shape wanted, and the record to come.
+
+``extraction_prompt`` is the one format that the bundled model ``tiny`` was trained on, and a sound one for a model
+without a chat template.  The answer starts at once with ``{`` and is ``json.dumps(record, ensure_ascii=False)``.
+
+``shape`` writes a JSON Schema as a skeleton that looks like the answer::
+
+    {"name": string, "age": integer | null, "mood": "good" | "bad", "tags": [string], "when": date}
+
+A skeleton is a hint for a model, never the constraint itself: what it cannot say (patterns, bounds, conditions) it
+leaves out, and what lies too deep becomes ``any``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+MAX_DEPTH = 12
+"""How deep a schema is followed, references included; deeper is ``any``."""
+
+MAX_NODES = 1024
+"""How many sub-schemas are written; a hostile schema of references that double ends here."""
+
+MAX_CHOICES = 64
+"""How many values of one enum (or branches of one union) are written; the rest become ``...``."""
+
+_NAMED_FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "email": "email"}
+
+
+def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
+    """The prompt that asks for one record of ``schema`` out of ``text``; the answer starts after its last newline."""
+    return f"Text: {text}\nShape: {shape(schema)}\nRecord:\n"
+
+
+def shape(schema: Mapping[str, object]) -> str:
+    """Write a JSON Schema as a compact skeleton in one line.
+
+    References inside the document (``#/...``) are followed; depth and size are bounded, so any schema ends.
+    """
+    return _Writer(schema).write(schema, MAX_DEPTH)
+
+
+class _Writer:
+    """One walk over one schema; holds the document (for references) and the budget of nodes."""
+
+    def __init__(self, document: Mapping[str, object]) -> None:
+        self._document = document
+        self._nodes_left = MAX_NODES
+
+    def write(self, schema: object, depth: int) -> str:
+        self._nodes_left -= 1
+        if depth <= 0 or self._nodes_left < 0 or not isinstance(schema, Mapping):
+            return "any"
+        if "const" in schema:
+            return _value(schema["const"])
+        if isinstance(values := schema.get("enum"), list):
+            return _union([_value(value) for value in values[: MAX_CHOICES + 1]])
+        if isinstance(reference := schema.get("$ref"), str):
+            return self.write(self._resolve(reference), depth - 1)
+        for keyword in ("anyOf", "oneOf"):
+            if isinstance(branches := schema.get(keyword), list):
+                return _union([self.write(branch, depth - 1) for branch in branches[: MAX_CHOICES + 1]])
+        if isinstance(parts := schema.get("allOf"), list) and parts and "type" not in schema:
+            return self.write(parts[0], depth - 1)
+        return self._typed(schema, depth)
+
+    def _typed(self, schema: Mapping[object, object], depth: int) -> str:
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return _union([self._one_type(str(name), schema, depth) for name in kind[:MAX_CHOICES]])
+        if isinstance(kind, str):
+            return self._one_type(kind, schema, depth)
+        if "properties" in schema:
+            return self._object(schema, depth)
+        if "items" in schema or "prefixItems" in schema:
+            return self._array(schema, depth)
+        return "any"
+
+    def _one_type(self, kind: str, schema: Mapping[object, object], depth: int) -> str:
+        if kind == "object":
+            return self._object(schema, depth)
+        if kind == "array":
+            return self._array(schema, depth)
+        if kind == "string":
+            return _NAMED_FORMATS.get(str(schema.get("format")), "string")
+        return kind if kind in ("integer", "number", "boolean", "null") else "any"
+
+    def _object(self, schema: Mapping[object, object], depth: int) -> str:
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping) and properties:
+            fields = []
+            for name, field in properties.items():
+                if self._nodes_left <= 0:
+                    fields.append("...")
+                    break
+                fields.append(f"{_value(str(name))}: {self.write(field, depth - 1)}")
+            return "{" + ", ".join(fields) + "}"
+        extra = schema.get("additionalProperties")
+        if isinstance(extra, Mapping):
+            return "{string: " + self.write(extra, depth - 1) + "}"
+        return "{}" if extra is False else "{string: any}"
+
+    def _array(self, schema: Mapping[object, object], depth: int) -> str:
+        leading = schema.get("prefixItems")
+        if isinstance(leading, list) and leading:
+            return "[" + ", ".join(self.write(item, depth - 1) for item in leading[:MAX_CHOICES]) + "]"
+        return f"[{self.write(schema.get('items', {}), depth - 1)}]"
+
+    def _resolve(self, reference: str) -> object:
+        """The sub-schema a local reference names, or None (written ``any``)."""
+        if not reference.startswith("#"):
+            return None
+        found: object = self._document
+        for step in reference[1:].split("/")[1:]:
+            step = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, Mapping):
+                found = found.get(step)
+            elif isinstance(found, list) and step.isdecimal() and int(step[:9]) < len(found):
+                found = found[int(step[:9])]
+            else:
+                return None
+        return found
+
+
+def _value(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "any"
+
+
+def _union(names: Sequence[str]) -> str:
+    kept = list(dict.fromkeys(names))
+    if len(kept) > MAX_CHOICES:
+        kept = [*kept[:MAX_CHOICES], "..."]
+    return " | ".join(kept) if kept else "any"
