@@ -1,0 +1,108 @@
+"""What can go wrong, as types.
+
+Every error descends from `GuidewayError`; each also inherits the built-in that a Python programmer would catch.
+
+    GuidewayError
+    ├── ConstraintError            a constraint that cannot be used; `.place` says where
+    │   ├── InvalidConstraint      malformed: not a schema, not a pattern           (ValueError)
+    │   ├── Unsupported            well formed, but not enforced exactly, so refused (NotImplementedError)
+    │   ├── Unsatisfiable          no text can fit it                               (ValueError)
+    │   └── LimitExceeded          it asks for more states, time or memory than allowed (RuntimeError)
+    ├── RejectedToken              a token that is not legal here; the state is unchanged (ValueError)
+    ├── InvalidToken               a token id that the vocabulary does not have      (LookupError)
+    ├── BudgetTooSmall             no complete output fits in max_tokens             (ValueError)
+    ├── NoTokens                   logits of nothing were asked for                  (LookupError)
+    ├── NotAvailable               an unknown or not installed model, engine or name (LookupError)
+    ├── CacheError                 the compile cache cannot be used                  (OSError)
+    ├── EngineError                an engine failed or was misused                   (RuntimeError)
+    │   └── ContextOverflow        more tokens than the model's context holds        (ValueError)
+    └── SnapshotError              a saved session that cannot be restored           (ValueError)
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetTooSmall",
+    "CacheError",
+    "ConstraintError",
+    "ContextOverflow",
+    "EngineError",
+    "GuidewayError",
+    "InvalidConstraint",
+    "InvalidToken",
+    "LimitExceeded",
+    "NoTokens",
+    "NotAvailable",
+    "RejectedToken",
+    "SnapshotError",
+    "Unsatisfiable",
+    "Unsupported",
+]
+
+
+class GuidewayError(Exception):
+    """The root of all errors that this library raises on purpose."""
+
+
+class ConstraintError(GuidewayError):
+    """A constraint that cannot be used.
+
+    `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, or None
+    where the whole constraint is meant.
+    """
+
+    def __init__(self, message: str, place: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+class InvalidConstraint(ConstraintError, ValueError):
+    """The schema, pattern or type is malformed."""
+
+
+class Unsupported(ConstraintError, NotImplementedError):
+    """Well formed, but this version cannot enforce it exactly; it is refused instead of being loosened."""
+
+
+class Unsatisfiable(ConstraintError, ValueError):
+    """No text can fit the constraint."""
+
+
+class LimitExceeded(ConstraintError, RuntimeError):
+    """The constraint needs more states, memory or nesting than the limits allow."""
+
+
+class RejectedToken(GuidewayError, ValueError):
+    """A token that the constraint does not allow here. The matcher's state is unchanged."""
+
+
+class InvalidToken(GuidewayError, LookupError):
+    """A token id outside the vocabulary. The state is unchanged."""
+
+
+class BudgetTooSmall(GuidewayError, ValueError):
+    """No complete output fits in the tokens that were allowed."""
+
+
+class NoTokens(GuidewayError, LookupError):
+    """Logits were asked for before any token was fed."""
+
+
+class NotAvailable(GuidewayError, LookupError):
+    """A model, engine or option that is unknown, not built yet, or not installed."""
+
+
+class CacheError(GuidewayError, OSError):
+    """The compile cache cannot be read or written."""
+
+
+class EngineError(GuidewayError, RuntimeError):
+    """An engine failed, or was given what it cannot take."""
+
+
+class ContextOverflow(EngineError, ValueError):
+    """More tokens than the model's context holds."""
+
+
+class SnapshotError(GuidewayError, ValueError):
+    """A saved session that cannot be restored: damaged, or of another model, tokenizer or format."""

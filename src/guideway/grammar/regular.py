@@ -1,0 +1,154 @@
+"""Regular languages over characters (Unicode code points without surrogates), as immutable expressions.
+
+They say what text is allowed; the kernel lowers them to bytes. An expression stands in one of three spellings: plain
+text (UTF-8), or the inside of a JSON string, in its canonical or in any legal spelling (`Spelled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "ANY_CHAR",
+    "ANY_TEXT",
+    "EMPTY",
+    "MAX_CODE_POINT",
+    "NEVER",
+    "Both",
+    "Cat",
+    "Chars",
+    "Either",
+    "Literals",
+    "Not",
+    "Regular",
+    "Repeat",
+    "Spelled",
+    "Spelling",
+    "both",
+    "cat",
+    "chars",
+    "either",
+    "literal",
+    "optional",
+    "repeat",
+]
+
+MAX_CODE_POINT = 0x10FFFF
+Spelling = Literal["json", "json-any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character out of inclusive code point ranges, sorted and disjoint. Surrogates are never matched."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """One of some fixed texts; the kernel folds them into a trie, so tens of thousands are fine."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cat:
+    """One after the other; no parts: the empty text."""
+
+    parts: tuple[Regular, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Any of the parts; no parts: nothing matches."""
+
+    parts: tuple[Regular, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """All of the parts at once (intersection); at least one part."""
+
+    parts: tuple[Regular, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Every text (of the spelling it stands in) that the part does not match."""
+
+    part: Regular
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The part, `minimum` to `maximum` times (None: no end)."""
+
+    part: Regular
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The part's characters as written inside a JSON string.
+
+    "json": the canonical spelling (`\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` in lower case for the other
+    controls, everything else raw). "json-any": every legal spelling. Not nested.
+    """
+
+    part: Regular
+    spelling: Spelling
+
+
+Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Spelled
+
+EMPTY = Cat(())
+NEVER = Either(())
+ANY_CHAR = Chars(((0, MAX_CODE_POINT),))
+ANY_TEXT = Repeat(ANY_CHAR, 0, None)
+
+
+def chars(*ranges: str | tuple[int, int]) -> Chars:
+    """Characters by range: `chars("az", "__")` is `[a-z_]`; pairs of code points work too."""
+    pairs = sorted((ord(r[0]), ord(r[-1])) if isinstance(r, str) else r for r in ranges)
+    merged: list[tuple[int, int]] = []
+    for low, high in pairs:
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        elif low <= high:
+            merged.append((low, high))
+    return Chars(tuple(merged))
+
+
+def literal(*texts: str) -> Literals:
+    """Any of the given texts."""
+    return Literals(tuple(texts))
+
+
+def cat(*parts: Regular | str) -> Regular:
+    """One after the other; a str stands for itself."""
+    made = tuple(literal(p) if isinstance(p, str) else p for p in parts)
+    return made[0] if len(made) == 1 else Cat(made)
+
+
+def either(parts: Iterable[Regular]) -> Regular:
+    """Any of the parts."""
+    made = tuple(parts)
+    return made[0] if len(made) == 1 else Either(made)
+
+
+def both(*parts: Regular) -> Regular:
+    """All of the parts at once."""
+    return parts[0] if len(parts) == 1 else Both(parts)
+
+
+def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regular:
+    """The part, `minimum` to `maximum` times."""
+    return part if (minimum, maximum) == (1, 1) else Repeat(part, minimum, maximum)
+
+
+def optional(part: Regular) -> Regular:
+    """The part, or nothing."""
+    return Repeat(part, 0, 1)
