@@ -1,0 +1,57 @@
+# Doors to the house. On a fresh machine `make demo` and `make test` need Python >= 3.10, a C++20 compiler and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
+KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
+
+.PHONY: demo test test-slow test-engines samples lint format types check bench docs venv build stub kernel-test kernel-asan kernel-tsan clean
+
+demo: build                        ## records out of plain sentences, with the bundled model
+	$(BIN)/python -m guideway.cli demo
+test: .venv/.test                  ## every test that needs no optional engine; one test: make test T=tests/unit/test_prompts.py
+	$(BIN)/python -m pytest -m "not engine and not slow" $(T)
+test-slow: .venv/.test             ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow $(T)
+test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
+	$(BIN)/python -m pytest -m engine $(T)
+samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator
+	$(BIN)/python -m tests.property.samples
+lint: .venv/.lint                  ## ruff: rules and layout
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+format: .venv/.lint                ## let ruff mend what it can
+	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+types: .venv/.lint                 ## mypy, strict
+	$(BIN)/mypy
+check: lint types test kernel-test ## what a change must pass before it lands
+bench: .venv/.test                 ## one script per claim; results go to benchmarks/record
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+docs: .venv/.test                  ## the code in README and docs runs, and their links lead somewhere
+	$(BIN)/python -m pytest tests/packaging/test_documents.py
+
+venv: build .venv/.test .venv/.lint
+build: .venv/.built
+stub: .venv/.test                  ## write src/guideway/_kernel.pyi anew from the built module
+	$(BIN)/python -m nanobind.stubgen -q -m guideway._kernel -o src/guideway/_kernel.pyi
+kernel-test kernel-asan kernel-tsan: .venv/.tools   ## the kernel's own tests: plain, and under sanitizers
+	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_PYTHON=OFF -DGUIDEWAY_KERNEL_TESTS=ON -DGUIDEWAY_WERROR=ON $(CMAKE_$@)
+	$(BIN)/cmake --build build/$@ && $(BIN)/ctest --test-dir build/$@ --output-on-failure -j2
+CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
+CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=Debug -DGUIDEWAY_SANITIZE=ON
+CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=Debug -DGUIDEWAY_TSAN=ON
+clean:
+	rm -rf .venv build dist
+
+# Stamps: an install runs again only when what it installs has changed.
+.venv/.tools: constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) scikit-build-core nanobind cmake ninja && touch $@
+.venv/.built: .venv/.tools pyproject.toml CMakeLists.txt $(KERNEL)
+	$(PIP) --no-build-isolation -e . && touch $@
+.venv/.test: .venv/.built
+	$(PIP) pytest hypothesis jsonschema && touch $@
+.venv/.lint: .venv/.test
+	$(PIP) ruff mypy && touch $@
+.venv/.engines: .venv/.test
+	$(PIP) torch transformers safetensors && touch $@

@@ -1,0 +1,112 @@
+"""Constrained text generation: the output of a language model always fits a schema, a pattern or a grammar.
+
+A constraint becomes a grammar; a grammar meets a vocabulary and becomes an automaton; a matcher walks it; an engine
+obeys the mask. The names below are the public face; each is loaded when it is first used, so that `import guideway`
+stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .compiler import Automaton, compile
+    from .errors import (
+        BudgetTooSmall,
+        CacheError,
+        ConstraintError,
+        ContextOverflow,
+        EngineError,
+        GuidewayError,
+        InvalidConstraint,
+        InvalidToken,
+        LimitExceeded,
+        NotAvailable,
+        NoTokens,
+        RejectedToken,
+        SnapshotError,
+        Unsatisfiable,
+        Unsupported,
+    )
+    from .generate import extract, generate, load, stream
+    from .matcher import Matcher, fill_masks
+    from .sessions import Model, Session
+    from .sources import Choice, JsonSchema, Regex
+    from .vocabulary import Tokenizer, Vocabulary
+
+_HOMES = {
+    ".compiler": ("Automaton", "compile"),
+    ".errors": (
+        "BudgetTooSmall",
+        "CacheError",
+        "ConstraintError",
+        "ContextOverflow",
+        "EngineError",
+        "GuidewayError",
+        "InvalidConstraint",
+        "InvalidToken",
+        "LimitExceeded",
+        "NoTokens",
+        "NotAvailable",
+        "RejectedToken",
+        "SnapshotError",
+        "Unsatisfiable",
+        "Unsupported",
+    ),
+    ".generate": ("extract", "generate", "load", "stream"),
+    ".matcher": ("Matcher", "fill_masks"),
+    ".sessions": ("Model", "Session"),
+    ".sources": ("Choice", "JsonSchema", "Regex"),
+    ".vocabulary": ("Tokenizer", "Vocabulary"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Automaton",
+    "BudgetTooSmall",
+    "CacheError",
+    "Choice",
+    "ConstraintError",
+    "ContextOverflow",
+    "EngineError",
+    "GuidewayError",
+    "InvalidConstraint",
+    "InvalidToken",
+    "JsonSchema",
+    "LimitExceeded",
+    "Matcher",
+    "Model",
+    "NoTokens",
+    "NotAvailable",
+    "Regex",
+    "RejectedToken",
+    "Session",
+    "SnapshotError",
+    "Tokenizer",
+    "Unsatisfiable",
+    "Unsupported",
+    "Vocabulary",
+    "__version__",
+    "compile",
+    "extract",
+    "fill_masks",
+    "generate",
+    "load",
+    "stream",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    value: object = getattr(importlib.import_module(home, __name__), name)
+    globals()[name] = value  # the next look-up finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The kernel: vocabularies, automata, matchers and token masks."""
