@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow test-engines samples lint format types check bench docs venv build stub kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow test-engines samples lint format types check bench docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -34,6 +34,9 @@ venv: build .venv/.test .venv/.lint
 build: .venv/.built
 stub: .venv/.test                  ## write src/guideway/_kernel.pyi anew from the built module
 	$(BIN)/python -m nanobind.stubgen -q -m guideway._kernel -o src/guideway/_kernel.pyi
+warnings: .venv/.tools             ## kernel and bindings with compiler warnings as errors
+	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_WERROR=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --build build/$@
 kernel-test kernel-asan kernel-tsan: .venv/.tools   ## the kernel's own tests: plain, and under sanitizers
 	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_PYTHON=OFF -DGUIDEWAY_KERNEL_TESTS=ON -DGUIDEWAY_WERROR=ON $(CMAKE_$@)
 	$(BIN)/cmake --build build/$@ && $(BIN)/ctest --test-dir build/$@ --output-on-failure -j2
@@ -50,8 +53,8 @@ clean:
 .venv/.built: .venv/.tools pyproject.toml CMakeLists.txt $(KERNEL)
 	$(PIP) --no-build-isolation -e . && touch $@
 .venv/.test: .venv/.built
-	$(PIP) pytest hypothesis jsonschema && touch $@
+	$(PIP) pytest hypothesis jsonschema mypy && touch $@
 .venv/.lint: .venv/.test
-	$(PIP) ruff mypy && touch $@
+	$(PIP) ruff && touch $@
 .venv/.engines: .venv/.test
 	$(PIP) torch transformers safetensors && touch $@

@@ -1,0 +1,45 @@
+"""Where things stand in the repository; shared by the tests of the house itself."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "guideway"
+
+
+def python_files(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def kernel_files() -> list[Path]:
+    """The kernel proper: its headers and sources, without tests, fuzzers and benchmarks."""
+    folders = (ROOT / "kernel" / "include", ROOT / "kernel" / "src")
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in {".hpp", ".h", ".cpp"})
+
+
+def committed_files() -> list[Path]:
+    """What git tracks, or, in an unpacked source archive, nothing."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
+    """Every import in a file as (absolute module or module.name, line, whether it stands inside a function)."""
+    package = list(path.relative_to(ROOT / "src").with_suffix("").parts[:-1])
+
+    def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield alias.name, child.lineno, inside
+            elif isinstance(child, ast.ImportFrom):
+                base = package[: len(package) - child.level + 1] if child.level else []
+                prefix = ".".join([*base, *([child.module] if child.module else [])])
+                for alias in child.names:
+                    yield f"{prefix}.{alias.name}", child.lineno, inside
+            yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+    yield from walk(ast.parse(path.read_text("utf-8")), False)

@@ -1,0 +1,41 @@
+"""README and docs: their Python runs, their links lead somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .house import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def code_of(page: Path) -> str:
+    """The page's Python blocks in order, as one program; `<!-- not run: reason -->` above a block leaves it out."""
+    return "\n".join(code for left_out, code in BLOCK.findall(page.read_text("utf-8")) if not left_out)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=name)
+def test_code_runs(page: Path, tmp_path: Path) -> None:
+    program = tmp_path / "page.py"
+    program.write_text(code_of(page), "utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    result = subprocess.run(
+        [sys.executable, str(program)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = [link for link in LINK.findall(page.read_text("utf-8")) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
