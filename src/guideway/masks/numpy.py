@@ -1,0 +1,87 @@
+"""Masks on NumPy logits."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["apply", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+
+Row = NDArray[np.uint32]
+
+
+def words(size: int) -> int:
+    """How many uint32 words a mask over `size` tokens has."""
+    return (size + 31) // 32
+
+
+def new_rows(count: int, size: int) -> Row:
+    """`count` empty masks over `size` tokens: uint32 [count, words(size)]."""
+    return np.zeros((count, words(size)), dtype=np.uint32)
+
+
+def pack(ids: Iterable[int], size: int) -> Row:
+    """The mask of exactly these ids: uint32 [words(size)]. Raises `ValueError` for an id outside."""
+    bits = np.zeros(words(size) * 32, dtype=bool)
+    for token_id in ids:
+        if not 0 <= token_id < size:
+            raise ValueError(f"token id {token_id} is outside a mask over {size} tokens")
+        bits[token_id] = True
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def unpack(row: Row, size: int) -> NDArray[np.bool_]:
+    """The bits of one row as bool [size]; tokens that the row does not reach are False."""
+    bits = np.unpackbits(row.astype("<u4", copy=False).view(np.uint8), bitorder="little", count=None)[:size]
+    if bits.size < size:
+        bits = np.concatenate([bits, np.zeros(size - bits.size, dtype=np.uint8)])
+    return bits.view(np.bool_)
+
+
+def popcount(row: Row) -> int:
+    """How many tokens are legal."""
+    return int(np.unpackbits(row.view(np.uint8)).sum())
+
+
+def only(row: Row) -> int | None:
+    """The one legal token, where exactly one is; else None. Cheap on rows with many."""
+    found = np.flatnonzero(row)
+    if found.size != 1:
+        return None
+    word = int(row[found[0]])
+    return None if word & (word - 1) else int(found[0]) * 32 + word.bit_length() - 1
+
+
+def apply(logits: NDArray[Any], row: Row) -> None:
+    """Set the logits of illegal tokens to -inf, in place.
+
+    `logits`: floating, one-dimensional. Where it is wider than the mask (models pad their vocabulary), the tokens
+    beyond are illegal too; where it is narrower, the mask's further bits are ignored.
+    Raises `TypeError` for logits that cannot hold -inf, `ValueError` for another number of dimensions.
+    """
+    if not np.issubdtype(logits.dtype, np.floating):
+        raise TypeError(f"logits must be floating, got {logits.dtype}")
+    if logits.ndim != 1:
+        raise ValueError(f"logits must have one dimension, got {logits.ndim}")
+    native = _native()
+    if native is not None and logits.dtype == np.float32 and logits.flags.c_contiguous:
+        native(logits, row)
+    else:
+        logits[~unpack(row, logits.size)] = -np.inf
+
+
+_found: list[Callable[[NDArray[np.float32], Row], None] | None] = []
+
+
+def _native() -> Callable[[NDArray[np.float32], Row], None] | None:
+    """The kernel's `apply_mask`; None where the kernel is not built (tools that only read vocabularies)."""
+    if not _found:
+        try:
+            _found.append(importlib.import_module("guideway._kernel").apply_mask)
+        except ImportError:
+            _found.append(None)
+    return _found[0]

@@ -1,0 +1,51 @@
+"""Chat templates: Jinja in a sandbox, as the Hub's tokenizers carry them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guideway.errors import EngineError, NotAvailable
+
+__all__ = ["render_template"]
+
+
+def render_template(
+    template: str | None, messages: Sequence[Mapping[str, object]], *, bos_token: str, eos_token: str
+) -> str:
+    """The prompt of these messages, up to where the model's answer starts.
+
+    Raises `NotAvailable` where there is no template or no jinja2, `EngineError` where the template refuses.
+    """
+    if template is None:
+        raise NotAvailable("this tokenizer has no chat template; give the prompt as one string")
+    try:
+        from jinja2 import TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+    except ImportError:
+        raise NotAvailable("chat templates need jinja2, which is not installed: pip install jinja2") from None
+
+    def refuse(message: str) -> None:
+        raise TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
+    try:
+        return environment.from_string(template).render(
+            messages=[dict(message) for message in messages],
+            add_generation_prompt=True,
+            bos_token=bos_token,
+            eos_token=eos_token,
+        )
+    except Exception as error:  # a template is a stranger's program: whatever it raises is its refusal
+        raise EngineError(f"the chat template refused these messages: {error}") from error
+
+
+def _to_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)

@@ -1,0 +1,180 @@
+"""`Tokenizer`: one face for the tokenizers of every library.
+
+`Tokenizer.of(anything)` asks each adapter in `_adapters()` in turn; an adapter is a function that makes a
+`TokenizerBackend` of what it knows and answers None to the rest. To support another library, add its file and its
+function there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from guideway.errors import InvalidToken, NotAvailable
+from guideway.vocabulary.chat import render_template
+from guideway.vocabulary.streaming import TextStream
+from guideway.vocabulary.table import Vocabulary
+
+__all__ = ["SpecialTokens", "Tokenizer", "TokenizerBackend"]
+
+_KNOWN = (
+    "a tokenizers.Tokenizer, a fast tokenizer of transformers, a folder or file tokenizer.json, a guideway.Vocabulary"
+    " or Tokenizer"
+)
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The ids with a role, and the chat template: what stands around a tokenizer instead of in it."""
+
+    bos_id: int | None = None
+    eos_ids: tuple[int, ...] = ()
+    pad_id: int | None = None
+    chat_template: str | None = None
+
+
+class TokenizerBackend(Protocol):
+    """What an adapter gives: must be picklable, immutable, and comparable by content."""
+
+    @property
+    def specials(self) -> SpecialTokens: ...
+
+    @property
+    def drops_leading_space(self) -> bool:
+        """Whether a text's first space is the tokenizer's own (sentencepiece's dummy prefix), and not the text's."""
+        ...
+
+    def encode(self, text: str, *, special: bool) -> list[int]: ...
+
+    def spelled(self, token_id: int) -> str:
+        """The token as the tokenizer spells it, for templates: `</s>`."""
+        ...
+
+    def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary: ...
+
+
+class Tokenizer:
+    """Text to token ids and back, and the `Vocabulary` of exact bytes behind it. Immutable; pickles by content."""
+
+    __slots__ = ("_backend", "_specials", "vocabulary")
+
+    vocabulary: Vocabulary
+    _backend: TokenizerBackend
+    _specials: SpecialTokens
+
+    def __init__(self, backend: TokenizerBackend, *, eos_ids: Iterable[int] | None = None) -> None:
+        found = backend.specials
+        if eos_ids is not None:
+            found = SpecialTokens(found.bos_id, tuple(sorted(set(eos_ids))), found.pad_id, found.chat_template)
+        object.__setattr__(self, "_backend", backend)
+        object.__setattr__(self, "_specials", found)
+        object.__setattr__(self, "vocabulary", backend.vocabulary(found.eos_ids))
+
+    @classmethod
+    def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
+        """The tokenizer of anything that is known; what was given is copied, never changed.
+
+        `eos_ids`: which ids end a text, where the source does not say or says it wrong.
+        Raises `NotAvailable` for what no adapter knows, or for a kind of tokenizer whose bytes are not exact.
+        """
+        if isinstance(source, Tokenizer):
+            return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
+        for adapter in _adapters():
+            backend = adapter(source)
+            if backend is not None:
+                return cls(backend, eos_ids=eos_ids)
+        given = repr(source) if isinstance(source, str) else type(source).__qualname__
+        raise NotAvailable(f"no tokenizer in {given}; known are: {_KNOWN}")
+
+    @property
+    def bos_id(self) -> int | None:
+        return self._specials.bos_id
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        return self._specials.eos_ids
+
+    @property
+    def pad_id(self) -> int | None:
+        """The id that fills short rows; the first EOS where the tokenizer names none."""
+        if self._specials.pad_id is None and self._specials.eos_ids:
+            return self._specials.eos_ids[0]
+        return self._specials.pad_id
+
+    @property
+    def has_chat_template(self) -> bool:
+        return self._specials.chat_template is not None
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        """The ids of a text. `special`: with the tokens that the tokenizer itself puts around a text (BOS)."""
+        if not isinstance(text, str):
+            raise TypeError(f"encode takes a str, got {type(text).__name__}")
+        try:
+            return self._backend.encode(text, special=special)
+        except UnicodeEncodeError as error:
+            raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of these ids; EOS and specials have none, and bytes that are no UTF-8 become U+FFFD."""
+        stream = TextStream()
+        return stream.push(self._text_bytes(ids)) + stream.finish()
+
+    def decode_complete(self, ids: Iterable[int]) -> str:
+        """As `decode`, but an incomplete character at the end is left out instead of shown as U+FFFD."""
+        return TextStream().push(self._text_bytes(ids))
+
+    def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
+        """The prompt of a conversation by the model's own chat template; encode it without `special`.
+
+        `messages`: `{"role": ..., "content": ...}` each. Raises `NotAvailable` without a template or without jinja2.
+        """
+        bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
+        eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
+        return render_template(self._specials.chat_template, messages, bos_token=bos, eos_token=eos)
+
+    def _text_bytes(self, ids: Iterable[int]) -> bytes:
+        data = self.vocabulary.bytes_of(ids)
+        return data[1:] if self._backend.drops_leading_space and data.startswith(b" ") else data
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return (
+            self._specials == other._specials
+            and self.vocabulary == other.vocabulary
+            and self._backend == other._backend
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.vocabulary, self._specials))
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.vocabulary!r}, bos_id={self.bos_id}, pad_id={self.pad_id})"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Tokenizer is immutable: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Tokenizer is immutable: {name} cannot be deleted")
+
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Tokenizer:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[object, ...]]:
+        return _rebuild, (self._backend, self._specials.eos_ids)
+
+
+def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...]) -> Tokenizer:
+    return Tokenizer(backend, eos_ids=eos_ids)
+
+
+def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:
+    for name in ("huggingface", "longest_match"):
+        yield importlib.import_module(f"guideway.vocabulary.{name}").backend_of
