@@ -1,0 +1,147 @@
+"""A machine of expectations: what is still to come is a stack of terms, and there may be several such stacks.
+
+A term is either read byte by byte (it has `step` and `done`) or stands for other terms (a `World` expands it). Since
+only terms that can be satisfied are ever put on a stack, a text is a viable prefix exactly when a stack is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from .reader import Reader
+
+Term = Hashable
+Stack = tuple[Term, ...]  # the term that comes next stands first
+
+
+class World(Protocol):
+    """Says what the terms that are not read byte by byte stand for."""
+
+    def expand(self, term: Term) -> Iterable[Stack]:
+        """The term's alternatives, each of which can be completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(Reader):
+    """Exactly these bytes."""
+
+    rest: bytes
+
+    @property
+    def done(self) -> bool:
+        """Whether all are read."""
+        return not self.rest
+
+    def step(self, byte: int) -> Fixed | None:
+        """After the next byte."""
+        return Fixed(self.rest[1:]) if self.rest and self.rest[0] == byte else None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Reader):
+    """One of some texts."""
+
+    texts: frozenset[bytes]
+
+    @property
+    def done(self) -> bool:
+        """Whether one of them is read."""
+        return b"" in self.texts
+
+    def step(self, byte: int) -> OneOf | None:
+        """After one more byte."""
+        left = frozenset(text[1:] for text in self.texts if text[:1] == bytes([byte]))
+        return OneOf(left) if left else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces(Reader):
+    """JSON whitespace, any amount."""
+
+    @property
+    def done(self) -> bool:
+        """Always: none is enough."""
+        return True
+
+    def step(self, byte: int) -> Spaces | None:
+        """After one more byte."""
+        return self if byte in b" \t\n\r" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(World):
+    """A world without any names: every term is read byte by byte."""
+
+    def expand(self, term: Term) -> Iterable[Stack]:
+        """Nothing stands for anything else."""
+        raise TypeError(term)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that may still come. `whole`: the text may end here."""
+
+    stacks: frozenset[Stack]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the text so far is a member."""
+        return () in self.stacks
+
+
+class Oracle:
+    """A world and its start; `step` and `read` remember what they found."""
+
+    def __init__(self, world: World, *start: Term) -> None:
+        self.world = world
+        self._steps: dict[tuple[State, int], State | None] = {}
+        self.start = State(frozenset(self._closure([start])))
+
+    def _closure(self, stacks: Iterable[Stack]) -> Iterator[Stack]:
+        """Every way to look at the stacks in which a reader (or nothing) stands first."""
+        left, seen = list(stacks), set()
+        while left:
+            stack = left.pop()
+            if stack in seen:
+                continue
+            seen.add(stack)
+            if not stack:
+                yield stack
+            elif isinstance(stack[0], Reader):
+                yield stack
+                if stack[0].done:
+                    left.append(stack[1:])
+            else:
+                left += [tuple(made) + stack[1:] for made in self.world.expand(stack[0])]
+
+    def step(self, state: State, byte: int) -> State | None:
+        """After one more byte; None where the text can no longer be completed."""
+        key = (state, byte)
+        if key not in self._steps:
+            after = set()
+            for stack in state.stacks:
+                reader = stack[0].step(byte) if stack and isinstance(stack[0], Reader) else None
+                if reader is not None:
+                    after.add((reader, *stack[1:]))
+            closed = frozenset(self._closure(after))
+            self._steps[key] = State(closed) if closed else None
+        return self._steps[key]
+
+    def read(self, state: State | None, text: bytes) -> State | None:
+        """After several bytes."""
+        for byte in text:
+            if state is None:
+                return None
+            state = self.step(state, byte)
+        return state
+
+    def matches(self, text: str | bytes) -> bool:
+        """Whether the text is a member."""
+        state = self.read(self.start, text.encode() if isinstance(text, str) else text)
+        return state is not None and state.whole
+
+    def viable(self, text: str | bytes) -> bool:
+        """Whether the text can be completed to a member."""
+        return self.read(self.start, text.encode() if isinstance(text, str) else text) is not None

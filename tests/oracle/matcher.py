@@ -1,0 +1,118 @@
+"""The Matcher face, done slowly: every token is tried, byte by byte, at every step."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .machine import Oracle, State
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A small vocabulary: the bytes of each token, and which of them end the text."""
+
+    texts: tuple[bytes, ...]
+    eos: frozenset[int]
+    special: frozenset[int] = frozenset()
+
+    @property
+    def ordinary(self) -> list[int]:
+        """The tokens that stand for text."""
+        return [n for n, text in enumerate(self.texts) if text and n not in self.eos | self.special]
+
+
+class SlowMatcher:
+    """Walks an oracle by tokens."""
+
+    def __init__(self, oracle: Oracle, tokens: Tokens) -> None:
+        self.oracle, self.tokens = oracle, tokens
+        self.path: list[State | None] = [oracle.start]  # None: finished
+        self._masks: dict[State, frozenset[int]] = {}
+        self._costs: dict[State, int | None] = {}
+
+    @property
+    def state(self) -> State | None:
+        """Where it stands; None when EOS was taken."""
+        return self.path[-1]
+
+    @property
+    def position(self) -> int:
+        """How many tokens were taken."""
+        return len(self.path) - 1
+
+    def mask(self) -> frozenset[int]:
+        """The legal tokens: those after which the text can be completed, and EOS where it is complete."""
+        state = self.state
+        if state is None:
+            return self.tokens.eos
+        if state not in self._masks:
+            texts, read = self.tokens.texts, self.oracle.read
+            legal = {n for n in self.tokens.ordinary if read(state, texts[n]) is not None}
+            self._masks[state] = frozenset(legal | (self.tokens.eos if state.whole else frozenset()))
+        return self._masks[state]
+
+    def advance(self, token: int) -> bool:
+        """Take a token; False (and nothing changes) where it is not legal."""
+        if self.state is None or token not in self.mask():
+            return False
+        ends = token in self.tokens.eos
+        self.path.append(None if ends else self.oracle.read(self.state, self.tokens.texts[token]))
+        return True
+
+    def rollback(self, count: int) -> None:
+        """Give tokens back."""
+        del self.path[len(self.path) - count :]
+
+    def fork(self) -> SlowMatcher:
+        """Another one at the same place."""
+        other = SlowMatcher(self.oracle, self.tokens)
+        other.path, other._masks, other._costs = list(self.path), self._masks, self._costs
+        return other
+
+    def validate(self, tokens: Sequence[int]) -> int:
+        """How many of the tokens could be taken one after the other."""
+        trial = self.fork()
+        for count, token in enumerate(tokens):
+            if not trial.advance(token):
+                return count
+        return len(tokens)
+
+    def cost(self, state: State | None) -> int | None:
+        """The fewest tokens that complete the text, EOS included; None: the vocabulary has no way."""
+        if state is None:
+            return 0
+        if state not in self._costs:
+            self._costs[state] = self._search(state)
+        return self._costs[state]
+
+    def _search(self, start: State) -> int | None:
+        seen, queue = {start}, deque([(start, 1)])
+        texts = {self.tokens.texts[n] for n in self.tokens.ordinary}
+        while queue:
+            state, cost = queue.popleft()
+            if state.whole:
+                return cost
+            for text in texts:
+                after = self.oracle.read(state, text)
+                if after is not None and after not in seen:
+                    seen.add(after)
+                    queue.append((after, cost + 1))
+        return None
+
+    def forced(self, limit: int = 64) -> bytes:
+        """The bytes that every completion begins with (as many as `limit`)."""
+        made, state = b"", self.state
+        likely = sorted({self.tokens.texts[n][0] for n in self.tokens.ordinary})
+        order = likely + [byte for byte in range(256) if byte not in likely]
+        while state is not None and not state.whole and len(made) < limit:
+            choices: list[int] = []
+            for byte in order:
+                if self.oracle.step(state, byte) is not None:
+                    choices.append(byte)
+                if len(choices) > 1:
+                    return made
+            made += bytes(choices)
+            state = self.oracle.step(state, choices[0])
+        return made

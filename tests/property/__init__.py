@@ -1,0 +1,1 @@
+"""Proofs by trying: tiny worlds exhaustively, large ones by sampling, always against `tests/oracle`."""

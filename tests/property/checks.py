@@ -1,0 +1,269 @@
+"""One matcher and its slow twin in lockstep: whatever can be asked of a matcher is compared with the oracle's answer.
+
+`Lockstep.walk` visits a tree of token sequences with advance and rollback; `here` compares what can be seen at one
+state. A disagreement raises `Mismatch`, which says the constraint, the tokens taken and the answers.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from guideway.errors import InvalidToken, RejectedToken
+from tests.oracle.machine import Oracle
+from tests.oracle.matcher import SlowMatcher, Tokens
+
+FAR = 1000  # more tokens than any budget that is tried
+
+
+class Mismatch(AssertionError):
+    """The matcher and the oracle disagree."""
+
+
+@dataclass
+class Tally:
+    """How much was compared."""
+
+    worlds: int = 0
+    states: int = 0
+    bits: int = 0
+    budgets: int = 0
+    held_back: int = 0  # tokens that a budget would have allowed but fill_mask_within left out
+
+    def __str__(self) -> str:
+        return (
+            f"{self.worlds} worlds, {self.states} states, {self.bits} bits, {self.budgets} budgets "
+            f"({self.held_back} tokens held back)"
+        )
+
+
+@dataclass
+class Lockstep:
+    """A matcher, its twin, and what to compare."""
+
+    name: str
+    matcher: Any
+    oracle: Oracle
+    tokens: Tokens
+    rng: random.Random
+    tally: Tally
+    budgets: bool = True  # the tokens can spell every text of the constraint
+    forced: bool = True
+    slow: SlowMatcher = field(init=False)
+    taken: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.slow = SlowMatcher(self.oracle, self.tokens)
+        self.words = np.zeros((len(self.tokens.texts) + 31) // 32, dtype=np.uint32)
+
+    # Answers, in one form.
+
+    def fail(self, what: str, got: object, expected: object) -> None:
+        """Say what differs, with everything needed to do it again."""
+        texts = [self.tokens.texts[t] for t in self.taken]
+        raise Mismatch(
+            f"{what}: got {got!r}, expected {expected!r}\n  constraint {self.name}\n  tokens {self.taken} = {texts}\n"
+            f"  vocabulary {list(self.tokens.texts)[:40]} eos {sorted(self.tokens.eos)}"
+        )
+
+    def same(self, what: str, got: object, expected: object) -> None:
+        """Compare two answers."""
+        if got != expected:
+            self.fail(what, got, expected)
+
+    def read(self, matcher: Any | None = None) -> frozenset[int]:
+        """The matcher's mask as token ids; whatever stood in the row before must not matter."""
+        self.words.fill(0xFFFFFFFF)
+        (matcher or self.matcher).fill_mask(self.words)
+        return self.ids()
+
+    def ids(self) -> frozenset[int]:
+        """The ids whose bits are set in the row, bits past the vocabulary included."""
+        return frozenset(np.flatnonzero(np.unpackbits(self.words.view(np.uint8), bitorder="little")).tolist())
+
+    # What can be seen at one state.
+
+    def mask(self) -> frozenset[int]:
+        """Compare the mask: bit set exactly when the text and the token can be completed."""
+        got, expected = self.read(), self.slow.mask()
+        if got != expected:
+            extra, missing = sorted(got - expected), sorted(expected - got)
+            texts = self.tokens.texts
+            some = [(t, texts[t] if t < len(texts) else "past the end") for t in (extra + missing)[:20]]
+            self.fail(f"mask: too many {extra[:20]}, missing {missing[:20]} {some}", "a mask", "another")
+        self.tally.states += 1
+        self.tally.bits += len(self.tokens.texts)
+        return expected
+
+    def here(self) -> None:
+        """Everything that only looks."""
+        state = self.slow.state
+        self.mask()
+        self.same("position", self.matcher.position, self.slow.position)
+        self.same("is_finished", self.matcher.is_finished, state is None)
+        if state is None:
+            return
+        self.same("is_accepting", self.matcher.is_accepting, state.whole)
+        if self.forced:
+            self.same("forced_bytes", self.matcher.forced_bytes(), self.slow.forced(FAR))
+        tokens = list(self.matcher.forced_tokens())
+        spelled = b"".join(self.tokens.texts[t] for t in tokens)
+        if not self.slow.forced(FAR).startswith(spelled):
+            self.fail("forced_tokens", spelled, self.slow.forced(FAR))
+        end = self.oracle.read(state, self.matcher.completion())
+        if end is None or not end.whole:
+            self.fail("completion", self.matcher.completion(), "a text that completes")
+
+    def guesses(self) -> None:
+        """`validate` on random tokens, legal ones mostly, invalid ids sometimes."""
+        before, size = self.slow.mask(), len(self.tokens.texts)
+        trial, guess = self.slow.fork(), []
+        for _ in range(self.rng.randrange(6)):
+            legal = sorted(trial.mask())
+            likely = legal and self.rng.random() < 0.8
+            token = self.rng.choice(legal) if likely else self.rng.randrange(size)
+            guess.append(token)
+            trial.advance(token)
+        self.same(f"validate({guess})", self.matcher.validate(guess), self.slow.validate(guess))
+        self.same("mask after validate", self.read(), before)
+
+    def reject(self) -> None:
+        """Tokens that are not legal are refused, and nothing changes."""
+        legal = self.slow.mask()
+        for token in range(len(self.tokens.texts)):
+            if token not in legal:
+                try:
+                    self.matcher.advance(token)
+                except RejectedToken:
+                    continue
+                self.fail(f"advance({token})", "taken", "RejectedToken")
+        for token in (len(self.tokens.texts), -1, 2**31 - 1):
+            try:
+                self.matcher.advance(token)
+            except InvalidToken:
+                continue
+            self.fail(f"advance({token})", "taken", "InvalidToken")
+        self.same("mask after rejected tokens", self.read(), legal)
+        self.same("position after rejected tokens", self.matcher.position, self.slow.position)
+
+    # Moving.
+
+    def advance(self, token: int) -> None:
+        """Take a legal token on both sides."""
+        try:
+            self.matcher.advance(token)
+        except RejectedToken as error:
+            self.fail(f"advance({token})", error, "taken: its bit was set")
+        if not self.slow.advance(token):
+            self.fail(f"advance({token})", "taken", "rejected")
+        self.taken.append(token)
+
+    def rollback(self, count: int = 1) -> None:
+        """Give tokens back on both sides."""
+        self.matcher.rollback(count)
+        self.slow.rollback(count)
+        del self.taken[len(self.taken) - count :]
+
+    def fork(self) -> Lockstep:
+        """Another pair at the same state."""
+        other = Lockstep(
+            self.name, self.matcher.fork(), self.oracle, self.tokens, self.rng, self.tally, self.budgets, self.forced
+        )
+        other.slow, other.taken = self.slow.fork(), list(self.taken)
+        return other
+
+    def walk(self, depth: int, nodes: int) -> None:
+        """Visit the tree of token sequences to a depth; states seen before are entered again only now and then."""
+        seen: set[object] = set()
+        left = [nodes]
+        self._visit(depth, seen, left)
+        self.same("position after the walk", self.matcher.position, 0)
+
+    def _visit(self, depth: int, seen: set[object], left: list[int]) -> None:
+        self.mask()
+        key = (self.slow.state, depth)
+        known = key in seen
+        if left[0] <= 0 or (known and self.rng.random() < 0.9):
+            return
+        left[0] -= 1
+        seen.add(key)
+        if not known:
+            self.here()
+            self.reject()
+            self.guesses()
+        if self.rng.random() < 0.1:
+            self.forked()
+        if self.budgets and not known and self.slow.state is not None:
+            self.budget()
+        if depth == 0:
+            return
+        order = sorted(self.slow.mask() if self.slow.state is not None else ())
+        self.rng.shuffle(order)
+        for token in order:
+            self.advance(token)
+            self._visit(depth - 1, seen, left)
+            self.rollback()
+            self.mask()
+
+    def forked(self) -> None:
+        """A fork walks away; the first one stays where it was, and the other way round."""
+        other = self.fork()
+        steps = self.rng.randrange(1, 4)
+        for _ in range(steps):
+            legal = sorted(other.slow.mask()) if other.slow.state is not None else []
+            if not legal:
+                break
+            other.advance(self.rng.choice(legal))
+            other.mask()
+        self.mask()
+        if other.taken:
+            other.rollback(self.rng.randrange(1, len(other.taken) + 1))
+            other.mask()
+        self.mask()
+
+    # Budgets.
+
+    def budget(self) -> None:
+        """The fewest tokens, and masks that leave room to finish."""
+        least, promised = self.slow.cost(self.slow.state), self.matcher.tokens_to_finish()
+        if least is None or promised < least:
+            self.fail("tokens_to_finish is too low", promised, least)
+        for tokens in sorted({0, 1, least, promised - 1, promised, promised + 1, promised + self.rng.randrange(6)}):
+            self.within(tokens, promised)
+        self.finish(promised + self.rng.randrange(3))
+
+    def within(self, tokens: int, promised: int) -> frozenset[int]:
+        """`fill_mask_within` holds nothing that could not be completed, and something whenever it promised to."""
+        fits = self.matcher.fill_mask_within(self.words, tokens)
+        got = self.ids()
+        feasible = frozenset(t for t in self.slow.mask() if self.cost_after(t) <= tokens - 1)
+        if got - feasible:
+            self.fail(f"fill_mask_within({tokens}) cannot be completed", sorted(got - feasible), "none of them")
+        self.same(f"fill_mask_within({tokens}) says whether anything fits", fits, bool(got))
+        if tokens >= promised and not got:
+            self.fail(f"fill_mask_within({tokens}) with tokens_to_finish {promised}", "empty", sorted(feasible))
+        self.tally.budgets += 1
+        self.tally.held_back += len(feasible - got)
+        return got
+
+    def cost_after(self, token: int) -> int:
+        """The fewest tokens after this one."""
+        if token in self.tokens.eos:
+            return 0
+        cost = self.slow.cost(self.oracle.read(self.slow.state, self.tokens.texts[token]))
+        return FAR if cost is None else cost
+
+    def finish(self, tokens: int) -> None:
+        """A random walk within a budget finishes."""
+        start = len(self.taken)
+        while self.slow.state is not None:
+            legal = self.within(tokens, self.matcher.tokens_to_finish())
+            if not legal:
+                self.fail(f"dead end with {tokens} tokens left", "an empty mask", sorted(self.slow.mask()))
+            self.advance(self.rng.choice(sorted(legal)))
+            tokens -= 1
+        self.mask()
+        self.rollback(len(self.taken) - start)
