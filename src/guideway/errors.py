@@ -8,6 +8,7 @@ Every error descends from `GuidewayError`; each also inherits the built-in that 
     │   ├── Unsupported            well formed, but not enforced exactly, so refused (NotImplementedError)
     │   ├── Unsatisfiable          no text can fit it                               (ValueError)
     │   └── LimitExceeded          it asks for more states, time or memory than allowed (RuntimeError)
+    ├── InvalidText                a text that does not fit the constraint it is read by (ValueError)
     ├── RejectedToken              a token that is not legal here; the state is unchanged (ValueError)
     ├── InvalidToken               a token id that the vocabulary does not have      (LookupError)
     ├── BudgetTooSmall             no complete output fits in max_tokens             (ValueError)
@@ -29,6 +30,7 @@ __all__ = [
     "EngineError",
     "GuidewayError",
     "InvalidConstraint",
+    "InvalidText",
     "InvalidToken",
     "LimitExceeded",
     "NoTokens",
@@ -70,6 +72,10 @@ class Unsatisfiable(ConstraintError, ValueError):
 
 class LimitExceeded(ConstraintError, RuntimeError):
     """The constraint needs more states, memory or nesting than the limits allow."""
+
+
+class InvalidText(GuidewayError, ValueError):
+    """A text that does not fit the constraint by which it is read."""
 
 
 class RejectedToken(GuidewayError, ValueError):

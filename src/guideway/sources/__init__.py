@@ -1,0 +1,14 @@
+"""What a user may ask for -> a `Grammar`.
+
+base.py         `Source`, and how sources combine
+regex.py        `Regex`, on top of patterns/
+choice.py       `Choice`
+"""
+
+from __future__ import annotations
+
+from .base import Source
+from .choice import Choice
+from .regex import Regex
+
+__all__ = ["Choice", "Regex", "Source"]

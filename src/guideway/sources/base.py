@@ -1,0 +1,243 @@
+"""What a user may ask for: a `Source` knows its grammar, and how to read a text that fits it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from guideway.errors import InvalidConstraint, InvalidText, Unsupported
+from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Sequence
+from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
+
+__all__ = ["Literal", "Source", "check_text"]
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+
+class Source(ABC, Generic[T_co]):
+    """A constraint as its user wrote it. Immutable; two of the same content are equal.
+
+    They combine: `a | b` (either), `a + b` (one after the other; the value is the text) and, for regular ones,
+    `a & b` (both at once) and `~a` (every other text). A str stands for itself there.
+    """
+
+    @abstractmethod
+    def grammar(self) -> Grammar:
+        """What texts are allowed. The caller must not change it."""
+
+    @abstractmethod
+    def parse(self, text: str) -> T_co:
+        """The value of a text that fits; `InvalidText` for one that does not."""
+
+    @abstractmethod
+    def _content(self) -> object:
+        """What makes two sources of this class equal: a hashable value."""
+
+    def regular(self) -> Regular | None:
+        """The language, if it is written as one regular expression."""
+        grammar = self.grammar()
+        root = grammar.nodes[grammar.root]
+        return root.text if isinstance(root, Leaf) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and type(self) is type(other) and bool(self._content() == other._content())
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._content()))
+
+    def __or__(self, other: Source[U] | str) -> Source[T_co | U | str]:
+        return _Any(self, _source(other))
+
+    def __ror__(self, other: str) -> Source[T_co | str]:
+        return _Any(_source(other), self)
+
+    def __add__(self, other: Source[object] | str) -> Source[str]:
+        return _Joined(self, _source(other))
+
+    def __radd__(self, other: str) -> Source[str]:
+        return _Joined(_source(other), self)
+
+    def __and__(self, other: Source[object] | str) -> Source[str]:
+        return _All(self, _source(other))
+
+    def __invert__(self) -> Source[str]:
+        return _Other(self)
+
+
+def check_text(text: object, what: str) -> str:
+    """The text, if it is a str that UTF-8 can write."""
+    if not isinstance(text, str):
+        raise InvalidConstraint(f"{what} is a {type(text).__name__}, not a str")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidConstraint(f"{what} holds a lone surrogate, which no text can")
+    return text
+
+
+def _source(thing: object) -> Source[object]:
+    if isinstance(thing, Source):
+        return thing
+    if isinstance(thing, str):
+        return Literal(thing)
+    raise InvalidConstraint(f"only sources and str combine with a source, not {type(thing).__name__}")
+
+
+class Literal(Source[str]):
+    """Exactly one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = check_text(text, "the text")
+
+    def grammar(self) -> Grammar:
+        """One leaf."""
+        return _leaf(Literals((self.text,)))
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        if text != self.text:
+            raise InvalidText(f"{text!r} is not {self.text!r}")
+        return text
+
+    def _content(self) -> object:
+        return self.text
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+
+class _Combined(Source[T_co]):
+    """Two sources, or more where the operator chains."""
+
+    _sign = ""
+    _parts: tuple[Source[object], ...]
+
+    def __init__(self, left: Source[object], right: Source[object]) -> None:
+        self._parts = tuple(
+            part for side in (left, right) for part in (side._parts if isinstance(side, type(self)) else (side,))
+        )
+
+    def _content(self) -> object:
+        return self._parts
+
+    def __repr__(self) -> str:
+        return f" {self._sign} ".join(
+            f"({part!r})" if isinstance(part, _Combined) else repr(part) for part in self._parts
+        )
+
+
+class _Any(_Combined[T_co]):
+    _sign = "|"
+
+    def grammar(self) -> Grammar:
+        regulars = [part.regular() for part in self._parts]
+        known = tuple(part for part in regulars if part is not None)
+        if len(known) == len(regulars):
+            return _leaf(Either(known))
+        return _assemble([part.grammar() for part in self._parts], sequence=False)
+
+    def parse(self, text: str) -> T_co:
+        problems = []
+        for part in self._parts:
+            try:
+                return part.parse(text)  # type: ignore[return-value]  # T_co is the union of the parts' types
+            except InvalidText as problem:
+                problems.append(str(problem))
+        raise InvalidText("; ".join(problems))
+
+
+class _Joined(_Combined[str]):
+    _sign = "+"
+
+    def grammar(self) -> Grammar:
+        regulars = [part.regular() for part in self._parts]
+        known = tuple(part for part in regulars if part is not None)
+        if len(known) == len(regulars):
+            return _leaf(Cat(known))
+        return _assemble([part.grammar() for part in self._parts], sequence=True)
+
+    def parse(self, text: str) -> str:
+        """The text, unchecked: where one part ends and the next begins is not looked for."""
+        return text
+
+
+class _All(_Combined[str]):
+    _sign = "&"
+
+    def __init__(self, left: Source[object], right: Source[object]) -> None:
+        super().__init__(left, right)
+        self._regular = Both(tuple(_regular(part, "&") for part in self._parts))
+
+    def grammar(self) -> Grammar:
+        return _leaf(self._regular)
+
+    def parse(self, text: str) -> str:
+        for part in self._parts:
+            part.parse(text)
+        return text
+
+
+class _Other(Source[str]):
+    def __init__(self, part: Source[object]) -> None:
+        self._part = part
+        self._regular = Not(_regular(part, "~"))
+
+    def grammar(self) -> Grammar:
+        return _leaf(self._regular)
+
+    def parse(self, text: str) -> str:
+        try:
+            self._part.parse(text)
+        except InvalidText:
+            return text
+        raise InvalidText(f"{text!r} fits {self._part!r}, and must not")
+
+    def _content(self) -> object:
+        return self._part
+
+    def __repr__(self) -> str:
+        return f"~({self._part!r})"
+
+
+def _regular(source: Source[object], sign: str) -> Regular:
+    language = source.regular()
+    if language is None:
+        raise Unsupported(
+            f"{sign} works on regular sources (Regex, Choice and what is made of them), not on {source!r}"
+        )
+    return language
+
+
+def _leaf(text: Regular) -> Grammar:
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(text))
+    return grammar
+
+
+def _assemble(grammars: list[Grammar], sequence: bool) -> Grammar:
+    """The grammars side by side in one, under a new root."""
+    made = Grammar()
+    made.root = made.reserve()
+    roots = []
+    for grammar in grammars:
+        by = len(made.nodes)
+        roots.append(grammar.root + by)
+        made.nodes += [None if node is None else _renumbered(node, by) for node in grammar.nodes]
+        made.places += grammar.places
+    made.define(made.root, Sequence(tuple(roots)) if sequence else Alternative(tuple(roots)))
+    return made
+
+
+def _renumbered(node: Node, by: int) -> Node:
+    if isinstance(node, Leaf):
+        return node
+    if isinstance(node, (Sequence, Alternative)):
+        return replace(node, parts=tuple(part + by for part in node.parts))
+    if isinstance(node, Array):
+        rest = None if node.rest is None else node.rest + by
+        return replace(node, prefix=tuple(part + by for part in node.prefix), rest=rest)
+    return replace(
+        node,
+        properties=tuple(replace(entry, value=entry.value + by) for entry in node.properties),
+        open=tuple(replace(entry, value=entry.value + by) for entry in node.open),
+    )

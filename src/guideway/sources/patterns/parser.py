@@ -1,0 +1,290 @@
+"""The text of a pattern -> the regular language of the texts that it matches.
+
+Groups are kept on a stack of our own, so that nothing here recurses on what a stranger wrote; each group becomes one
+`Piece` when it closes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from guideway.grammar.regular import MAX_CODE_POINT, Regular
+
+from . import tables
+from .classes import parse_class, parse_escape
+from .pieces import (
+    ANYTHING,
+    AT_END,
+    AT_END_OR_LAST_NEWLINE,
+    AT_START,
+    END,
+    MAX_COPIES,
+    NOTHING,
+    START,
+    Piece,
+    Pieces,
+)
+from .scanner import Dialect, Scanner
+
+__all__ = ["MAX_NESTING", "MAX_REPEAT", "Dialect", "parse_pattern"]
+
+MAX_NESTING = 200
+"""How deep groups may nest."""
+
+MAX_REPEAT = 4_294_967_294
+"""The largest count that Python's `re` takes."""
+
+_DIGITS = "0123456789"
+_VERBOSE_SPACE = " \t\n\r\v\f"
+_LOOKAROUND = {"?=": "lookahead", "?!": "lookahead", "?<=": "lookbehind", "?<!": "lookbehind"}
+
+
+def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False) -> Regular:
+    """The texts that a pattern matches as a whole, or (`search`) that hold a match somewhere.
+
+    `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (code points, no flags).
+    """
+    return _Parser(pattern, dialect).parse(search)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    ignore_case: bool = False
+    dot_all: bool = False
+    verbose: bool = False
+    ascii_only: bool = False
+    multi_line: bool = False
+
+
+_FLAG_NAMES = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "a": "ascii_only", "m": "multi_line"}
+
+
+@dataclass(slots=True)
+class _Group:
+    """An open group: the alternatives that are done, and the one being read."""
+
+    at: int
+    flags: _Flags
+    done: list[Piece] = field(default_factory=list)
+    items: list[Piece] = field(default_factory=list)
+    repeatable: bool = False  # whether a quantifier may follow what was read last
+    repeated: bool = False  # whether what was read last is a repetition already
+
+
+class _Parser:
+    def __init__(self, pattern: str, dialect: Dialect) -> None:
+        self._scanner = Scanner(pattern, dialect)
+        self._pieces = Pieces()
+        self._flags = _Flags()
+        self._stack = [_Group(0, self._flags)]
+        self._names: set[str] = set()
+
+    def parse(self, search: bool) -> Regular:
+        while self._scanner.next:
+            self._step()
+        if len(self._stack) > 1:
+            self._scanner.invalid("the group has no closing ')'", self._stack[-1].at)
+        piece = self._closed(self._stack[0])
+        if search:
+            piece = self._pieces.sequence([ANYTHING, piece, ANYTHING])
+        return piece.at(START, END)
+
+    def _step(self) -> None:
+        scanner, group = self._scanner, self._stack[-1]
+        at, char = scanner.at, scanner.take()
+        if self._flags.verbose and char in _VERBOSE_SPACE:
+            return
+        if self._flags.verbose and char == "#":
+            end = scanner.pattern.find("\n", scanner.at)
+            scanner.at = end + 1 if end >= 0 else len(scanner.pattern)
+        elif char == "(":
+            self._open(at)
+        elif char == ")":
+            self._close(at)
+        elif char == "|":
+            group.done.append(self._pieces.sequence(group.items))
+            group.items, group.repeatable, group.repeated = [], False, False
+        elif char in "*+?" or (char == "{" and self._is_counted()):
+            self._quantifier(char, at)
+        elif char in "^$":
+            self._anchor(self._caret_or_dollar(char, at))
+        elif char == "\\":
+            self._escape(at)
+        else:
+            self._add(self._atom(char))
+
+    def _atom(self, char: str) -> Piece:
+        flags = self._flags
+        if char == "[":
+            return self._pieces.char(parse_class(self._scanner, flags.ascii_only, flags.ignore_case))
+        if char == ".":
+            if self._scanner.dialect == "ecma":
+                return self._pieces.char(tables.invert(tables.ECMA_NEWLINE))
+            return self._pieces.char(((0, MAX_CODE_POINT),) if flags.dot_all else tables.invert(((0x0A, 0x0A),)))
+        return self._char(ord(char))
+
+    def _char(self, code: int) -> Piece:
+        if self._flags.ignore_case:
+            return self._pieces.char(tables.fold_literal(chr(code), self._flags.ascii_only))
+        return self._pieces.char(((code, code),))
+
+    def _add(self, piece: Piece) -> None:
+        group = self._stack[-1]
+        group.items.append(piece)
+        group.repeatable, group.repeated = True, False
+
+    def _anchor(self, piece: Piece) -> None:
+        self._add(piece)
+        self._stack[-1].repeatable = False
+
+    def _caret_or_dollar(self, char: str, at: int) -> Piece:
+        if self._flags.multi_line:
+            self._scanner.unsupported(f"{char} under (?m)", at)
+        if char == "^":
+            return AT_START
+        return AT_END_OR_LAST_NEWLINE if self._scanner.dialect == "python" else AT_END
+
+    def _escape(self, at: int) -> None:
+        scanner = self._scanner
+        if scanner.next and scanner.next in "bB":
+            scanner.unsupported(f"a word boundary (\\{scanner.next})", at)
+        if scanner.dialect == "python" and (scanner.skip("A") or scanner.skip("Z")):
+            self._anchor(AT_START if scanner.pattern[scanner.at - 1] == "A" else AT_END)
+            return
+        item = parse_escape(scanner, self._flags.ascii_only, in_class=False)
+        self._add(self._pieces.char(item.ranges) if item.code is None else self._char(item.code))
+
+    # -- quantifiers
+
+    def _is_counted(self) -> bool:
+        """Whether the `{` just read opens a count; else it stands for itself."""
+        return self._counts() is not None
+
+    def _counts(self) -> tuple[int, int | None, int] | None:
+        """Minimum, maximum and the end of a `{m,n}` whose `{` was just read."""
+        scanner, back = self._scanner, self._scanner.at
+        low = scanner.take_while(_DIGITS)
+        comma = scanner.skip(",")
+        high = scanner.take_while(_DIGITS) if comma else low
+        closed, end = scanner.skip("}"), scanner.at
+        scanner.at = back
+        if not closed or not (low or comma) or (scanner.dialect == "ecma" and not low):
+            return None
+        if max(len(low), len(high)) > 12:
+            scanner.too_large(f"a count may be at most {MAX_REPEAT}", back)
+        return int(low or 0), int(high) if high else None, end
+
+    def _quantifier(self, char: str, at: int) -> None:
+        scanner, group = self._scanner, self._stack[-1]
+        minimum, maximum = {"*": (0, None), "+": (1, None), "?": (0, 1), "{": (0, None)}[char]
+        if char == "{" and (counts := self._counts()):
+            minimum, maximum, scanner.at = counts
+        if max(minimum, maximum or 0) > MAX_REPEAT:
+            scanner.too_large(f"a count may be at most {MAX_REPEAT}", at)
+        if maximum is not None and minimum > maximum:
+            scanner.invalid("the count's minimum is greater than its maximum", at)
+        if not group.repeatable:
+            scanner.invalid("a repeat of a repeat" if group.repeated else "nothing to repeat", at)
+        if scanner.next == "+" and scanner.dialect == "python":
+            scanner.unsupported("a possessive quantifier")
+        scanner.skip("?")  # lazy: the same language
+        made = self._pieces.repeat(group.items[-1], minimum, maximum)
+        if made is None:
+            scanner.too_large(f"what holds ^ or $ can be repeated at most {MAX_COPIES} times", at)
+        group.items[-1] = made
+        group.repeatable, group.repeated = False, True
+
+    # -- groups
+
+    def _open(self, at: int) -> None:
+        scanner, inner = self._scanner, self._flags
+        if scanner.next == "?":
+            flags = self._extension(at)
+            if flags is None:
+                return
+            inner = flags
+        elif scanner.next == "*" and scanner.dialect == "python":
+            scanner.invalid("nothing to repeat")
+        if len(self._stack) > MAX_NESTING:
+            scanner.too_large(f"groups nest deeper than {MAX_NESTING}", at)
+        self._stack.append(_Group(at, self._flags))
+        self._flags = inner
+
+    def _extension(self, at: int) -> _Flags | None:
+        """What follows `(`, from its `?` on: the flags inside the group; None where no group opens."""
+        scanner = self._scanner
+        for text, name in _LOOKAROUND.items():
+            if scanner.pattern.startswith(text, scanner.at):
+                scanner.unsupported(f"{name} (?{text[1:]}…)", at)
+        scanner.at += 1
+        if scanner.skip(":"):
+            return self._flags
+        if scanner.dialect == "ecma":
+            if scanner.skip("<"):
+                return self._name(at)
+            if scanner.next and scanner.next in "ims-":
+                scanner.unsupported("a group with flags", at)
+            scanner.invalid("expected (?: or (?<name> after '(?'", at)
+        if scanner.skip("P<"):
+            return self._name(at)
+        if scanner.next == "P":
+            scanner.unsupported("a back-reference", at)
+        if scanner.skip("#"):
+            scanner.take_until(")", "the comment (?#")
+            return None
+        if scanner.next == ">":
+            scanner.unsupported("an atomic group", at)
+        if scanner.next == "(":
+            scanner.unsupported("a conditional group", at)
+        return self._flag_group(at)
+
+    def _name(self, at: int) -> _Flags:
+        name = self._scanner.take_until(">", "the group's name")
+        if not name.isidentifier():
+            self._scanner.invalid(f"{name!r} is not a name for a group", at)
+        if name in self._names:
+            self._scanner.invalid(f"two groups are named {name!r}", at)
+        self._names.add(name)
+        return self._flags
+
+    def _flag_group(self, at: int) -> _Flags | None:
+        """`(?flags)`, which sets them for the whole pattern, or `(?flags-flags:`, for a group."""
+        scanner = self._scanner
+        switched_on = scanner.take_while("".join(_FLAG_NAMES) + "uL")
+        if "L" in switched_on:
+            scanner.invalid("the flag L is for bytes patterns", at)
+        if "a" in switched_on and "u" in switched_on:
+            scanner.invalid("the flags a and u exclude each other", at)
+        changes = {_FLAG_NAMES[flag]: True for flag in switched_on if flag != "u"}
+        if "u" in switched_on:
+            changes["ascii_only"] = False
+        if switched_on and scanner.skip(")"):
+            self._set_globally(changes, "u" in switched_on, at)
+            return None
+        if scanner.skip("-"):
+            switched_off = scanner.take_while("imsx")
+            if not switched_off or set(switched_off) & set(switched_on):
+                scanner.invalid("expected flags to switch off (i, m, s, x) that are not switched on too", at)
+            changes |= {_FLAG_NAMES[flag]: False for flag in switched_off}
+        if not changes or not scanner.skip(":"):
+            scanner.invalid("expected a group after '(?': one of : P<name> # or flags (i, m, s, x, a, u)", at)
+        return replace(self._flags, **changes)
+
+    def _set_globally(self, changes: dict[str, bool], unicode: bool, at: int) -> None:
+        first = self._stack[0]
+        if len(self._stack) > 1 or first.done or first.items:
+            self._scanner.invalid("flags for the whole pattern must stand at its start", at)
+        if self._flags.ascii_only and unicode:
+            self._scanner.invalid("the flags a and u exclude each other", at)
+        self._flags = replace(self._flags, **changes)
+
+    def _close(self, at: int) -> None:
+        if len(self._stack) == 1:
+            self._scanner.invalid("this ')' closes no group", at)
+        group = self._stack.pop()
+        self._flags = group.flags
+        self._add(self._closed(group))
+
+    def _closed(self, group: _Group) -> Piece:
+        done = [*group.done, self._pieces.sequence(group.items) if group.items else NOTHING]
+        return self._pieces.choice(done)

@@ -1,0 +1,82 @@
+"""Reads a pattern character by character, and draws the caret when something is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Literal, NoReturn
+
+from guideway.errors import InvalidConstraint, LimitExceeded, Unsupported
+
+__all__ = ["Dialect", "Scanner", "caret"]
+
+Dialect = Literal["python", "ecma"]
+
+_WINDOW = 60  # characters shown on either side of the caret
+
+
+class Scanner:
+    """A position in a pattern."""
+
+    def __init__(self, pattern: str, dialect: Dialect) -> None:
+        self.pattern = pattern
+        self.dialect = dialect
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        """The character here, or "" at the end."""
+        return self.pattern[self.at : self.at + 1]
+
+    def take(self) -> str:
+        """The character here, stepping over it."""
+        char = self.next
+        self.at += len(char)
+        return char
+
+    def skip(self, text: str) -> bool:
+        """Step over a text if it stands here."""
+        found = self.pattern.startswith(text, self.at)
+        if found:
+            self.at += len(text)
+        return found
+
+    def take_while(self, allowed: str, at_most: int | None = None) -> str:
+        """The run of allowed characters that starts here."""
+        start = self.at
+        while self.next and self.next in allowed and (at_most is None or self.at - start < at_most):
+            self.at += 1
+        return self.pattern[start : self.at]
+
+    def take_until(self, end: str, what: str) -> str:
+        """The text up to `end`, stepping over both."""
+        found = self.pattern.find(end, self.at)
+        if found < 0:
+            self.invalid(f"{what} has no closing {end!r}", len(self.pattern))
+        text = self.pattern[self.at : found]
+        self.at = found + len(end)
+        return text
+
+    def invalid(self, message: str, at: int | None = None) -> NoReturn:
+        """The pattern is malformed here."""
+        raise InvalidConstraint(*self._marked(message, at))
+
+    def unsupported(self, what: str, at: int | None = None) -> NoReturn:
+        """The pattern asks here for what is not supported."""
+        raise Unsupported(*self._marked(f"{what} in a pattern is not supported", at))
+
+    def too_large(self, message: str, at: int | None = None) -> NoReturn:
+        """The pattern goes past a limit here."""
+        raise LimitExceeded(*self._marked(message, at))
+
+    def _marked(self, message: str, at: int | None) -> tuple[str, str]:
+        at = self.at if at is None else at
+        drawing = caret(self.pattern, at)
+        return f"{message}, at position {at}:\n{drawing}", drawing
+
+
+def caret(text: str, at: int) -> str:
+    """The line of the text that holds position `at`, with a caret under it."""
+    start = max(text.rfind("\n", 0, at) + 1, at - _WINDOW)
+    end = text.find("\n", at)
+    end = min(end if end >= 0 else len(text), at + _WINDOW)
+    line = "".join(c if c.isprintable() else " " for c in text[start:end])
+    return f"{line}\n{' ' * (at - start)}^"

@@ -1,0 +1,121 @@
+"""Which characters a class of Python's `re` or of ECMA-262 means, as code point ranges.
+
+Python's meanings are asked from the running `re` itself, so they are exact for its Unicode version. Each table is
+made when it is first needed and then kept.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
+
+from guideway.grammar.regular import MAX_CODE_POINT
+
+__all__ = [
+    "ECMA_DIGIT",
+    "ECMA_NEWLINE",
+    "ECMA_SPACE",
+    "ECMA_WORD",
+    "Ranges",
+    "contains",
+    "fold_class",
+    "fold_literal",
+    "invert",
+    "merge",
+    "python_class",
+]
+
+Ranges = tuple[tuple[int, int], ...]
+
+ECMA_DIGIT: Ranges = ((0x30, 0x39),)
+ECMA_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+ECMA_NEWLINE: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+ECMA_SPACE: Ranges = (
+    (0x09, 0x0D),
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+)
+_SURROGATES: Ranges = ((0xD800, 0xDFFF),)
+_CASED_END = 0x20000  # no character with a case lies beyond; a test looks at all of them
+
+
+def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The same characters as sorted, disjoint ranges."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def invert(ranges: Ranges) -> Ranges:
+    """Every other character. Surrogates stay out: no text holds them."""
+    left: list[tuple[int, int]] = []
+    start = 0
+    for low, high in merge((*ranges, *_SURROGATES)):
+        if start < low:
+            left.append((start, low - 1))
+        start = high + 1
+    if start <= MAX_CODE_POINT:
+        left.append((start, MAX_CODE_POINT))
+    return tuple(left)
+
+
+def contains(ranges: Ranges, code: int) -> bool:
+    """Whether a character is in sorted, disjoint ranges."""
+    at = bisect_right(ranges, (code, MAX_CODE_POINT)) - 1
+    return at >= 0 and ranges[at][0] <= code <= ranges[at][1]
+
+
+@lru_cache(maxsize=32)
+def python_class(source: str, ascii_only: bool) -> Ranges:
+    """The characters of a class such as `\\w` in Python's `re`."""
+    finder = re.compile(f"(?:{source})+", re.ASCII if ascii_only else 0)
+    return tuple((m.start(), m.end() - 1) for m in finder.finditer("".join(map(chr, range(MAX_CODE_POINT + 1)))))
+
+
+@lru_cache(maxsize=1)
+def _cased() -> str:
+    found = []
+    for code in range(_CASED_END):
+        char = chr(code)
+        if char.lower() != char or char.upper() != char:
+            found.append(char)
+    return "".join(found)
+
+
+@lru_cache(maxsize=1)
+def _cased_ranges() -> Ranges:
+    return merge((ord(c), ord(c)) for c in _cased())
+
+
+@lru_cache(maxsize=1024)
+def fold_literal(char: str, ascii_only: bool) -> Ranges:
+    """The characters that one character matches under `(?i)`."""
+    if not contains(_cased_ranges(), ord(char)):
+        return ((ord(char), ord(char)),)
+    finder = re.compile(re.escape(char), re.IGNORECASE | (re.ASCII if ascii_only else 0))
+    return merge((ord(c), ord(c)) for c in finder.findall(_cased()))
+
+
+@lru_cache(maxsize=256)
+def fold_class(source: str, plain: Ranges, ascii_only: bool) -> Ranges:
+    """The characters of a class under `(?i)`: `plain` without it, and for those with a case what `re` says."""
+    finder = re.compile(source, re.IGNORECASE | (re.ASCII if ascii_only else 0))
+    without_case = _intersect(plain, invert(_cased_ranges()))
+    return merge((*without_case, *((ord(c), ord(c)) for c in finder.findall(_cased()))))
+
+
+def _intersect(left: Ranges, right: Ranges) -> Ranges:
+    return invert(merge((*invert(left), *invert(right))))
