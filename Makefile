@@ -53,7 +53,7 @@ clean:
 .venv/.built: .venv/.tools pyproject.toml CMakeLists.txt $(KERNEL)
 	$(PIP) --no-build-isolation -e . && touch $@
 .venv/.test: .venv/.built
-	$(PIP) pytest hypothesis jsonschema jinja2 mypy && touch $@
+	$(PIP) pytest hypothesis jsonschema jinja2 onnx mypy && touch $@
 .venv/.lint: .venv/.test
 	$(PIP) ruff && touch $@
 .venv/.engines: .venv/.test
