@@ -1,1 +1,108 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
+import numpy.typing
+from numpy.typing import NDArray
+
+
+class Vocabulary:
+    """
+    The tokens of a model as bytes. `memo_bytes`: what its masks may take before they are dropped.
+    """
+
+    def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, max_states: int = 4000000) -> None: ...
+
+    @property
+    def size(self) -> int:
+        """Number of token ids."""
+
+    @property
+    def words(self) -> int:
+        """32-bit words of a mask row."""
+
+class Automaton:
+    """
+    A constraint compiled for a vocabulary: immutable, shareable between threads.
+    """
+
+    @staticmethod
+    def compile(vocabulary: Vocabulary, program: bytes) -> Automaton:
+        """Compile a program (`guideway.grammar.program`), little-endian words."""
+
+    def matcher(self) -> Matcher:
+        """A matcher at the start of the text."""
+
+    def stats(self) -> dict[str, int]:
+        """Sizes and memo hits, for benchmarks."""
+
+class Matcher:
+    """
+    Walks an automaton along one sequence of tokens; see `guideway.matcher`.
+    """
+
+    def fill_mask(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.
+        """
+
+    def fill_mask_within(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], tokens_left: int) -> bool:
+        """
+        As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
+        """
+
+    def advance(self, token_id: int) -> None:
+        """Take a token. RejectedToken or InvalidToken: nothing has changed."""
+
+    def rollback(self, count: int) -> None:
+        """Give the last `count` tokens back. ValueError if there are fewer."""
+
+    def fork(self) -> Matcher:
+        """An independent copy."""
+
+    def validate(self, tokens: Sequence[int]) -> int:
+        """
+        How many of the tokens, from the first on, could be taken. Nothing changes.
+        """
+
+    def forced_bytes(self) -> bytes:
+        """What the text goes on with in any case, up to 4,096 bytes."""
+
+    def forced_tokens(self) -> list[int]:
+        """
+        Tokens over the forced bytes, longest first, as far as no legal token could reach past them.
+        """
+
+    def tokens_to_finish(self) -> int:
+        """Fewest tokens that spell the shortest completion, end token included."""
+
+    def completion(self) -> bytes:
+        """A shortest text that completes what was taken so far."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether an end token was taken."""
+
+    @property
+    def position(self) -> int:
+        """How many tokens were taken."""
+
+    @property
+    def words(self) -> int:
+        """32-bit words of a mask row."""
+
+def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32]) -> None:
+    """
+    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released.
+    """
+
+def apply_mask(logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.
+    """

@@ -1,0 +1,41 @@
+// Kernel errors become the classes of guideway.errors, which the module therefore needs at import.
+#include "bindings.h"
+#include "guideway/error.h"
+
+namespace guideway {
+
+namespace {
+
+const char* class_of(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::invalid: return "InvalidConstraint";
+        case ErrorKind::unsatisfiable: return "Unsatisfiable";
+        case ErrorKind::limit: return "LimitExceeded";
+        case ErrorKind::rejected: return "RejectedToken";
+        case ErrorKind::token: return "InvalidToken";
+        case ErrorKind::argument: break;
+    }
+    return nullptr;
+}
+
+void translate(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+        const char* name = class_of(error.kind);
+        if (!name) {
+            PyErr_SetString(PyExc_ValueError, error.what());
+            return;
+        }
+        const nb::object type = nb::module_::import_("guideway.errors").attr(name);
+        const nb::object made = type(error.what());
+        if (error.node >= 0) made.attr("node") = error.node;
+        PyErr_SetObject(type.ptr(), made.ptr());
+    }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+
+}  // namespace guideway

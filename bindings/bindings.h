@@ -1,0 +1,24 @@
+// What the binding files share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <span>
+
+namespace guideway {
+
+namespace nb = nanobind;
+
+using MaskRow = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MaskRows = nb::ndarray<std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline std::span<std::uint32_t> words(const MaskRow& row) { return {row.data(), row.size()}; }
+
+void bind_errors(nb::module_& m);
+void bind_vocabulary(nb::module_& m);
+void bind_matcher(nb::module_& m);
+void bind_masks(nb::module_& m);
+
+}  // namespace guideway

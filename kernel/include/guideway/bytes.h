@@ -1,0 +1,66 @@
+// A set of byte values as 256 bits.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace guideway {
+
+struct ByteSet {
+    std::array<std::uint64_t, 4> words{};
+
+    static ByteSet range(unsigned low, unsigned high) {
+        ByteSet made;
+        for (unsigned b = low; b <= high; ++b) made.insert(static_cast<std::uint8_t>(b));
+        return made;
+    }
+    static ByteSet all() {
+        ByteSet made;
+        made.words.fill(~std::uint64_t{0});
+        return made;
+    }
+    void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }
+    bool contains(std::uint8_t b) const { return (words[b >> 6] >> (b & 63)) & 1; }
+    bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
+    std::size_t count() const {
+        std::size_t n = 0;
+        for (auto w : words) n += static_cast<std::size_t>(std::popcount(w));
+        return n;
+    }
+    bool within(const ByteSet& other) const {
+        for (std::size_t i = 0; i < 4; ++i)
+            if (words[i] & ~other.words[i]) return false;
+        return true;
+    }
+    ByteSet& operator|=(const ByteSet& other) {
+        for (std::size_t i = 0; i < 4; ++i) words[i] |= other.words[i];
+        return *this;
+    }
+    friend bool operator==(const ByteSet&, const ByteSet&) = default;
+
+    // Calls f(byte) for each member in rising order.
+    template <class F>
+    void each(F&& f) const {
+        for (unsigned i = 0; i < 4; ++i)
+            for (std::uint64_t w = words[i]; w; w &= w - 1)
+                f(static_cast<std::uint8_t>(i * 64 + static_cast<unsigned>(std::countr_zero(w))));
+    }
+};
+
+inline std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
+    h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
+    h *= 0xff51afd7ed558ccdULL;
+    return h ^ (h >> 32);
+}
+
+struct ByteSetHash {
+    std::size_t operator()(const ByteSet& s) const {
+        std::uint64_t h = 1;
+        for (auto w : s.words) h = mix(h, w);
+        return static_cast<std::size_t>(h);
+    }
+};
+
+}  // namespace guideway

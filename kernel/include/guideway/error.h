@@ -1,0 +1,20 @@
+// Errors that the kernel reports. The bindings turn each kind into a class of guideway.errors.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace guideway {
+
+enum class ErrorKind { invalid, unsatisfiable, limit, rejected, token, argument };
+
+// `node` is the number of the grammar node that is to blame, or -1.
+struct Error : std::runtime_error {
+    Error(ErrorKind k, const std::string& message, std::int64_t n = -1)
+        : std::runtime_error(message), kind(k), node(n) {}
+    ErrorKind kind;
+    std::int64_t node;
+};
+
+}  // namespace guideway

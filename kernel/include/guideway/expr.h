@@ -1,0 +1,134 @@
+// Regular expressions over bytes, interned, and the lazy DFA that their derivatives are.
+//
+// For the user: an ExprId names a language; equal expressions (up to the laws that the constructors know) have equal
+// ids. `next(e, b)` is what is left of e after byte b, none (0) if nothing can follow: so an id is at once an
+// expression and a state of a deterministic automaton whose rows are made when first looked at, and a state that is
+// not none can always be completed. After Brzozowski, "Derivatives of regular expressions" (1964), and Owens, Reppy
+// and Turon, "Regular-expression derivatives re-examined" (2009).
+//
+// A label is an expression that matches the empty text and names it: keys of an object are told apart by them.
+//
+// For the maintainer: the pool only grows; ids stay valid for its life. Sums are sorted sets, products lean right.
+// Without `both` and `negate` an expression other than none is never empty, so only "boolean" ones need a search
+// for liveness. Not thread safe: the store's lock guards it.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/bytes.h"
+
+namespace guideway {
+
+using ExprId = std::uint32_t;
+inline constexpr std::uint32_t kInfinite = 0xffffffff;
+inline constexpr ExprId kNone = 0;   // no text
+inline constexpr ExprId kEmpty = 1;  // the empty text
+
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label };
+
+struct Expr {
+    Op op = Op::none;
+    bool nullable = false;
+    bool boolean = false;         // holds both or negate: liveness needs a search
+    bool labelled = false;        // holds a label
+    std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
+    std::uint8_t universe = 0;    // bit m: all texts of spelling m
+    std::uint16_t depth = 0;      // how deep a derivative recurses
+    std::uint32_t a = 0, b = 0, c = 0;
+    std::uint32_t shortest = kInfinite;  // bytes of a shortest text; not kept for boolean ones
+};
+
+struct LabelDistance {
+    std::uint32_t label;
+    std::uint32_t distance;  // bytes of the shortest text that leads to it
+};
+
+struct ExprLimits {
+    std::size_t max_exprs = 4'000'000;
+    std::size_t max_search = 400'000;  // states looked at to decide whether one is alive
+    std::uint16_t max_depth = 400;
+};
+
+class ExprPool {
+public:
+    explicit ExprPool(ExprLimits limits = {});
+
+    ExprId set(const ByteSet& bytes);
+    ExprId cat(ExprId a, ExprId b);
+    ExprId alt(std::vector<ExprId> parts);
+    ExprId both(std::vector<ExprId> parts);
+    ExprId negate(ExprId a);  // over all byte strings: intersect with a spelling's universe
+    ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
+    ExprId label(std::uint32_t number);
+    void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
+    void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
+
+    bool nullable(ExprId e) const { return exprs_[e].nullable; }
+    ExprId next(ExprId e, std::uint8_t byte) {
+        std::uint32_t r = live_row_[e];
+        if (r == 0) [[unlikely]]
+            r = make_live_row(e);
+        return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
+    }
+    // Bytes of a shortest text, kInfinite if there is none.
+    std::uint32_t shortest(ExprId e);
+    bool alive(ExprId e) { return e != kNone && (!exprs_[e].boolean || shortest(e) != kInfinite); }
+    // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
+    int best_byte(ExprId e);
+    // Labels that can still be reached, in rising order.
+    const std::vector<LabelDistance>& labels(ExprId e);
+    // Calls f(label) for each label that e matches with the empty text.
+    template <class F>
+    void each_accepted_label(ExprId e, F&& f) const {
+        const Expr& x = exprs_[e];
+        if (x.op == Op::label) f(x.a);
+        if (x.op == Op::alt)
+            for (std::uint32_t i = 0; i < x.b; ++i)
+                if (exprs_[args_[x.a + i]].op == Op::label) f(exprs_[args_[x.a + i]].a);
+    }
+    bool first_bytes_into(ExprId e, ByteSet& bytes);  // adds the bytes that may come first; true if e is nullable
+
+    std::size_t size() const { return exprs_.size(); }
+    std::size_t bytes() const;
+
+private:
+    using Targets = std::array<ExprId, 256>;
+    struct Row {
+        std::uint32_t classes, offset;
+    };
+    struct Source {  // one summand of a derivative: a row, and what follows it
+        std::uint32_t row;
+        ExprId tail;
+    };
+
+    ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
+    bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
+    std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
+    std::vector<ExprId> parts_of(ExprId e) const;
+    std::uint32_t raw_row(ExprId e);
+    std::uint32_t make_live_row(ExprId e);
+    std::uint32_t store_row(const Targets& targets);
+    void derive(ExprId e, Targets& out);
+    void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
+    void derive_both(ExprId e, Targets& out);
+    void search_shortest(ExprId e);
+
+    ExprLimits limits_;
+    std::vector<Expr> exprs_;
+    std::vector<ExprId> args_;
+    std::vector<ByteSet> sets_;
+    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> set_ids_;
+    std::unordered_multimap<std::uint64_t, ExprId> interned_;
+    std::vector<std::uint32_t> raw_row_, live_row_;  // by expression; 0: not made yet
+    std::vector<std::int16_t> best_byte_;            // by expression; -2: not known yet
+    std::vector<Row> rows_;
+    std::vector<ExprId> targets_;
+    std::vector<std::array<std::uint8_t, 256>> classes_;
+    std::unordered_multimap<std::uint64_t, std::uint32_t> class_ids_;
+    std::unordered_map<ExprId, std::uint32_t> searched_;
+    std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,141 @@
+// The machine: walks a grammar byte by byte.
+//
+// For the user: a state of the text so far is a set of configurations; `enter` makes the first ones, `step` moves one
+// by a byte. Every configuration that exists can be completed. A configuration is a component (grammar node), the
+// state and the register it stands in, and the frame to return to. kDone is the configuration of "nothing more".
+//
+// For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words. A leaf
+// that can end no text further is left at once; one that might go on is left when the next byte can follow it
+// (`follow`), so both roads are kept where both are open. A sequence's last part gets the sequence's own return
+// frame: right recursion needs no stack. Objects and arrays keep what they have seen in the register.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/expr.h"
+#include "guideway/program.h"
+
+namespace guideway {
+
+struct Config {
+    std::uint32_t node, state, regs, parent;
+    friend bool operator==(const Config&, const Config&) = default;
+    friend auto operator<=>(const Config&, const Config&) = default;
+};
+
+struct ConfigHash {
+    std::size_t operator()(const Config& c) const {
+        return static_cast<std::size_t>(mix(mix(std::uint64_t{c.node} << 32 | c.state, c.regs), c.parent));
+    }
+};
+
+using Configs = std::vector<Config>;
+inline constexpr std::uint32_t kDone = 0xffffffff;
+inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
+
+// A grammar node with what the analysis found out about it.
+struct Component : Node {
+    std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
+    bool nullable = false;
+    ByteSet first, follow;
+    std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
+    ExprId keys = kNone;                  // object: all keys, each ending in the label of its entry
+    bool wide = false;                    // object: more properties than a register has bits
+    std::vector<std::uint8_t> live;       // object: entries that can be completed
+    std::vector<std::uint32_t> entry_cost;     // object: key, colon and value
+    std::vector<std::uint32_t> next_required;  // object: first required property from i on
+    std::vector<std::uint32_t> next_live;      // object: first live property from i on
+    std::vector<std::uint32_t> required_cost;  // object: all required ones from i on, each with a comma
+    std::vector<std::uint32_t> tail_cost;      // sequence: parts from i on; array: prefix items before i
+};
+
+// Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
+std::vector<Component> analyse(Program&& program, ExprPool& pool);
+
+struct MachineLimits {
+    std::size_t max_heads = 4096;        // configurations followed at once
+    std::size_t max_frames = 8'000'000;  // different stacks seen
+};
+
+class Machine {
+public:
+    Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
+
+    void start(Configs& out) { enter(root_, kBottom, out); }
+    // Adds what `config` becomes by `byte`; `popped` is set where the bottom frame would have to take the byte.
+    void step(const Config& config, std::uint8_t byte, Configs& out, bool& popped);
+    void step_all(const Configs& from, std::uint8_t byte, Configs& out);
+    // Adds what goes on once the component above `frame` has ended.
+    void resume(std::uint32_t frame, Configs& out);
+    bool accepting(const Config& config);
+    // Bytes of the shortest text that completes it.
+    std::uint32_t cost(const Config& config);
+    // The smallest byte that begins a shortest completion of the set; -1 if it is complete already.
+    int best_byte(const Configs& configs);
+
+    const Component& component(std::uint32_t node) const { return components_[node]; }
+    bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
+    const Config& frame(std::uint32_t id) const { return frames_[id]; }
+    std::uint32_t root_cost() const { return components_[root_].cost; }
+    std::size_t frame_count() const { return frames_.size(); }
+    ExprPool& pool() { return pool_; }
+
+private:
+    void enter(std::uint32_t node, std::uint32_t parent, Configs& out);
+    std::uint32_t push(const Config& frame);
+    void leaf_becomes(const Config& c, ExprId state, Configs& out);
+
+    // object.cpp
+    void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo);
+    void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    void enter_value(const Config& c, std::uint32_t label, Configs& out);
+    bool may_open(const Component& k, std::uint32_t regs, std::uint32_t label) const;
+    bool may_close(const Component& k, std::uint32_t regs) const;
+    bool may_continue(const Component& k, std::uint32_t regs) const;
+    std::uint32_t with_seen(const Component& k, std::uint32_t regs, std::uint32_t label);
+    bool seen(const Component& k, std::uint32_t regs, std::uint32_t label) const;
+    std::uint32_t required_cost(const Component& k, std::uint32_t regs) const;
+    LabelDistance best_label(const Component& k, std::uint32_t regs, ExprId state);
+    std::uint32_t key_cost(const Component& k, std::uint32_t regs, ExprId state);
+    std::uint32_t object_cost(const Config& c);
+    int object_best_byte(const Config& c, Configs& instead);
+
+    // array.cpp
+    void step_array(const Config& c, std::uint8_t byte, Configs& out, Configs& todo);
+    void enter_item(const Config& c, Configs& out);
+    bool may_have_item(const Component& k, std::uint32_t count) const;
+    std::uint32_t items_cost(const Component& k, std::uint32_t count, bool first) const;
+    std::uint32_t array_cost(const Config& c);
+    int array_best_byte(const Config& c, Configs& instead);
+
+    std::uint32_t local_cost(const Config& c);
+    std::uint32_t frame_cost(std::uint32_t id);
+
+    std::vector<Component> components_;
+    std::uint32_t root_;
+    ExprPool& pool_;
+    MachineLimits limits_;
+    std::vector<Config> frames_;
+    std::vector<std::uint32_t> frame_costs_;
+    std::unordered_map<Config, std::uint32_t, ConfigHash> frame_ids_;
+    std::vector<std::vector<std::uint64_t>> seen_sets_;  // registers of wide objects
+    std::unordered_multimap<std::uint64_t, std::uint32_t> seen_ids_;
+    Configs todo_, entering_;
+};
+
+// States of objects and arrays: a phase, and what it needs.
+enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close };
+inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) { return static_cast<std::uint32_t>(phase) << 28 | rest; }
+inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
+inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
+inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
+inline bool takes(const std::string& text, std::uint32_t at, std::uint8_t b) { return static_cast<std::uint8_t>(text[at]) == b; }
+
+inline std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    if (a == kInfinite || b == kInfinite) return kInfinite;
+    return a > kInfinite - 1 - b ? kInfinite - 1 : a + b;
+}
+
+}  // namespace guideway

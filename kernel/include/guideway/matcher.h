@@ -1,0 +1,80 @@
+// A grammar met a vocabulary: the automaton, immutable and shared; and the matcher, one per sequence.
+//
+// Every call of a matcher is atomic: it throws and changes nothing, or succeeds. Matchers of one automaton may be used
+// from different threads; one matcher only from one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/machine.h"
+#include "guideway/vocabulary.h"
+
+namespace guideway {
+
+class Automaton {
+public:
+    // Throws Error(invalid | unsatisfiable | limit), with the node to blame where there is one.
+    static std::shared_ptr<const Automaton> compile(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> program);
+
+    const Vocabulary& vocabulary() const { return *vocabulary_; }
+    struct Stats {
+        std::size_t nodes, frames, expressions, runs_bytes, runs_hits, runs_misses;
+    };
+    Stats stats() const;
+
+private:
+    friend class Matcher;
+    Automaton() = default;
+    std::shared_ptr<const Vocabulary> vocabulary_;
+    std::shared_ptr<Store> store_;
+    std::unique_ptr<Machine> machine_;  // grows under the store's lock
+    std::size_t nodes_ = 0;
+    // By configuration: fewest tokens to finish, and an upper bound of that after any legal token.
+    mutable std::unordered_map<Config, std::uint32_t, ConfigHash> finish_, worst_;
+};
+
+class Matcher {
+public:
+    explicit Matcher(std::shared_ptr<const Automaton> automaton);
+
+    // Bit t % 32 of word t / 32 is set exactly when the text so far and token t can still be completed.
+    void fill_mask(std::span<std::uint32_t> row) const;
+    // Of those, only tokens after which `left - 1` more can complete the text, end token included; false: there is none.
+    bool fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const;
+    // Throws Error(rejected | token).
+    void advance(std::int64_t token);
+    void rollback(std::size_t count);  // throws Error(argument)
+    std::size_t validate(std::span<const std::int64_t> tokens) const;
+    std::string forced_bytes() const;
+    std::vector<std::uint32_t> forced_tokens() const;
+    // Fewest tokens that spell the shortest completion, end token included; kInfinite if the vocabulary cannot.
+    std::uint32_t tokens_to_finish() const;
+    std::string completion() const;
+    bool is_accepting() const;
+    bool is_finished() const { return finished_; }
+    std::size_t position() const { return ends_.size() - 1 + (finished_ ? 1 : 0); }
+    const Automaton& automaton() const { return *automaton_; }
+
+private:
+    Configs now() const;
+    bool accepting(const Configs& configs) const;
+    bool step_token(Configs& configs, std::uint32_t token) const;
+    void check_row(std::span<std::uint32_t> row) const;
+    void fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const;
+    std::string completion_of(Configs configs) const;
+    std::string forced_of(Configs configs) const;
+    std::uint32_t finish(const Configs& configs) const;
+    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
+
+    std::shared_ptr<const Automaton> automaton_;
+    Configs history_;                  // configurations of all positions, one after the other
+    std::vector<std::size_t> ends_;    // position p: [p ? ends_[p - 1] : 0, ends_[p])
+    bool finished_ = false;            // an end token was taken after the last position
+};
+
+}  // namespace guideway

@@ -1,0 +1,45 @@
+// From characters to bytes. A spelling gives each code point one or more byte sequences, no two code points the same
+// one, and is uniquely decodable; so unions, intersections and complements of languages of characters become those of
+// languages of bytes. Surrogates (U+D800..DFFF) are not characters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/expr.h"
+
+namespace guideway {
+
+enum class Spelling : std::uint8_t {
+    text,        // UTF-8
+    escaped,     // one way: quote, backslash and controls escaped, the rest raw
+    escaped_any  // every way to write it inside a JSON string
+};
+
+using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // inclusive, sorted, disjoint
+
+class Speller {
+public:
+    explicit Speller(ExprPool& pool) : pool_(pool) {}
+
+    ExprId characters(const Ranges& ranges, Spelling spelling);
+    ExprId literals(std::vector<std::u32string> texts, Spelling spelling);
+    ExprId universe(Spelling spelling);
+
+private:
+    ExprId utf8(const Ranges& ranges);
+    ExprId utf8_piece(std::uint32_t low, std::uint32_t high);
+    ExprId hex4(std::uint32_t low, std::uint32_t high);
+    ExprId escapes(const Ranges& ranges, Spelling spelling);
+    ExprId byte(unsigned b) { return pool_.set(ByteSet::range(b, b)); }
+    ExprId join(const std::vector<std::pair<unsigned, unsigned>>& pieces);
+
+    ExprPool& pool_;
+    ExprId universe_[3] = {kNone, kNone, kNone};
+    std::unordered_map<std::uint32_t, ExprId> single_[3];
+};
+
+}  // namespace guideway

@@ -1,0 +1,66 @@
+// The tokens of a model as bytes, and what all grammars over them share.
+//
+// A special token, and one without bytes, is never in a mask; end-of-sequence tokens are, exactly when the text is
+// complete. The store is the lazily grown part: expressions, residual tries and runs. One lock guards it and every
+// automaton made from it. A vocabulary starts a new store when the old one has outgrown its budget; automata keep the
+// one that they were made with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "guideway/expr.h"
+#include "guideway/runs.h"
+#include "guideway/trie.h"
+
+namespace guideway {
+
+struct VocabularyLimits {
+    std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; dropped and made anew when full
+    std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
+    std::size_t max_states = 4'000'000;    // expressions in one store
+};
+
+struct Store {
+    Store(const Trie& trie, std::uint32_t vocabulary_size, const VocabularyLimits& limits)
+        : pool(ExprLimits{limits.max_states}), runs(trie, vocabulary_size, limits.memo_bytes) {}
+    std::mutex lock;
+    ExprPool pool;
+    Runs runs;
+};
+
+class Vocabulary {
+public:
+    // Throws Error(argument) for ids out of range or tokens longer than 60,000 bytes.
+    Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+               VocabularyLimits limits = {});
+
+    std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
+    std::uint32_t words() const { return (size() + 31) / 32; }
+    // Empty for a token that is never legal.
+    const std::string& token(std::uint32_t id) const { return tokens_[id]; }
+    bool is_eos(std::uint32_t id) const;
+    const std::vector<std::uint32_t>& eos() const { return eos_; }
+    const Trie& trie() const { return trie_; }
+    // The root's child by byte, 0 if there is none.
+    std::uint32_t root_child(std::uint8_t b) const { return root_child_[b]; }
+    bool spells_every_byte() const { return spells_every_byte_; }
+    std::shared_ptr<Store> store() const;
+    // Fewest tokens that spell `text`; kInfinite if they cannot.
+    std::uint32_t fewest_tokens(std::string_view text) const;
+
+private:
+    std::vector<std::string> tokens_;
+    std::vector<std::uint32_t> eos_;
+    VocabularyLimits limits_;
+    Trie trie_;
+    std::array<std::uint32_t, 256> root_child_{};
+    bool spells_every_byte_ = true;
+    mutable std::mutex store_lock_;
+    mutable std::shared_ptr<Store> store_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,289 @@
+// What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
+#include <algorithm>
+#include <deque>
+#include <functional>
+
+#include "guideway/error.h"
+#include "guideway/machine.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kMaxEntries = 1u << 20;
+
+class Analysis {
+public:
+    Analysis(Program&& program, ExprPool& pool) : pool_(pool), root_(program.root) {
+        for (Node& node : program.nodes) {
+            Component c;
+            static_cast<Node&>(c) = std::move(node);
+            nodes_.push_back(std::move(c));
+        }
+        users_.resize(nodes_.size());
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+            each_child(nodes_[i], [&](std::uint32_t child) { users_[child].push_back(i); });
+    }
+
+    std::vector<Component> run() {
+        settle([&](Component& c) {
+            const std::uint32_t before = c.cost;
+            c.cost = std::min(before, cost(c));
+            return c.cost != before;
+        });
+        settle([&](Component& c) {
+            const bool before = c.nullable;
+            c.nullable = before || nullable(c);
+            return c.nullable != before;
+        });
+        refuse_left_recursion();
+        settle([&](Component& c) {
+            const ByteSet before = c.first;
+            first_into(c, c.first);
+            return !(c.first == before);
+        });
+        follow();
+        if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", blame());
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i) finish(nodes_[i], i);
+        return std::move(nodes_);
+    }
+
+private:
+    template <class F>
+    static void each_child(const Component& c, F&& f) {
+        for (std::uint32_t p : c.parts) f(p);
+        for (const Entry& e : c.entries) f(e.value);
+        if (c.kind == NodeKind::array && c.rest != kInfinite) f(c.rest);
+    }
+
+    // Applies `change` until nothing changes; users of a changed node are looked at again.
+    void settle(const std::function<bool(Component&)>& change) {
+        std::deque<std::uint32_t> work;
+        std::vector<std::uint8_t> queued(nodes_.size(), 1);
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.push_back(i);
+        while (!work.empty()) {
+            const std::uint32_t i = work.front();
+            work.pop_front();
+            queued[i] = 0;
+            if (!change(nodes_[i])) continue;
+            for (std::uint32_t user : users_[i])
+                if (!queued[user]) {
+                    queued[user] = 1;
+                    work.push_back(user);
+                }
+        }
+    }
+
+    std::uint32_t entry_cost(const Component& c, const Entry& e) {
+        return sum(sum(pool_.shortest(e.key), static_cast<std::uint32_t>(c.punctuation.colon.size())), nodes_[e.value].cost);
+    }
+
+    std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
+        if (i < c.parts.size()) return nodes_[c.parts[i]].cost;
+        return c.rest == kInfinite ? kInfinite : nodes_[c.rest].cost;
+    }
+
+    std::uint32_t cost(Component& c) {
+        const auto length = [](const std::string& text) { return static_cast<std::uint32_t>(text.size()); };
+        std::uint32_t total = 0;
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.shortest(c.expr);
+            case NodeKind::sequence:
+                for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
+                return total;
+            case NodeKind::alternative:
+                total = kInfinite;
+                for (std::uint32_t p : c.parts) total = std::min(total, nodes_[p].cost);
+                return total;
+            case NodeKind::object: {
+                std::uint32_t count = 0;
+                for (const Entry& e : c.entries)
+                    if (e.required) {
+                        total = sum(total, entry_cost(c, e));
+                        if (count++) total = sum(total, length(c.punctuation.comma));
+                    }
+                break;
+            }
+            case NodeKind::array: {
+                if (c.minimum > c.maximum) return kInfinite;
+                const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.parts.size()));
+                for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
+                if (c.minimum > known) {
+                    const std::uint64_t more = std::uint64_t{item_cost(c, known)} * (c.minimum - known);
+                    total = item_cost(c, known) == kInfinite ? kInfinite : sum(total, static_cast<std::uint32_t>(std::min<std::uint64_t>(more, kInfinite - 1)));
+                }
+                if (c.minimum > 1) total = sum(total, static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{c.minimum - 1} * length(c.punctuation.comma), kInfinite - 1)));
+                break;
+            }
+        }
+        return sum(total, length(c.punctuation.open) + length(c.punctuation.close));
+    }
+
+    bool nullable(const Component& c) {
+        const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.nullable(c.expr);
+            case NodeKind::sequence: return std::all_of(c.parts.begin(), c.parts.end(), is);
+            case NodeKind::alternative: return std::any_of(c.parts.begin(), c.parts.end(), is);
+            default: return false;
+        }
+    }
+
+    std::size_t reachable_parts(const Component& c) const {  // parts that can come first
+        if (c.kind == NodeKind::alternative) return c.parts.size();
+        if (c.kind != NodeKind::sequence) return 0;
+        std::size_t n = 0;
+        while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
+        return std::min(n + 1, c.parts.size());
+    }
+
+    void refuse_left_recursion() {
+        std::vector<std::uint8_t> colour(nodes_.size(), 0);  // 1: on the path, 2: done
+        std::vector<std::pair<std::uint32_t, std::size_t>> path;
+        for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
+            if (colour[start]) continue;
+            path.emplace_back(start, 0);
+            colour[start] = 1;
+            while (!path.empty()) {
+                auto& [node, next] = path.back();
+                if (next >= reachable_parts(nodes_[node])) {
+                    colour[node] = 2;
+                    path.pop_back();
+                    continue;
+                }
+                const std::uint32_t child = nodes_[node].parts[next++];
+                if (colour[child] == 1) throw Error(ErrorKind::invalid, "it refers to itself before any text", child);
+                if (colour[child] == 0) {
+                    colour[child] = 1;
+                    path.emplace_back(child, 0);
+                }
+            }
+        }
+    }
+
+    void first_into(const Component& c, ByteSet& bytes) {
+        if (c.kind == NodeKind::leaf) pool_.first_bytes_into(c.expr, bytes);
+        else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation.open[0]));
+        else
+            for (std::size_t i = 0; i < reachable_parts(c); ++i) bytes |= nodes_[c.parts[i]].first;
+    }
+
+    void follow() {
+        std::deque<std::uint32_t> work{root_};
+        std::vector<std::uint8_t> reached(nodes_.size(), 0);
+        reached[root_] = 1;
+        auto give = [&](std::uint32_t child, const ByteSet& bytes) {
+            const ByteSet before = nodes_[child].follow;
+            nodes_[child].follow |= bytes;
+            if (reached[child] && before == nodes_[child].follow) return;
+            reached[child] = 1;
+            work.push_back(child);
+        };
+        while (!work.empty()) {
+            const std::uint32_t i = work.front();
+            work.pop_front();
+            const Component& c = nodes_[i];
+            if (c.kind == NodeKind::sequence) {
+                ByteSet after = c.follow;
+                for (std::size_t p = c.parts.size(); p-- > 0;) {
+                    const std::uint32_t child = c.parts[p];
+                    give(child, after);
+                    if (!nodes_[child].nullable) after = ByteSet{};
+                    after |= nodes_[child].first;
+                }
+            } else if (c.kind == NodeKind::alternative) {
+                const ByteSet after = c.follow;
+                for (std::uint32_t child : c.parts) give(child, after);
+            } else {
+                ByteSet after;
+                if (c.kind != NodeKind::leaf) {
+                    after.insert(static_cast<std::uint8_t>(c.punctuation.comma[0]));
+                    after.insert(static_cast<std::uint8_t>(c.punctuation.close[0]));
+                    if (c.punctuation.space)
+                        for (char s : {' ', '\t', '\n', '\r'}) after.insert(static_cast<std::uint8_t>(s));
+                }
+                each_child(c, [&](std::uint32_t child) { give(child, after); });
+            }
+        }
+    }
+
+    void finish(Component& c, std::uint32_t number) {
+        if (c.kind == NodeKind::alternative) std::erase_if(c.parts, [&](std::uint32_t p) { return nodes_[p].cost == kInfinite; });
+        if (c.kind == NodeKind::sequence) {
+            c.tail_cost.assign(c.parts.size() + 1, 0);
+            for (std::size_t i = c.parts.size(); i-- > 0;) c.tail_cost[i] = sum(c.tail_cost[i + 1], nodes_[c.parts[i]].cost);
+        }
+        if (c.kind == NodeKind::object) finish_object(c, number);
+        if (c.kind == NodeKind::array) finish_array(c);
+    }
+
+    void finish_object(Component& c, std::uint32_t number) {
+        const auto n = static_cast<std::uint32_t>(c.entries.size());
+        if (n > kMaxEntries) throw Error(ErrorKind::limit, "an object with too many properties", number);
+        std::vector<ExprId> keys;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::uint32_t cost = entry_cost(c, c.entries[i]);
+            if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
+            c.entry_cost.push_back(cost);
+            c.live.push_back(cost != kInfinite);
+            if (cost != kInfinite) keys.push_back(pool_.cat(c.entries[i].key, pool_.label(i)));
+        }
+        c.keys = pool_.alt(std::move(keys));
+        c.wide = c.fixed > 32;
+        c.next_required.assign(c.fixed + 1, c.fixed);
+        c.next_live.assign(c.fixed + 1, c.fixed);
+        c.required_cost.assign(c.fixed + 1, 0);
+        for (std::uint32_t i = c.fixed; i-- > 0;) {
+            const bool required = c.entries[i].required;
+            c.next_required[i] = required ? i : c.next_required[i + 1];
+            c.next_live[i] = c.live[i] ? i : c.next_live[i + 1];
+            c.required_cost[i] = required ? sum(c.required_cost[i + 1], sum(c.entry_cost[i], static_cast<std::uint32_t>(c.punctuation.comma.size()))) : c.required_cost[i + 1];
+        }
+    }
+
+    // Items that cannot be completed end the array; what is left is a plain bound.
+    void finish_array(Component& c) {
+        std::uint32_t usable = kInfinite;
+        for (std::uint32_t i = 0; i < c.parts.size() && usable == kInfinite; ++i)
+            if (nodes_[c.parts[i]].cost == kInfinite) usable = i;
+        const auto known = static_cast<std::uint32_t>(c.parts.size());
+        if (usable == kInfinite && item_cost(c, known) == kInfinite) usable = known;
+        c.maximum = std::min(c.maximum, usable);
+        c.tail_cost.assign(known + 1, 0);
+        for (std::uint32_t i = 0; i < known; ++i) c.tail_cost[i + 1] = sum(c.tail_cost[i], item_cost(c, i));
+    }
+
+    // Goes down from the root through what makes it impossible, to name the innermost cause.
+    std::int64_t blame() const {
+        std::uint32_t at = root_;
+        for (std::size_t steps = 0; steps < nodes_.size(); ++steps) {
+            const Component& c = nodes_[at];
+            std::uint32_t down = kInfinite;
+            auto look = [&](std::uint32_t p) {
+                if (down == kInfinite && nodes_[p].cost == kInfinite) down = p;
+            };
+            if (c.kind == NodeKind::sequence || (c.kind == NodeKind::alternative && c.parts.size() == 1))
+                for (std::uint32_t p : c.parts) look(p);
+            for (const Entry& e : c.entries)
+                if (e.required) look(e.value);
+            if (c.kind == NodeKind::array) {
+                for (std::size_t i = 0; i < std::min<std::size_t>(c.minimum, c.parts.size()); ++i) look(c.parts[i]);
+                if (c.minimum > c.parts.size() && c.rest != kInfinite) look(c.rest);
+            }
+            if (down == kInfinite) break;
+            at = down;
+        }
+        return at;
+    }
+
+    ExprPool& pool_;
+    std::uint32_t root_;
+    std::vector<Component> nodes_;
+    std::vector<std::vector<std::uint32_t>> users_;
+};
+
+}  // namespace
+
+std::vector<Component> analyse(Program&& program, ExprPool& pool) { return Analysis(std::move(program), pool).run(); }
+
+}  // namespace guideway

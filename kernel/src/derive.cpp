@@ -1,0 +1,251 @@
+// Derivatives: rows of the lazy automaton, liveness, shortest texts, labels.
+#include <algorithm>
+#include <memory>
+
+#include "guideway/error.h"
+#include "guideway/expr.h"
+
+namespace guideway {
+
+std::uint32_t ExprPool::store_row(const Targets& targets) {
+    std::array<std::uint8_t, 256> classes{};
+    std::vector<ExprId> distinct;
+    std::unordered_map<ExprId, std::uint8_t> seen;
+    for (unsigned b = 0; b < 256; ++b) {
+        if (b && targets[b] == targets[b - 1]) {
+            classes[b] = classes[b - 1];
+            continue;
+        }
+        auto [place, fresh] = seen.emplace(targets[b], static_cast<std::uint8_t>(distinct.size()));
+        if (fresh) distinct.push_back(targets[b]);
+        classes[b] = place->second;
+    }
+    std::uint64_t h = 7;
+    for (std::size_t i = 0; i < 256; i += 8) {
+        std::uint64_t word = 0;
+        for (std::size_t j = 0; j < 8; ++j) word = word << 8 | classes[i + j];
+        h = mix(h, word);
+    }
+    std::uint32_t class_id = kInfinite;
+    auto [first, last] = class_ids_.equal_range(h);
+    for (; first != last; ++first)
+        if (classes_[first->second] == classes) class_id = first->second;
+    if (class_id == kInfinite) {
+        class_id = static_cast<std::uint32_t>(classes_.size());
+        classes_.push_back(classes);
+        class_ids_.emplace(h, class_id);
+    }
+    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size())});
+    targets_.insert(targets_.end(), distinct.begin(), distinct.end());
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
+std::uint32_t ExprPool::raw_row(ExprId e) {
+    if (raw_row_[e] == 0) {
+        auto out = std::make_unique<Targets>();
+        out->fill(kNone);
+        derive(e, *out);
+        const std::uint32_t row = store_row(*out);
+        raw_row_[e] = row;
+    }
+    return raw_row_[e];
+}
+
+std::uint32_t ExprPool::make_live_row(ExprId e) {
+    const std::uint32_t raw = raw_row(e);
+    std::uint32_t live = raw;
+    if (exprs_[e].boolean) {
+        auto out = std::make_unique<Targets>();
+        for (unsigned b = 0; b < 256; ++b) {
+            const ExprId t = targets_[rows_[raw].offset + classes_[rows_[raw].classes][b]];
+            (*out)[b] = alive(t) ? t : kNone;
+        }
+        live = store_row(*out);
+    }
+    return live_row_[e] = live;
+}
+
+void ExprPool::derive(ExprId e, Targets& out) {
+    const Expr x = exprs_[e];
+    std::vector<Source> sources;
+    switch (x.op) {
+        case Op::none:
+        case Op::empty:
+        case Op::label: return;
+        case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
+        case Op::cat: {
+            ExprId rest = e;  // the chain of nullable heads is walked, not recursed into
+            for (;;) {
+                const Expr head = exprs_[rest];
+                if (head.op != Op::cat) {
+                    sources.push_back({raw_row(rest), kEmpty});
+                    break;
+                }
+                sources.push_back({raw_row(head.a), head.b});
+                if (!exprs_[head.a].nullable) break;
+                rest = head.b;
+            }
+            return derive_sum(sources, {}, out);
+        }
+        case Op::repeat: {
+            const ExprId rest = repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1);
+            sources.push_back({raw_row(x.a), rest});
+            return derive_sum(sources, {}, out);
+        }
+        case Op::alt: {
+            std::vector<ExprId> heads;  // products that begin with a byte set need no row of their own
+            for (ExprId p : parts_of(e)) {
+                const Expr part = exprs_[p];
+                if (part.op == Op::cat && exprs_[part.a].op == Op::set) heads.push_back(p);
+                else sources.push_back({raw_row(p), kEmpty});
+            }
+            return derive_sum(sources, heads, out);
+        }
+        case Op::both: return derive_both(e, out);
+        case Op::negate: {
+            const std::uint32_t row = raw_row(x.a);
+            for (unsigned b = 0; b < 256; ++b) {
+                const ExprId t = targets_[rows_[row].offset + classes_[rows_[row].classes][b]];
+                out[b] = b && t == targets_[rows_[row].offset + classes_[rows_[row].classes][b - 1]] ? out[b - 1] : negate(t);
+            }
+            return;
+        }
+    }
+}
+
+void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
+    auto buckets = std::make_unique<std::array<std::vector<ExprId>, 256>>();
+    for (const Source& s : sources) {
+        const Row row = rows_[s.row];
+        const auto classes = classes_[row.classes];
+        std::array<ExprId, 256> made;
+        made.fill(kInfinite);
+        for (unsigned b = 0; b < 256; ++b) {
+            const ExprId target = targets_[row.offset + classes[b]];
+            if (target == kNone) continue;
+            ExprId& product = made[classes[b]];
+            if (product == kInfinite) product = cat(target, s.tail);
+            if (product != kNone) (*buckets)[b].push_back(product);
+        }
+    }
+    for (ExprId p : heads) {
+        const Expr part = exprs_[p];
+        sets_[exprs_[part.a].a].each([&](std::uint8_t b) { (*buckets)[b].push_back(part.b); });
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+        auto& bucket = (*buckets)[b];
+        if (bucket.empty()) continue;
+        if (bucket.size() == 1) out[b] = bucket[0];
+        else out[b] = b && bucket == (*buckets)[b - 1] ? out[b - 1] : alt(bucket);
+    }
+}
+
+void ExprPool::derive_both(ExprId e, Targets& out) {
+    std::vector<std::uint32_t> rows;
+    for (ExprId p : parts_of(e)) rows.push_back(raw_row(p));
+    std::vector<ExprId> parts(rows.size()), before;
+    for (unsigned b = 0; b < 256; ++b) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            parts[i] = targets_[rows_[rows[i]].offset + classes_[rows_[rows[i]].classes][b]];
+        out[b] = parts == before ? out[b - 1] : both(parts);
+        before = parts;
+    }
+}
+
+// Breadth first to the nearest accepting state; every state on the path, or (without one) every state seen, is known
+// afterwards.
+void ExprPool::search_shortest(ExprId start) {
+    struct Seen {
+        ExprId expr;
+        std::uint32_t depth, parent;
+    };
+    std::vector<Seen> queue{{start, 0, 0}};
+    std::unordered_map<ExprId, std::uint32_t> found{{start, 0}};
+    std::uint32_t best = kInfinite, best_at = 0;
+    for (std::uint32_t i = 0; i < queue.size() && queue[i].depth < best; ++i) {
+        const Seen here = queue[i];
+        std::uint32_t known = kInfinite;
+        auto memo = searched_.find(here.expr);
+        if (exprs_[here.expr].nullable) known = 0;
+        else if (!exprs_[here.expr].boolean) known = exprs_[here.expr].shortest;
+        else if (memo != searched_.end()) known = memo->second;
+        if (known != kInfinite && here.depth + known < best) {
+            best = here.depth + known;
+            best_at = i;
+        }
+        if (!exprs_[here.expr].boolean || memo != searched_.end() || exprs_[here.expr].nullable) continue;
+        if (queue.size() > limits_.max_search)
+            throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
+        const Row row = rows_[raw_row(here.expr)];
+        const auto classes = classes_[row.classes];
+        const unsigned count = 1u + *std::max_element(classes.begin(), classes.end());
+        for (unsigned k = 0; k < count; ++k) {
+            const ExprId t = targets_[row.offset + k];
+            if (t != kNone && found.emplace(t, static_cast<std::uint32_t>(queue.size())).second)
+                queue.push_back({t, here.depth + 1, i});
+        }
+    }
+    if (best == kInfinite) {
+        for (const Seen& s : queue) searched_[s.expr] = kInfinite;
+        return;
+    }
+    for (std::uint32_t at = best_at;; at = queue[at].parent) {
+        searched_[queue[at].expr] = best - queue[at].depth;
+        if (at == 0) break;
+    }
+}
+
+std::uint32_t ExprPool::shortest(ExprId e) {
+    if (exprs_[e].nullable) return 0;
+    if (!exprs_[e].boolean) return exprs_[e].shortest;
+    auto memo = searched_.find(e);
+    if (memo != searched_.end()) return memo->second;
+    search_shortest(e);
+    return searched_.at(e);
+}
+
+int ExprPool::best_byte(ExprId e) {
+    if (best_byte_[e] == -2) {
+        const std::uint32_t target = shortest(e);
+        int best = -1;
+        if (target != 0 && target != kInfinite)
+            for (unsigned b = 0; b < 256 && best < 0; ++b) {
+                const ExprId t = next(e, static_cast<std::uint8_t>(b));
+                if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
+            }
+        best_byte_[e] = static_cast<std::int16_t>(best);
+    }
+    return best_byte_[e];
+}
+
+const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
+    auto memo = labels_.find(e);
+    if (memo != labels_.end()) return memo->second;
+    std::vector<LabelDistance> found;
+    std::vector<std::pair<ExprId, std::uint32_t>> work{{e, 0}};
+    while (!work.empty()) {
+        auto [x, distance] = work.back();
+        work.pop_back();
+        const Expr expr = exprs_[x];
+        if (expr.op == Op::label) found.push_back({expr.a, distance});
+        else if (expr.op == Op::alt) {
+            for (ExprId p : parts_of(x)) work.push_back({p, distance});
+        } else if (expr.op == Op::cat && expr.labelled) {
+            const std::uint32_t head = shortest(expr.a);
+            if (head != kInfinite) work.push_back({expr.b, distance + head});
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
+        return x.label != y.label ? x.label < y.label : x.distance < y.distance;
+    });
+    found.erase(std::unique(found.begin(), found.end(), [](auto& x, auto& y) { return x.label == y.label; }), found.end());
+    return labels_.emplace(e, std::move(found)).first->second;
+}
+
+bool ExprPool::first_bytes_into(ExprId e, ByteSet& bytes) {
+    for (unsigned b = 0; b < 256; ++b)
+        if (next(e, static_cast<std::uint8_t>(b)) != kNone) bytes.insert(static_cast<std::uint8_t>(b));
+    return exprs_[e].nullable;
+}
+
+}  // namespace guideway

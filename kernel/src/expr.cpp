@@ -1,0 +1,243 @@
+// Interning: the constructors of expressions and the laws they apply.
+#include "guideway/expr.h"
+
+#include <algorithm>
+
+#include "guideway/error.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint8_t kAllSpellings = 7;
+
+std::uint32_t add(std::uint32_t a, std::uint32_t b) {
+    return a > kInfinite - 1 - std::min(b, kInfinite - 1) ? (a == kInfinite || b == kInfinite ? kInfinite : kInfinite - 1) : a + b;
+}
+
+std::uint32_t multiply(std::uint32_t a, std::uint32_t n) {
+    if (n == 0 || a == 0) return 0;
+    return a > (kInfinite - 1) / n ? kInfinite - 1 : a * n;
+}
+
+}  // namespace
+
+ExprPool::ExprPool(ExprLimits limits) : limits_(limits) {
+    rows_.push_back({});  // row 0 stands for "not made"
+    intern({});
+    Expr empty;
+    empty.op = Op::empty;
+    empty.nullable = true;
+    empty.within = kAllSpellings;
+    empty.shortest = 0;
+    intern(empty);
+}
+
+std::vector<ExprId> ExprPool::parts_of(ExprId e) const {
+    const Expr& x = exprs_[e];
+    auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
+    return {first, first + static_cast<std::ptrdiff_t>(x.b)};
+}
+
+std::uint64_t ExprPool::hash(const Expr& x, const std::vector<ExprId>* parts) const {
+    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
+    if (parts) {
+        for (ExprId p : *parts) h = mix(h, p);
+        return h;
+    }
+    return mix(mix(mix(h, x.a), x.b), x.c);
+}
+
+bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const {
+    if (x.op != y.op) return false;
+    if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
+    return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
+}
+
+ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
+    const std::uint64_t h = hash(made, parts);
+    auto [first, last] = interned_.equal_range(h);
+    for (; first != last; ++first)
+        if (same(made, exprs_[first->second], parts)) return first->second;
+    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
+    if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
+    if (parts) {
+        made.a = static_cast<std::uint32_t>(args_.size());
+        made.b = static_cast<std::uint32_t>(parts->size());
+        args_.insert(args_.end(), parts->begin(), parts->end());
+    }
+    const auto id = static_cast<ExprId>(exprs_.size());
+    exprs_.push_back(made);
+    raw_row_.push_back(0);
+    live_row_.push_back(0);
+    best_byte_.push_back(-2);
+    interned_.emplace(h, id);
+    return id;
+}
+
+ExprId ExprPool::set(const ByteSet& bytes) {
+    if (bytes.empty()) return kNone;
+    static const ByteSet ascii = ByteSet::range(0, 0x7f);
+    static const ByteSet unescaped = [] {
+        ByteSet plain = ByteSet::range(0x20, 0x7f);
+        plain.words[0] &= ~(std::uint64_t{1} << '"');
+        plain.words[1] &= ~(std::uint64_t{1} << ('\\' - 64));
+        return plain;
+    }();
+    auto [place, fresh] = set_ids_.emplace(bytes, static_cast<std::uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back(bytes);
+    Expr made;
+    made.op = Op::set;
+    made.a = place->second;
+    made.shortest = 1;
+    made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
+    return intern(made);
+}
+
+ExprId ExprPool::cat(ExprId a, ExprId b) {
+    if (a == kNone || b == kNone) return kNone;
+    if (a == kEmpty) return b;
+    if (b == kEmpty) return a;
+    std::vector<ExprId> heads;
+    while (exprs_[a].op == Op::cat) {
+        heads.push_back(exprs_[a].a);
+        a = exprs_[a].b;
+    }
+    heads.push_back(a);
+    for (; !heads.empty(); heads.pop_back()) {
+        const Expr x = exprs_[heads.back()], y = exprs_[b];
+        Expr made;
+        made.op = Op::cat;
+        made.a = heads.back();
+        made.b = b;
+        made.nullable = x.nullable && y.nullable;
+        made.boolean = x.boolean || y.boolean;
+        made.labelled = x.labelled || y.labelled;
+        made.within = x.within & y.within;
+        const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
+        made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
+        made.shortest = add(x.shortest, y.shortest);
+        b = intern(made);
+    }
+    return b;
+}
+
+ExprId ExprPool::alt(std::vector<ExprId> parts) {
+    std::vector<ExprId> flat;
+    ByteSet bytes;
+    std::uint8_t universe = 0;
+    const ExprId everything = negate(kNone);
+    auto take = [&](ExprId p) {
+        if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
+        else if (p != kNone) flat.push_back(p);
+        universe |= exprs_[p].universe;
+    };
+    for (ExprId p : parts) {
+        if (p == everything) return everything;
+        if (exprs_[p].op == Op::alt)
+            for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
+        else take(p);
+    }
+    if (!bytes.empty()) flat.push_back(set(bytes));
+    std::sort(flat.begin(), flat.end());
+    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    if (universe)  // all texts of a spelling absorb every other text of it
+        std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
+    if (flat.empty()) return kNone;
+    if (flat.size() == 1) return flat[0];
+    Expr made;
+    made.op = Op::alt;
+    made.within = kAllSpellings;
+    for (ExprId p : flat) {
+        const Expr& x = exprs_[p];
+        made.nullable |= x.nullable;
+        made.boolean |= x.boolean;
+        made.labelled |= x.labelled;
+        made.within &= x.within;
+        made.shortest = std::min(made.shortest, x.shortest);
+        const bool flat_head = x.op == Op::set || (x.op == Op::cat && exprs_[x.a].op == Op::set);
+        made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
+    }
+    return intern(made, &flat);
+}
+
+ExprId ExprPool::both(std::vector<ExprId> parts) {
+    std::vector<ExprId> flat;
+    const ExprId everything = negate(kNone);
+    for (ExprId p : parts) {
+        if (p == kNone) return kNone;
+        if (p == everything) continue;
+        if (exprs_[p].op == Op::both)
+            for (ExprId q : parts_of(p)) flat.push_back(q);
+        else flat.push_back(p);
+    }
+    std::sort(flat.begin(), flat.end());
+    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    for (ExprId p : flat)  // all texts of a spelling are neutral beside a subset of them
+        if (exprs_[p].universe && std::any_of(flat.begin(), flat.end(), [&](ExprId q) {
+                return q != p && (exprs_[q].within & exprs_[p].universe);
+            })) {
+            std::erase(flat, p);
+            break;
+        }
+    if (flat.empty()) return everything;
+    if (flat.size() == 1) return flat[0];
+    Expr made;
+    made.op = Op::both;
+    made.boolean = true;
+    made.nullable = true;
+    for (ExprId p : flat) {
+        made.nullable &= exprs_[p].nullable;
+        made.within |= exprs_[p].within;
+        made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
+    }
+    if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
+    return intern(made, &flat);
+}
+
+ExprId ExprPool::negate(ExprId a) {
+    if (exprs_[a].op == Op::negate) return exprs_[a].a;
+    Expr made;
+    made.op = Op::negate;
+    made.a = a;
+    made.boolean = true;
+    made.nullable = !exprs_[a].nullable;
+    made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
+    return intern(made);
+}
+
+ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) {
+    if (a == kEmpty || maximum == 0) return kEmpty;
+    if (a == kNone) return minimum == 0 ? kEmpty : kNone;
+    if (exprs_[a].nullable) minimum = 0;
+    if (minimum == 1 && maximum == 1) return a;
+    const Expr x = exprs_[a];
+    if (x.op == Op::repeat && x.b == 0 && x.c == kInfinite) return a;
+    Expr made;
+    made.op = Op::repeat;
+    made.a = a;
+    made.b = minimum;
+    made.c = maximum;
+    made.nullable = minimum == 0;
+    made.boolean = x.boolean;
+    made.within = x.within;
+    made.depth = static_cast<std::uint16_t>(x.depth + 1);
+    made.shortest = multiply(x.shortest, minimum);
+    return intern(made);
+}
+
+ExprId ExprPool::label(std::uint32_t number) {
+    Expr made;
+    made.op = Op::label;
+    made.a = number;
+    made.nullable = made.labelled = true;
+    made.shortest = 0;
+    return intern(made);
+}
+
+std::size_t ExprPool::bytes() const {
+    return exprs_.size() * (sizeof(Expr) + 48) + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+           classes_.size() * 256;
+}
+
+}  // namespace guideway

@@ -1,0 +1,186 @@
+#include "guideway/machine.h"
+
+#include <algorithm>
+
+#include "guideway/error.h"
+
+namespace guideway {
+
+Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits) {
+    frames_.push_back({kDone, 0, 0, 0});
+    frame_costs_.push_back(0);
+    seen_sets_.emplace_back();
+}
+
+std::uint32_t Machine::push(const Config& frame) {
+    auto [place, fresh] = frame_ids_.emplace(frame, static_cast<std::uint32_t>(frames_.size()));
+    if (fresh) {
+        if (frames_.size() >= limits_.max_frames) {
+            frame_ids_.erase(place);
+            throw Error(ErrorKind::limit, "too many different nestings", frame.node);
+        }
+        frames_.push_back(frame);
+        frame_costs_.push_back(kInfinite);
+    }
+    return place->second;
+}
+
+void Machine::enter(std::uint32_t node, std::uint32_t parent, Configs& out) {
+    const std::size_t base = entering_.size();  // a resume inside comes back here
+    struct Trim {
+        Configs& list;
+        std::size_t size;
+        ~Trim() { list.resize(size, Config{}); }
+    } trim{entering_, base};
+    entering_.push_back({node, 0, 0, parent});
+    while (entering_.size() > base) {
+        const Config at = entering_.back();
+        entering_.pop_back();
+        const Component& c = components_[at.node];
+        switch (c.kind) {
+            case NodeKind::leaf:
+                if (c.expr == kEmpty) resume(at.parent, out);
+                else if (pool_.alive(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
+                break;
+            case NodeKind::sequence: {
+                const std::uint32_t i = at.state;
+                if (i == c.parts.size()) resume(at.parent, out);
+                else entering_.push_back({c.parts[i], 0, 0, i + 1 == c.parts.size() ? at.parent : push({at.node, i + 1, 0, at.parent})});
+                break;
+            }
+            case NodeKind::alternative:
+                for (auto part = c.parts.rbegin(); part != c.parts.rend(); ++part) entering_.push_back({*part, 0, 0, at.parent});
+                break;
+            case NodeKind::object:
+            case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), 0, at.parent}); break;
+        }
+        if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", at.node);
+    }
+}
+
+void Machine::resume(std::uint32_t frame, Configs& out) {
+    const Config at = frames_[frame];
+    if (at.node == kDone) out.push_back(at);
+    else if (components_[at.node].kind != NodeKind::sequence) out.push_back(at);
+    else {  // a sequence: on to its next part
+        const Component& c = components_[at.node];
+        const std::uint32_t i = at.state;
+        enter(c.parts[i], i + 1 == c.parts.size() ? at.parent : push({at.node, i + 1, 0, at.parent}), out);
+    }
+}
+
+void Machine::leaf_becomes(const Config& c, ExprId state, Configs& out) {
+    if (state == kEmpty) resume(c.parent, out);
+    else out.push_back({c.node, state, 0, c.parent});
+}
+
+void Machine::step(const Config& config, std::uint8_t byte, Configs& out, bool& popped) {
+    if (is_leaf(config)) {  // the common case needs no list
+        const ExprId next = pool_.next(config.state, byte);
+        if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
+            if (next != kNone) leaf_becomes(config, next, out);
+            return;
+        }
+    }
+    Configs todo;
+    todo.swap(todo_);
+    todo.assign(1, config);
+    while (!todo.empty()) {
+        const Config c = todo.back();
+        todo.pop_back();
+        if (c.node == kDone) {
+            popped = true;
+            continue;
+        }
+        switch (components_[c.node].kind) {
+            case NodeKind::leaf: {
+                const ExprId next = pool_.next(c.state, byte);
+                if (next != kNone) leaf_becomes(c, next, out);
+                if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo);
+                break;
+            }
+            case NodeKind::object: step_object(c, byte, out, todo); break;
+            case NodeKind::array: step_array(c, byte, out, todo); break;
+            default: break;  // sequences and alternatives are entered at once, never stood in
+        }
+        if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
+            throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
+    }
+    todo.swap(todo_);
+}
+
+void Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
+    out.clear();
+    bool popped = false;
+    for (const Config& c : from) step(c, byte, out, popped);
+    if (out.size() > 1) {
+        std::sort(out.begin(), out.end());
+        out.erase(std::unique(out.begin(), out.end()), out.end());
+    }
+}
+
+bool Machine::accepting(const Config& config) {
+    Configs todo{config};
+    while (!todo.empty()) {
+        const Config c = todo.back();
+        todo.pop_back();
+        if (c.node == kDone) return true;
+        if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo);
+    }
+    return false;
+}
+
+std::uint32_t Machine::local_cost(const Config& c) {
+    if (c.node == kDone) return 0;
+    const Component& k = components_[c.node];
+    switch (k.kind) {
+        case NodeKind::leaf: return pool_.shortest(c.state);
+        case NodeKind::sequence: return k.tail_cost[c.state];
+        case NodeKind::object: return object_cost(c);
+        case NodeKind::array: return array_cost(c);
+        default: return k.cost;
+    }
+}
+
+std::uint32_t Machine::frame_cost(std::uint32_t id) {
+    std::vector<std::uint32_t> unknown;
+    while (id != kBottom && frame_costs_[id] == kInfinite) {
+        unknown.push_back(id);
+        id = frames_[id].parent;
+    }
+    std::uint32_t total = id == kBottom ? 0 : frame_costs_[id];
+    for (; !unknown.empty(); unknown.pop_back()) frame_costs_[unknown.back()] = total = sum(total, local_cost(frames_[unknown.back()]));
+    return total;
+}
+
+std::uint32_t Machine::cost(const Config& config) {
+    if (config.node == kDone) return 0;
+    return sum(local_cost(config), frame_cost(config.parent));
+}
+
+int Machine::best_byte(const Configs& configs) {
+    std::uint32_t target = kInfinite;
+    for (const Config& c : configs) target = std::min(target, cost(c));
+    if (target == 0 || target == kInfinite) return -1;
+    int best = -1;
+    Configs todo;
+    for (const Config& c : configs)
+        if (cost(c) == target) todo.push_back(c);
+    while (!todo.empty()) {
+        const Config c = todo.back();
+        todo.pop_back();
+        if (c.node == kDone || cost(c) != target) continue;
+        int byte = -1;
+        const NodeKind kind = components_[c.node].kind;
+        if (kind == NodeKind::leaf) {
+            if (pool_.shortest(c.state) == 0) resume(c.parent, todo);
+            else byte = pool_.best_byte(c.state);
+        } else if (kind == NodeKind::object) byte = object_best_byte(c, todo);
+        else if (kind == NodeKind::array) byte = array_best_byte(c, todo);
+        if (byte >= 0 && (best < 0 || byte < best)) best = byte;
+    }
+    return best;
+}
+
+}  // namespace guideway

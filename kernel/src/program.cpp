@@ -1,0 +1,231 @@
+#include "guideway/program.h"
+
+#include "guideway/error.h"
+#include "guideway/spelling.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr unsigned kSpellings = 3;
+
+struct RawExpr {
+    std::uint32_t op = 0;
+    std::size_t at = 0;  // where its operands begin
+    std::uint8_t wanted = 0;
+    ExprId lowered[kSpellings] = {kNone, kNone, kNone};
+};
+
+class Reader {
+public:
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool) : words_(words), pool_(pool), speller_(pool) {}
+
+    Program read() {
+        if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
+        const std::uint32_t n_exprs = word(), n_nodes = word(), root = word();
+        if (n_exprs > words_.size() || n_nodes > words_.size() || root >= n_nodes) fail("impossible counts");
+        for (std::uint32_t i = 0; i < n_exprs; ++i) scan_expr(i);
+        Program program;
+        program.root = root;
+        program.nodes.reserve(n_nodes);
+        for (std::uint32_t i = 0; i < n_nodes; ++i) program.nodes.push_back(read_node(n_nodes));
+        if (at_ != words_.size()) fail("words left over");
+        lower();
+        for (std::uint32_t i = 0; i < n_nodes; ++i) resolve(program.nodes[i]);
+        return program;
+    }
+
+private:
+    [[noreturn]] void fail(const char* what) const {
+        throw Error(ErrorKind::invalid, std::string("malformed program: ") + what + " (word " + std::to_string(at_) + ")");
+    }
+    std::uint32_t word() {
+        if (at_ >= words_.size()) fail("it ends too early");
+        return words_[at_++];
+    }
+    std::uint32_t counted(std::uint32_t words_each) {
+        const std::uint32_t n = word();
+        if (static_cast<std::uint64_t>(n) * words_each > words_.size() - at_) fail("a count runs past the end");
+        return n;
+    }
+    std::uint32_t below(std::uint32_t bound) {
+        const std::uint32_t n = word();
+        if (n >= bound) fail("a reference out of range");
+        return n;
+    }
+
+    void scan_expr(std::uint32_t index) {
+        RawExpr raw;
+        raw.op = word();
+        raw.at = at_;
+        switch (raw.op) {
+            case 0: scan_ranges(); break;
+            case 1:
+                for (std::uint32_t n = counted(1); n--;)
+                    for (std::uint32_t length = counted(1); length--;) code_point();
+                break;
+            case 2:
+            case 3:
+            case 4: {
+                const std::uint32_t n = counted(1);
+                if (raw.op == 4 && n == 0) fail("an intersection of nothing");
+                for (std::uint32_t i = 0; i < n; ++i) below(index);
+                break;
+            }
+            case 5: below(index); break;
+            case 6: {
+                below(index);
+                const std::uint32_t minimum = word(), maximum = word();
+                if (minimum > maximum || minimum == kInfinite) fail("a repetition with its bounds crossed");
+                break;
+            }
+            case 7:
+                below(index);
+                below(kSpellings);
+                break;
+            default: fail("an unknown expression");
+        }
+        exprs_.push_back(raw);
+    }
+
+    void scan_ranges() {
+        std::uint64_t next = 0;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t low = code_point(), high = code_point();
+            if (low < next || high < low) fail("character ranges out of order");
+            next = std::uint64_t{high} + 1;
+        }
+    }
+    std::uint32_t code_point() { return below(0x110000); }
+
+    Punctuation read_punctuation() {
+        Punctuation made;
+        made.space = word() != 0;
+        for (std::string* text : {&made.open, &made.comma, &made.colon, &made.close}) {
+            for (std::uint32_t n = counted(1); n--;) text->push_back(static_cast<char>(below(256)));
+            if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
+        }
+        return made;
+    }
+
+    Node read_node(std::uint32_t n_nodes) {
+        Node node;
+        const auto n_exprs = static_cast<std::uint32_t>(exprs_.size());
+        auto nodes = [&] {
+            for (std::uint32_t n = counted(1); n--;) node.parts.push_back(below(n_nodes));
+        };
+        auto want = [&] {
+            const std::uint32_t e = below(n_exprs);
+            exprs_[e].wanted |= 1;
+            return e;
+        };
+        node.kind = static_cast<NodeKind>(below(5));
+        switch (node.kind) {
+            case NodeKind::leaf: node.expr = want(); break;
+            case NodeKind::sequence:
+            case NodeKind::alternative: nodes(); break;
+            case NodeKind::object:
+                node.punctuation = read_punctuation();
+                node.ordered = word() != 0;
+                for (int part = 0; part < 2; ++part) {
+                    for (std::uint32_t n = counted(3); n--;) {
+                        const std::uint32_t key = want(), value = below(n_nodes);
+                        node.entries.push_back({key, value, word() != 0 && part == 0});
+                    }
+                    if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
+                }
+                break;
+            case NodeKind::array: {
+                node.punctuation = read_punctuation();
+                nodes();
+                const std::uint32_t rest = word();
+                if (rest != kInfinite && rest >= n_nodes) fail("a reference out of range");
+                node.rest = rest;
+                node.minimum = word();
+                node.maximum = word();
+                break;
+            }
+        }
+        return node;
+    }
+
+    void resolve(Node& node) {
+        if (node.kind == NodeKind::leaf) node.expr = exprs_[node.expr].lowered[0];
+        for (Entry& entry : node.entries) entry.key = exprs_[entry.key].lowered[0];
+    }
+
+    // First which spelling each expression is wanted in, from the users down; then the lowering, from the leaves up.
+    void lower() {
+        for (std::size_t i = exprs_.size(); i-- > 0;) {
+            const RawExpr raw = exprs_[i];
+            if (!raw.wanted) continue;
+            at_ = raw.at;
+            if (raw.op >= 2 && raw.op <= 4)
+                for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= raw.wanted;
+            else if (raw.op == 5 || raw.op == 6) exprs_[word()].wanted |= raw.wanted;
+            else if (raw.op == 7) {
+                const std::uint32_t inner = word(), spelling = word();
+                if (raw.wanted != 1) fail("a spelling inside a spelling");
+                exprs_[inner].wanted |= static_cast<std::uint8_t>(1u << spelling);
+            }
+        }
+        for (RawExpr& raw : exprs_)
+            for (unsigned spelling = 0; spelling < kSpellings; ++spelling)
+                if (raw.wanted >> spelling & 1) raw.lowered[spelling] = lower_one(raw, spelling);
+    }
+
+    ExprId lower_one(const RawExpr& raw, unsigned spelling) {
+        at_ = raw.at;
+        const auto mode = static_cast<Spelling>(spelling);
+        auto child = [&] { return exprs_[word()].lowered[spelling]; };
+        std::vector<ExprId> parts;
+        switch (raw.op) {
+            case 0: {
+                Ranges ranges;
+                for (std::uint32_t n = word(); n--;) {
+                    const std::uint32_t low = word();
+                    ranges.emplace_back(low, word());
+                }
+                return speller_.characters(ranges, mode);
+            }
+            case 1: {
+                std::vector<std::u32string> texts;
+                for (std::uint32_t n = word(); n--;) {
+                    std::u32string text;
+                    for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
+                    texts.push_back(std::move(text));
+                }
+                return speller_.literals(std::move(texts), mode);
+            }
+            case 5: return pool_.both({speller_.universe(mode), pool_.negate(child())});
+            case 6: {
+                const ExprId part = child();
+                const std::uint32_t minimum = word();
+                return pool_.repeat(part, minimum, word());
+            }
+            case 7: {
+                const std::uint32_t inner = word();
+                return exprs_[inner].lowered[word()];
+            }
+            default: break;
+        }
+        for (std::uint32_t n = word(); n--;) parts.push_back(child());
+        if (raw.op == 3) return pool_.alt(std::move(parts));
+        if (raw.op == 4) return pool_.both(std::move(parts));
+        ExprId made = kEmpty;
+        for (auto part = parts.rbegin(); part != parts.rend(); ++part) made = pool_.cat(*part, made);
+        return made;
+    }
+
+    std::span<const std::uint32_t> words_;
+    std::size_t at_ = 0;
+    ExprPool& pool_;
+    Speller speller_;
+    std::vector<RawExpr> exprs_;
+};
+
+}  // namespace
+
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool) { return Reader(words, pool).read(); }
+
+}  // namespace guideway
