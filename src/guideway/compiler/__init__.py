@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._kernel import Automaton
+from .automata import compile
 from .cache import AutomatonCache, cache
-from .compile import compile
 
 __all__ = ["Automaton", "AutomatonCache", "cache", "compile"]

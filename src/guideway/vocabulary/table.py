@@ -12,7 +12,7 @@ import numpy as np
 from guideway.errors import InvalidToken
 
 if TYPE_CHECKING:
-    from guideway import _kernel
+    from guideway._kernel import Vocabulary as KernelVocabulary
 
 __all__ = ["Vocabulary"]
 
@@ -37,7 +37,7 @@ class Vocabulary:
     special_ids: tuple[int, ...]
     _fingerprint: str | None
     _hash: int | None
-    _kernel: _kernel.Vocabulary | None
+    _kernel: KernelVocabulary | None
 
     def __init__(
         self, token_bytes: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
@@ -71,7 +71,7 @@ class Vocabulary:
         return known
 
     @property
-    def kernel(self) -> _kernel.Vocabulary:
+    def kernel(self) -> KernelVocabulary:
         """The kernel's table of this vocabulary: made at first use, shared after, and never pickled."""
         table = self._kernel
         if table is None:
