@@ -1,0 +1,68 @@
+"""A model that says the same after every text: the smallest legal model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from guideway.engines.base import Cache, Logits
+from guideway.errors import EngineError
+from guideway.sessions import Model
+from guideway.vocabulary import Tokenizer, Vocabulary
+
+__all__ = ["ConstantEngine", "ConstantModel"]
+
+
+@dataclass(frozen=True)
+class _Count:
+    """A cache without content."""
+
+    length: int
+
+    def truncated(self, length: int) -> _Count:
+        if not 0 <= length <= self.length:
+            raise ValueError(f"a cache of {self.length} tokens cannot be truncated to {length}")
+        return _Count(length)
+
+
+class ConstantEngine:
+    """Gives the same logits whatever came before. `logits`: one-dimensional; read once, as float32."""
+
+    def __init__(self, logits: ArrayLike, *, context_size: int = 4096) -> None:
+        self._logits = np.array(logits, dtype=np.float32)
+        if self._logits.ndim != 1 or not self._logits.size:
+            raise EngineError(f"constant logits must have one dimension, got the shape {self._logits.shape}")
+        self._context_size = context_size
+
+    @property
+    def vocab_size(self) -> int:
+        return self._logits.size
+
+    @property
+    def context_size(self) -> int:
+        return self._context_size
+
+    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """See `StepEngine`."""
+        if not all(rows):
+            raise EngineError("a row has no new token")
+        lengths = [cache.length if cache is not None else 0 for cache in caches]
+        made: list[Cache] = [_Count(n + len(row)) for n, row in zip(lengths, rows, strict=True)]
+        return np.tile(self._logits, (len(rows), 1)), made
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class ConstantModel(Model):
+    """A model over a vocabulary (or a tokenizer) that returns the same logits at every step; all equal by default."""
+
+    def __init__(
+        self, vocabulary: Vocabulary | Tokenizer, logits: ArrayLike | None = None, *, context_size: int = 4096
+    ) -> None:
+        tokenizer = Tokenizer.of(vocabulary)
+        values = np.zeros(len(tokenizer.vocabulary)) if logits is None else logits
+        super().__init__(ConstantEngine(values, context_size=context_size), tokenizer, name="constant")

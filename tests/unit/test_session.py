@@ -1,0 +1,284 @@
+"""Sessions: forwards and back in any order, and everything is as it was; the loop that generates."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="the model of these tests is written with onnx")
+
+from guideway import masks
+from guideway.engines.onnx import OnnxEngine
+from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
+from guideway.sampling import Sampler
+from guideway.sessions import Model, Row, Session, decode, feed_all
+from guideway.sessions import session as session_module
+from guideway.testing import ConstantEngine, ConstantModel, check_step_engine
+from guideway.vocabulary import Tokenizer, Vocabulary
+
+from ..helpers.finite_matcher import FiniteMatcher
+from ..helpers.onnx_models import Shape, write
+
+TOKENS = [
+    b"",
+    *(bytes([b]) for b in b"abcdefghijklmnopqrstuvwxyz ,.\n"),
+    b"ab",
+    b"cat",
+    b"the ",
+    b"dog",
+    b"\xc3",
+    b"\xa9",
+    b"",
+]
+VOCABULARY = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0, len(TOKENS) - 1])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    folder = write(tmp_path_factory.mktemp("model"), Shape(vocab=len(TOKENS) + 3, context=300))
+    return Model(OnnxEngine(folder), Tokenizer.of(VOCABULARY), name="small")
+
+
+def matcher(*texts: str) -> Any:
+    return FiniteMatcher(VOCABULARY, texts)
+
+
+def test_engines_hold_to_the_contract(model: Model) -> None:
+    check_step_engine(model.engine)
+    check_step_engine(ConstantEngine(np.arange(9)))
+
+
+def test_feed_infer_and_text(model: Model) -> None:
+    session = model.session()
+    ids = session.feed("the cat")
+    assert session.tokens == ids == model.tokenizer.encode("the cat")
+    token = session.infer()
+    assert token == int(np.argmax(model.session().__class__.logits(fed(model, ids))))
+    assert session.tokens == [*ids, token]
+    assert session.text == model.tokenizer.decode([*ids, token])
+    assert session.feed([35]) == [35]
+    assert session.text.endswith(model.tokenizer.decode([token]))  # half a character is not shown
+
+
+def fed(model: Model, ids: list[int], **options: Any) -> Session:
+    session = model.session(**options)
+    session.feed(ids)
+    return session
+
+
+def test_logits_do_not_depend_on_how_the_tokens_came(model: Model) -> None:
+    ids = model.tokenizer.encode("the cat and the dog")
+    stepped = model.session()
+    for token in ids:
+        stepped.feed([token])
+        stepped.logits()
+    assert np.allclose(stepped.logits(), fed(model, ids).logits(), atol=1e-5)
+    assert stepped.logits().shape == (len(VOCABULARY),)  # what the model pads is cut off
+    assert stepped.logits() is not stepped.logits()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_infer_200_rewind_200(model: Model, temperature: float) -> None:
+    session = model.session(seed=3, sampler=Sampler(temperature))
+    session.feed("the ")
+    before = session.logits()
+    produced = [session.infer() for _ in range(200)]
+    after = session.logits()
+    assert session.rewind(200) == produced
+    assert np.array_equal(session.logits(), before)
+    assert [session.infer() for _ in range(200)] == produced
+    assert np.array_equal(session.logits(), after)
+
+
+def test_any_order_of_forwards_and_back(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "LOGITS_BYTES", 400)  # few logits are kept, so that going back runs again
+    choose = random.Random(1)
+    session, mirror = model.session(), [5]
+    session.feed([5])
+    for _ in range(150):
+        act = choose.randrange(4)
+        if act == 0:
+            new = [choose.randrange(1, len(TOKENS)) for _ in range(choose.randrange(6))]
+            mirror += session.feed(new)
+        elif act == 1:
+            mirror.append(session.infer())
+        elif act == 2:
+            count = choose.randrange(len(mirror))
+            removed = session.rewind(count)
+            assert removed == mirror[len(mirror) - count :]
+            mirror = mirror[: len(mirror) - count]
+        else:
+            assert np.allclose(session.logits(), fed(model, mirror).logits(), atol=1e-4)
+        assert session.tokens == mirror
+        if len(mirror) > 200:
+            session.rewind(len(mirror) - 5)
+            mirror = mirror[:5]
+
+
+def test_rewind_to_empty_and_past_it(model: Model) -> None:
+    session = model.session()
+    with pytest.raises(NoTokens, match="no token was fed"):
+        session.logits()
+    session.feed("cat")
+    session.infer()
+    assert len(session.rewind(2)) == 2
+    assert (len(session), session.text) == (0, "")
+    with pytest.raises(NoTokens):
+        session.infer()
+    session.feed("cat")
+    with pytest.raises(NoTokens, match="2 tokens cannot be given back: the session has 1"):
+        session.rewind(2)
+    with pytest.raises(ValueError, match="negative"):
+        session.rewind(-1)
+    assert session.rewind(0) == []
+    assert session.text == "cat"
+
+
+def test_forks_part_and_share(model: Model) -> None:
+    session = fed(model, [1, 2, 3], seed=1, sampler=Sampler(2.0))
+    session.logits()
+    other, same = session.fork(row=1), session.fork()
+    drawn = [[s.infer() for _ in range(30)] for s in (session, other, same)]
+    assert drawn[0] == drawn[2] != drawn[1]
+    assert np.allclose(other.logits(), fed(model, other.tokens).logits(), atol=1e-5)
+
+
+def test_top_k(model: Model) -> None:
+    session = fed(model, [1, 2, 3])
+    found = session.top_k(5)
+    assert found[0][0] == int(session.logits().argmax())
+    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    assert sum(p for _, p in session.top_k(1000)) == pytest.approx(1)
+    with pytest.raises(ValueError, match="at least 1"):
+        session.top_k(0)
+
+
+def test_bad_input_changes_nothing(model: Model) -> None:
+    session = fed(model, [1, 2, 3])
+    before = session.logits()
+    for wrong in ([1, len(TOKENS)], [-1], [1.5]):
+        with pytest.raises(InvalidToken):
+            session.feed(wrong)  # type: ignore[arg-type]  # the mistake under test
+    with pytest.raises(ContextOverflow, match="303 tokens"):
+        session.feed([1] * 300)
+    assert session.tokens == [1, 2, 3]
+    assert np.array_equal(session.logits(), before)
+    session.feed([1] * 297)
+    with pytest.raises(ContextOverflow):
+        session.infer()
+    narrow = ConstantModel(VOCABULARY, np.zeros(5)).session()
+    with pytest.raises(InvalidToken, match="the model's 5 tokens"):
+        narrow.feed([7])
+
+
+def test_a_constraint_moves_with_the_session(model: Model) -> None:
+    session = fed(model, model.tokenizer.encode("the "))
+    session.constrain(matcher("cat", "cab"))
+    with pytest.raises(RejectedToken):
+        session.feed("cad")
+    assert session.text == "the "
+    session.feed("c")
+    assert session.text + model.tokenizer.decode([session.infer()]) in ("the cca", "the ca", "the cab")
+    session.rewind(2)
+    assert session.matcher is not None
+    assert session.matcher.position == 0
+    session.rewind(1)  # to before the constraint: it is gone, as it was
+    assert session.matcher is None
+    session.feed("xyz")
+
+
+def test_a_finished_constraint_ends_the_session(model: Model) -> None:
+    session = fed(model, [1])
+    session.constrain(matcher("cat"))
+    while session.matcher is not None and not session.matcher.is_finished:
+        session.infer()
+    assert session.text == "acat"
+    with pytest.raises(RejectedToken):
+        session.infer()
+    session.constrain(None)
+    session.infer()
+
+
+class Counting:
+    """Counts the passes of an engine."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine, self.passes = engine, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def forward(self, rows: Any, caches: Any) -> Any:
+        self.passes += 1
+        return self.engine.forward(rows, caches)
+
+
+def test_what_is_forced_runs_no_model(model: Model) -> None:
+    counting = Counting(model.engine)
+    session = Model(counting, model.tokenizer).session()
+    session.feed("a")
+    session.constrain(matcher("xyz cot", "xyz cut"))
+    row = Row(session, 20)
+    decode([row])
+    assert counting.passes == 1  # at the one choice, over all that was forced before it
+    assert row.finish_reason == "stop"
+    assert row.forced == len(row.tokens) - 1
+    assert session.text in ("axyz cot", "axyz cut")
+
+
+def test_only_what_can_be_finished_is_taken(model: Model) -> None:
+    texts = ["ab", "abcdefgh", "abcdefghijklmnop", "abcdefghijklmnopqrstuvwxyz"]
+    for budget in range(2, 30):
+        session = fed(model, [1], seed=budget, sampler=Sampler(5.0))
+        session.constrain(matcher(*texts))
+        row = Row(session, budget)
+        decode([row])
+        assert row.finish_reason == "stop"
+        assert len(row.tokens) <= budget
+        assert VOCABULARY.bytes_of(row.tokens).decode() in texts
+    session = fed(model, [1])
+    session.constrain(matcher(*texts))
+    with pytest.raises(BudgetTooSmall, match="2 tokens, and 1 are allowed"):
+        Row(session, 1)
+    with pytest.raises(BudgetTooSmall, match="1 are left"):
+        session.infer(tokens_left=1)
+
+
+def test_rows_of_a_batch_are_as_alone(model: Model) -> None:
+    prompts = ["cat", "the dog", "cat", "ab"]
+    alone, together = [], []
+    for index, prompt in enumerate(prompts):
+        session = model.session(seed=4, sampler=Sampler(1.0)).fork(row=index)
+        session.feed(prompt)
+        row = Row(session, 10 + index)
+        decode([row])
+        alone.append((row.tokens, row.finish_reason))
+        fresh = model.session(seed=4, sampler=Sampler(1.0)).fork(row=index)
+        fresh.feed(prompt)
+        together.append(Row(fresh, 10 + index))
+    decode(together)
+    assert [(row.tokens, row.finish_reason) for row in together] == alone
+    assert all(row.timings.model > 0 for row in together)
+
+
+def test_sessions_of_several_models_do_not_mix(model: Model) -> None:
+    other = ConstantModel(VOCABULARY)
+    with pytest.raises(EngineError, match="several models"):
+        feed_all([fed(model, [1]), fed(other, [1])])
+
+
+def test_closed_models_are_refused() -> None:
+    with ConstantModel(VOCABULARY) as model:
+        assert model.session().feed("cat") == [32]
+    with pytest.raises(EngineError, match="closed"):
+        model.session()
+    model.close()
+
+
+def test_constant_models_need_sound_logits() -> None:
+    with pytest.raises(EngineError, match="one dimension"):
+        ConstantModel(VOCABULARY, np.zeros((2, 2)))
+    assert masks.words(len(VOCABULARY)) == 2
