@@ -14,8 +14,8 @@ LEVELS = {
     4: ["compiler"],
     5: ["processors"],
     6: ["engines"],
-    7: ["sessions", "remote", "testing"],
-    8: ["generate", "pool"],
+    7: ["sessions", "remote"],
+    8: ["generate", "pool", "testing"],
     9: ["server"],
     10: ["cli"],
 }
