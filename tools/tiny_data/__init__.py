@@ -1,0 +1,1 @@
+"""Seeded generator of (text, shape, record) samples for the bundled model ``tiny``."""

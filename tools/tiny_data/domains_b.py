@@ -1,0 +1,421 @@
+# ruff: noqa: E501  # a template is one line, however long: wrapped, it could not be read as a sentence
+"""Domains about machines, weather, sports, travel, homes and everyday notes."""
+
+from __future__ import annotations
+
+from . import words
+from .domain import Domain
+from .kinds import (
+    AMOUNT,
+    CODE,
+    COMPANY,
+    EMAIL,
+    FIRST,
+    PEOPLE,
+    PERSON,
+    PHONE,
+    PLACE,
+    PLACES,
+    STREET,
+    THING,
+    TITLE,
+    TOPICS,
+    VENUE,
+    choice,
+    clock,
+    date,
+    decimals,
+    flag,
+    integers,
+    price,
+    rows,
+    text_kind,
+    year,
+)
+
+_TEAM = text_kind(
+    lambda rng, split: (
+        rng.choice(["FC ", "SV ", "", "", "United ", "AC "])
+        + words.place(rng, split)
+        + rng.choice(["", "", " FC", " Rovers", " Town", " Stars"])
+    )
+)
+_SKY = dict(  # noqa: C408  # read as phrases by name
+    sunny="sunny/bright sunshine/clear skies/sun all day",
+    cloudy="cloudy/overcast/grey skies/lots of clouds",
+    rain="rain/rainy/showers/wet",
+    snow="snow/snowfall/snowy",
+    fog="fog/foggy/thick mist",
+    storm="stormy/thunderstorms/a heavy storm",
+)
+_WORD = text_kind(words.invented)
+_IP = text_kind(lambda rng, split: ".".join(str(rng.randint(0, 255)) for _ in range(4)))
+
+LOGS = Domain(
+    "log",
+    {
+        "date": (date, "date day timestamp"),
+        "time": (text_kind(lambda rng, split: f"{rng.randint(0, 23):02d}:{rng.randint(0, 59):02d}:{rng.randint(0, 59):02d}"), "time clock at"),
+        "level": (choice(debug="DEBUG/debug", info="INFO/info", warning="WARNING/WARN/warning", error="ERROR/error/ERR", critical="CRITICAL/FATAL"), "level severity log_level"),
+        "service": (_WORD, "service component process app module"),
+        "host": (text_kind(lambda rng, split: f"{words.invented(rng, split, 1, 2)}{rng.choice(['', '-', '0'])}{rng.randint(1, 99)}"), "host server machine node"),
+        "user": (text_kind(lambda rng, split: words.first_name(rng, split).lower()), "user username login account"),
+        "ip": (_IP, "ip address ip_address client_ip"),
+        "duration": (integers(1, 9000, 0), "duration_ms ms duration milliseconds latency"),
+        "status": (integers(200, 504, 0), "status code http_status status_code"),
+        "path": (text_kind(lambda rng, split: "/" + "/".join(words.invented(rng, split, 1, 2) for _ in range(rng.randint(1, 3)))), "path url endpoint route"),
+        "bytes": (integers(10, 99999, 0), "bytes size length"),
+        "success": (flag("login ok/accepted/succeeded/success", "login failed/denied/refused/failure"), "success ok succeeded"),
+        "port": (integers(1, 65535, 0), "port"),
+    },
+    [
+        "{date} {time} {level} {service}: user {user} {success} from {ip}",
+        "[{level}] {time} {host} {service} took {duration} ms",
+        "{date} {time} {host} {service}[{port}]: {level} - connection from {ip} port {port}",
+        "{ip} - {user} \"GET {path}\" {status} {bytes} {duration}ms",
+        "level={level} service={service} host={host} duration={duration} status={status}",
+        "{time} {level} {service} {path} {status}",
+        "Service {service} on {host} [answered|replied] with {status} after {duration} ms.",
+        "{level}: {user}@{host} {success}, {bytes} bytes",
+        "{date}T{time} {host} {level} {service}: {path} returned {status}",
+        "ts={time} lvl={level} user={user} ip={ip} path={path} code={status}",
+        "{host} {service}: {success} for {user} from {ip} port {port}",
+        "{level} {service} {date} {time} bytes={bytes} status={status}",
+    ],
+)  # fmt: skip
+
+WEATHER = Domain(
+    "weather",
+    {
+        "city": (PLACE, "city place location station town"),
+        "temperature": (integers(-25, 42, 0.05), "temperature temp degrees temperature_c"),
+        "low": (integers(-30, 20, 0), "low min minimum"),
+        "high": (integers(0, 42, 0), "high max maximum"),
+        "sky": (choice(**_SKY), "sky weather conditions condition"),
+        "wind": (integers(1, 140, 0.02), "wind wind_kmh wind_speed"),
+        "humidity": (integers(5, 100, 0.02), "humidity humidity_percent"),
+        "rain": (decimals(0, 60), "rain rain_mm precipitation"),
+        "date": (date, "date day on"),
+        "warning": (flag("a warning is in force/there is a weather warning", "no warnings/there is no warning"), "warning alert"),
+        "cities": (rows("{city} {degrees} degrees||{city}: {degrees}°||{city} {degrees}°C, {sky}||{degrees} degrees in {city}||{city}, {degrees}", 2, 4, city=PLACE, degrees=integers(-20, 40, 0), sky=choice(**_SKY)), "cities stations readings places"),
+    },
+    [
+        "[Weather for|Forecast for|Today in] {city}: {sky}, {temperature} degrees[, wind {wind} km/h|].",
+        "{city}, {date}: {temperature}°C, {sky}, humidity {humidity}%.",
+        "{sky} in {city} [today|tomorrow|this afternoon], [between {low} and {high} degrees|with highs of {high} and lows of {low}].",
+        "In {city} it is {temperature} degrees [and|with] {sky}. Wind: {wind} km/h. {warning}.",
+        "{date} {city} low {low} high {high} rain {rain} mm",
+        "It will be {temperature} degrees in {city} on {date}, {sky}.",
+        "[Temperatures|Readings|Today]: {cities}.",
+        "Station {city} reports {temperature} °C, {humidity} % humidity, {rain} mm of rain.",
+        "On {date} {rain} mm of rain fell in {city}; {warning}.",
+        "{city}: {low} to {high} degrees, {sky}",
+        "Weather on {date}: {cities}.",
+    ],
+    ["Wind up to {wind} km/h.", "Humidity {humidity} percent.", "{warning}.", "Rain: {rain} mm.", "The high is {high}, the low {low}.", "Sky: {sky}.", "Date: {date}."],
+    {"city": "city place station name", "degrees": "temperature degrees temp", "sky": "sky weather"},
+)  # fmt: skip
+
+SPORTS = Domain(
+    "match",
+    {
+        "home": (_TEAM, "home home_team team_a host_team"),
+        "away": (_TEAM, "away away_team team_b guests"),
+        "home_goals": (integers(0, 9, 0), "home_goals home_score goals_home"),
+        "away_goals": (integers(0, 9, 0), "away_goals away_score goals_away"),
+        "date": (date, "date played_on match_day"),
+        "stadium": (VENUE, "stadium venue ground place"),
+        "scorers": (PEOPLE, "scorers goals_by goal_scorers"),
+        "spectators": (integers(50, 90000, 0.01), "spectators attendance crowd"),
+        "referee": (PERSON, "referee umpire official"),
+        "results": (rows("{home} {home_goals}:{away_goals} {away}||{home} - {away} {home_goals}-{away_goals}||{home} vs {away} {home_goals}:{away_goals}", 2, 3, home=_TEAM, away=_TEAM, home_goals=integers(0, 9, 0), away_goals=integers(0, 9, 0)), "results matches games"),
+        "ranking": (rows("{name} ({time})||{name} in {time}||{name}, {time}", 2, 4, name=PERSON, time=text_kind(lambda rng, split: f"{rng.randint(1, 59)}:{rng.randint(0, 59):02d}" + (f".{rng.randint(0, 9)}" if rng.random() < 0.5 else ""))), "ranking finishers podium runners"),
+        "overtime": (flag("after extra time/decided on penalties", "in normal time/without extra time"), "overtime extra_time"),
+    },
+    [
+        "{home} [beat|defeated|lost to|played against|drew with] {away} {home_goals}-{away_goals}[| on {date}][| at {stadium}].",
+        "{home} {home_goals}:{away_goals} {away}[, {date}|, scorers: {scorers}|].",
+        "{spectators} [people|spectators] saw {home} against {away} [end|finish] {home_goals}:{away_goals} {overtime}.",
+        "Goals by {scorers} [gave|brought] {home} a {home_goals}-{away_goals} [win|result] against {away}.",
+        "Full time: {home} {home_goals}, {away} {away_goals}. Referee: {referee}.",
+        "{date}: {home} vs {away}, {stadium}, {spectators} spectators, final score {home_goals}-{away_goals}.",
+        "[Results|Scores]: {results}.",
+        "[Race|Marathon|Run] on {date}: {ranking}.",
+        "{referee} blew the whistle at {stadium}: {home} - {away} {home_goals}:{away_goals}.",
+        "On {date} {home} hosted {away}. It ended {home_goals} to {away_goals}, {overtime}.",
+        "The podium: {ranking}.",
+    ],
+    ["{spectators} came to watch.", "Referee: {referee}.", "Scorers: {scorers}.", "It was played at {stadium}.", "Won {overtime}.", "Date: {date}."],
+    {"home": "home home_team first", "away": "away away_team second", "home_goals": "home_goals home_score", "away_goals": "away_goals away_score", "name": "name runner athlete", "time": "time result"},
+)  # fmt: skip
+
+BOOKINGS = Domain(
+    "booking",
+    {
+        "guest": (PERSON, "guest name booked_by customer"),
+        "hotel": (COMPANY, "hotel restaurant house"),
+        "city": (PLACE, "city place town"),
+        "arrival": (date, "arrival check_in from start"),
+        "departure": (date, "departure check_out until end"),
+        "nights": (integers(1, 21, 0.4), "nights number_of_nights"),
+        "people": (integers(1, 12, 0.4), "people guests persons party_size"),
+        "room": (choice(single="single room", double="double room/room for two", suite="suite", family="family room"), "room room_type"),
+        "price": (price, "price total cost rate"),
+        "code": (CODE, "code booking_code reference confirmation"),
+        "breakfast": (flag("breakfast included/with breakfast", "without breakfast/no breakfast"), "breakfast with_breakfast"),
+        "time": (clock, "time at arrival_time"),
+        "cancelled": (flag("has been cancelled/was called off", "is confirmed/stands"), "cancelled is_cancelled"),
+    },
+    [
+        "{guest} [booked|reserved|has booked] a {room} at {hotel} in {city} from {arrival} to {departure}.",
+        "Booking {code}: {guest}, {people} people, {nights} nights, {room}, {breakfast}, {price}.",
+        "Table for {people} at {hotel}, {arrival}, {time}, name {guest}.",
+        "Dear {guest}, [your stay|your reservation] at {hotel} ({arrival} - {departure}) costs {price}. Your code is {code}.",
+        "The booking {code} of {guest} {cancelled}.",
+        "[I'd like|We need] a {room} in {city} for {people} persons from {arrival}, {nights} nights, {breakfast}. {guest}",
+        "Check-in: {arrival}\nCheck-out: {departure}\nGuest: {guest}\nRoom: {room}",
+        "{guest} arrives on {arrival} and leaves on {departure}; {room}, {breakfast}.",
+        "{hotel}, {city}: {nights} nights for {guest}, {price}.",
+        "Reservation for {guest} on {arrival} at {time}, party of {people}.",
+    ],
+    ["Reference: {code}.", "The price is {price}.", "{breakfast}.", "The booking {cancelled}.", "We are {people} people.", "It is in {city}.", "We arrive at {time}.", "[Staying|In all] {nights} nights."],
+)  # fmt: skip
+
+TRIPS = Domain(
+    "trip",
+    {
+        "passenger": (PERSON, "passenger traveller name"),
+        "origin": (PLACE, "origin from departure_city start"),
+        "destination": (PLACE, "destination to arrival_city goal"),
+        "date": (date, "date travel_date day departure_date"),
+        "departs": (clock, "departs departure departure_time leaves"),
+        "arrives": (clock, "arrives arrival arrival_time"),
+        "number": (CODE, "number flight train line"),
+        "seat": (text_kind(lambda rng, split: f"{rng.randint(1, 60)}{rng.choice('ABCDEF')}"), "seat place seat_number"),
+        "gate": (text_kind(lambda rng, split: f"{rng.choice('ABCDE')}{rng.randint(1, 50)}" if rng.random() < 0.5 else str(rng.randint(1, 30))), "gate platform track"),
+        "price": (price, "price fare cost"),
+        "mode": (choice(train="train/rail", plane="flight/plane", bus="bus/coach", ferry="ferry/boat"), "mode vehicle means transport"),
+        "delayed": (flag("is delayed/runs late", "is on time/runs as planned"), "delayed late"),
+        "via": (PLACES, "via stops stopovers"),
+        "distance": (decimals(5, 3000), "distance_km km distance"),
+    },
+    [
+        "{passenger} [travels|goes|is going] from {origin} to {destination} by {mode} on {date}.",
+        "{mode} {number} from {origin} to {destination} [leaves at {departs} and arrives at {arrives}|{delayed}].",
+        "Ticket: {passenger}, {origin} - {destination}, {date}, {departs}, seat {seat}, {price}.",
+        "{number} {origin} {departs} -> {destination} {arrives}, gate {gate}",
+        "The {mode} to {destination} via {via} {delayed}. It departs from gate {gate} at {departs}.",
+        "On {date} {passenger} flies to {destination} with {number}, seat {seat}, from {origin}.",
+        "From: {origin}\nTo: {destination}\nDate: {date}\nPassenger: {passenger}",
+        "We drove {distance} km from {origin} to {destination} [on {date}|via {via}].",
+        "It is {distance} kilometres from {origin} to {destination}; the {mode} costs {price}.",
+        "{origin} to {destination}, {date}, dep. {departs}, arr. {arrives}, {number}",
+        "Coming from {origin}, {passenger} reaches {destination} at {arrives}[.| by {mode}.]",
+        "{passenger} left {origin} for {destination} on {date}.",
+    ],
+    ["The fare is {price}.", "Seat {seat}.", "Gate {gate}.", "It {delayed}.", "Stops: {via}.", "Departure: {departs}.", "Arrival: {arrives}.", "By {mode}."],
+)  # fmt: skip
+
+PAYMENTS = Domain(
+    "invoice",
+    {
+        "payer": (PERSON, "payer from sender paid_by debtor"),
+        "payee": (COMPANY, "payee to recipient creditor issuer"),
+        "amount": (price, "amount total sum value"),
+        "date": (date, "date invoice_date paid_on issued"),
+        "due": (date, "due due_date pay_by deadline"),
+        "number": (CODE, "number invoice invoice_number id reference"),
+        "currency": (choice(EUR="", USD="", GBP="", CHF=""), "currency"),
+        "net": (AMOUNT, "net net_amount subtotal"),
+        "tax": (integers(0, 25, 0), "tax tax_percent vat"),
+        "account": (text_kind(lambda rng, split: f"{rng.choice(['DE', 'FR', 'AT', 'NL', 'GB'])}{rng.randint(10, 99)} {rng.randint(1000, 9999)} {rng.randint(1000, 9999)}"), "account iban bank_account"),
+        "paid": (flag("It has been paid/settled/payment arrived", "It is still open/not paid/overdue"), "paid settled is_paid"),
+        "purpose": (THING, "purpose for subject item"),
+    },
+    [
+        "Invoice {number} [from|by] {payee} over {amount}, due on {due}[, {paid}|].",
+        "{payer} [paid|transferred|sent] {amount} to {payee} on {date}[ for a {purpose}|].",
+        "[Please pay|We ask you to pay] {amount} to {payee}, account {account}, by {due}.",
+        "Invoice: {number}\nDate: {date}\nNet: {net} {currency}\nTax: {tax}%\nDue: {due}",
+        "On {date} {payee} billed {payer} {amount} for a {purpose}. {paid}.",
+        "{payee} to {payer}: {number}, {net} {currency} plus {tax}% tax.",
+        "Receipt: {purpose}, {amount}, {date}, {payee}",
+        "{amount} from {payer} for {purpose}, reference {number}. {paid}.",
+        "{payer} owes {payee} {amount}.",
+        "Transfer of {net} {currency} to {account} ({payee}) on {date}.",
+    ],
+    ["{paid}.", "Due: {due}.", "Account: {account}.", "The number is {number}.", "Tax: {tax} percent.", "Currency: {currency}.", "Amount: {amount}."],
+)  # fmt: skip
+
+HOMES = Domain(
+    "flat",
+    {
+        "street": (STREET, "street address location"),
+        "city": (PLACE, "city town place"),
+        "rooms": (integers(1, 9, 0.4), "rooms number_of_rooms bedrooms"),
+        "area": (integers(15, 300, 0), "area size square_metres m2"),
+        "rent": (price, "rent price monthly_rent cost"),
+        "floor": (integers(0, 12, 0), "floor storey level"),
+        "available": (date, "available free_from available_from from"),
+        "balcony": (flag("with a balcony/has a balcony", "without a balcony/no balcony"), "balcony has_balcony"),
+        "pets": (flag("pets welcome/pets allowed", "no pets/pets not allowed"), "pets pets_allowed"),
+        "landlord": (PERSON, "landlord owner contact"),
+        "phone": (PHONE, "phone tel telephone"),
+        "kind": (choice(flat="flat/apartment", house="house", studio="studio", cottage="cottage"), "kind type building"),
+        "built": (year, "built year built_in"),
+    },
+    [
+        "{kind} in {city}, {rooms} rooms, {area} m², {rent} a month, {balcony}.",
+        "[To let|For rent]: {kind} at {street}, {city}. {rooms} rooms, floor {floor}, {pets}. Call {landlord}, {phone}.",
+        "{rooms}-room {kind} ({area} sqm) in {city}, free from {available}, {rent}.",
+        "The {kind} at {street} [was built in {built}|has {rooms} rooms] and costs {rent} per month.",
+        "{landlord} rents out a {kind} in {city}: {area} square metres, {balcony}, {pets}.",
+        "Address: {street}, {city}\nRent: {rent}\nRooms: {rooms}\nAvailable: {available}",
+        "Looking for tenants: {kind}, {street}, {rooms} rooms, {rent}, {balcony}",
+        "{area} m² {kind}, {city}, built {built}, {rent}",
+    ],
+    ["{pets}.", "Free from {available}.", "Built in {built}.", "It is {balcony}.", "Owner: {landlord}.", "On floor {floor}.", "Phone {phone}."],
+)  # fmt: skip
+
+RECIPES = Domain(
+    "recipe",
+    {
+        "dish": (TITLE, "dish name recipe title"),
+        "serves": (integers(1, 12, 0.3), "serves portions servings people"),
+        "minutes": (integers(3, 240, 0), "minutes time_minutes duration cooking_time"),
+        "ingredients": (rows("{amount} {unit} {food}||{amount} {unit} of {food}||{food} ({amount} {unit})", 2, 4, amount=integers(1, 900, 0), unit=text_kind(lambda rng, split: rng.choice(["g", "ml", "kg", "cups", "spoons", "pieces", "slices", "litres", "tins", "pinches"])), food=text_kind(words.noun)), "ingredients items list"),
+        "oven": (integers(80, 260, 0), "oven temperature oven_temperature"),
+        "vegetarian": (flag("It is vegetarian/no meat in it/fine for vegetarians", "not vegetarian/contains meat/has ham in it"), "vegetarian is_vegetarian"),
+        "cook": (PERSON, "cook author by"),
+        "difficulty": (choice(easy="easy/simple to make", medium="medium", hard="hard/difficult"), "difficulty level"),
+        "calories": (integers(50, 1800, 0), "calories kcal"),
+    },
+    [
+        "{dish} for {serves}: {ingredients}. [Takes|Cook for|Ready in] {minutes} minutes.",
+        "{cook}'s {dish} needs {ingredients}. Oven at {oven} degrees for {minutes} minutes.",
+        "For {serves} people take {ingredients}. {vegetarian}.",
+        "{dish} - {difficulty} - {minutes} min - {calories} kcal. You need {ingredients}.",
+        "[Mix|Stir|Boil] {ingredients} and bake at {oven}° for {minutes} minutes. Serves {serves}.",
+        "Recipe by {cook}: {dish}. {ingredients}. {difficulty}, {vegetarian}.",
+    ],
+    ["{vegetarian}.", "{calories} kcal.", "It is {difficulty}.", "It serves {serves}.", "By {cook}.", "Time: {minutes} minutes."],
+    {"amount": "amount quantity number", "unit": "unit measure", "food": "name ingredient food"},
+)  # fmt: skip
+
+PLACES_D = Domain(
+    "place",
+    {
+        "city": (PLACE, "city name town place"),
+        "country": (PLACE, "country state land"),
+        "river": (PLACE, "river water lake"),
+        "population": (integers(500, 9000000, 0.01), "population inhabitants people"),
+        "area": (decimals(2, 900), "area area_km2 size"),
+        "founded": (year, "founded year foundation"),
+        "mayor": (PERSON, "mayor head leader"),
+        "height": (integers(0, 3000, 0.01), "height elevation altitude"),
+        "districts": (PLACES, "districts quarters parts"),
+        "capital": (flag("It is the capital/is the capital", "not the capital/is not the capital"), "capital is_capital"),
+        "known_for": (TOPICS, "known_for famous_for industries"),
+    },
+    [
+        "{city} is a [town|city|village] in {country} [on the {river}|with {population} inhabitants].",
+        "{city} ({country}) has {population} [inhabitants|people] and covers {area} km².",
+        "Founded in {founded}, {city} lies on the {river}. The mayor is {mayor}.",
+        "{mayor}, mayor of {city}, [welcomed guests|spoke today]. The town has {population} inhabitants.",
+        "The districts of {city} are {districts}. {capital}.",
+        "{city}, {height} m above the sea, is known for {known_for}.",
+        "In {country}, {city} is famous for {known_for}; it was founded in {founded}.",
+        "{population} people live in {city}, {country}.",
+    ],
+    ["Mayor: {mayor}.", "{capital}.", "It is {height} metres above sea level.", "Founded {founded}.", "Known for {known_for}.", "Area: {area} km²."],
+)  # fmt: skip
+
+ANIMALS = Domain(
+    "animal",
+    {
+        "name": (FIRST, "name pet_name called"),
+        "species": (choice(dog="dog", cat="cat", horse="horse", rabbit="rabbit", parrot="parrot", tortoise="tortoise"), "species animal kind"),
+        "age": (integers(1, 25, 0.3), "age years age_years"),
+        "weight": (decimals(0.2, 60), "weight weight_kg kg"),
+        "owner": (PERSON, "owner belongs_to keeper"),
+        "colour": (choice(black="", white="", brown="", grey="", ginger="", spotted=""), "colour color"),
+        "city": (PLACE, "city place last_seen"),
+        "date": (date, "date lost_on seen_on since"),
+        "reward": (price, "reward finder_reward"),
+        "phone": (PHONE, "phone call tel"),
+        "vaccinated": (flag("is vaccinated/has had all jabs", "is not vaccinated/has had no jabs"), "vaccinated is_vaccinated"),
+    },
+    [
+        "[Lost|Missing]: {colour} {species} called {name}, since {date} in {city}. Reward: {reward}. Call {phone}.",
+        "{owner}'s {species} {name} is {age} years old and weighs {weight} kg.",
+        "{name} is a {colour} {species} of {age} years who lives with {owner} in {city}.",
+        "Vet record: {name}, {species}, {weight} kg, {vaccinated}, owner {owner}.",
+        "Have you seen {name}? [He|She] is a {colour} {species}, last seen in {city} on {date}. {phone}",
+        "{owner} [has|keeps|adopted] a {species} named {name}, aged {age}.",
+        "A {colour} {species} was found in {city} on {date}. [It weighs|Weight:] {weight} kg.",
+    ],
+    ["{name~} {vaccinated}.", "Weight: {weight} kg.", "The reward is {reward}.", "Owner: {owner}.", "Phone {phone}.", "It is {age} years old."],
+)  # fmt: skip
+
+MAILS = Domain(
+    "mail",
+    {
+        "sender": (PERSON, "sender from from_name author"),
+        "recipient": (PERSON, "recipient to addressee receiver"),
+        "subject": (TITLE, "subject title about"),
+        "date": (date, "date sent sent_on"),
+        "time": (clock, "time at"),
+        "place": (VENUE, "place where location"),
+        "item": (THING, "item object attachment thing"),
+        "cc": (PEOPLE, "cc copies copy_to"),
+        "address": (EMAIL, "address sender_email email reply_to"),
+        "tone": (choice(happy="I am so happy/What great news/I am delighted", angry="I am really angry/This is unacceptable/I have had enough", sad="I am very sad/What a pity/I am heartbroken", neutral="Just for your information/As agreed/Please take note"), "tone mood sentiment feeling"),
+        "reply": (flag("please answer/reply needed/I await your answer", "no answer needed/no need to reply"), "reply reply_needed answer"),
+        "phone": (PHONE, "phone call_me tel"),
+    },
+    [
+        "From: {sender}\nTo: {recipient}\nSubject: {subject}\nDate: {date}",
+        "Dear {recipient}, {tone}. [Let us meet|Shall we meet|See you] on {date} at {time} in {place}. {sender}",
+        "{sender} [wrote to|sent a mail to|told] {recipient} about {subject} on {date}.",
+        "Hi {recipient},\n[I left|Please bring|I found] the {item} at {place}. {reply}.\n{sender}",
+        "To {recipient}, copy to {cc}: {subject}. {tone}. Yours, {sender}",
+        "{recipient}, call {sender} at {phone}. It is about {subject}; {reply}.",
+        "Message for {recipient} from {sender} ({address}), {date} {time}: \"{tone}.\"",
+        "{tone}, {recipient}! The {item} is at {place}. - {sender}",
+        "On {date} {recipient} got a letter from {sender} with a {item}.",
+        "Subject: {subject}. {tone}. {sender} to {recipient}.",
+    ],
+    ["{tone}.", "{reply}.", "My mail: {address}.", "Phone: {phone}.", "Cc: {cc}.", "Date: {date}."],
+)  # fmt: skip
+
+SENSORS = Domain(
+    "reading",
+    {
+        "sensor": (CODE, "sensor device id sensor_id"),
+        "temperature": (decimals(-30, 90), "temperature temp celsius"),
+        "pressure": (decimals(900, 1100), "pressure hpa pressure_hpa"),
+        "battery": (integers(0, 100, 0), "battery battery_percent charge"),
+        "room": (VENUE, "room location place"),
+        "time": (clock, "time at measured_at"),
+        "date": (date, "date day"),
+        "alarm": (flag("alarm on/ALARM/alarm raised", "no alarm/alarm off/all quiet"), "alarm is_alarm"),
+        "state": (choice(open="", closed="", locked="", unknown=""), "state status door"),
+        "voltage": (decimals(0, 24, 2), "voltage volts v"),
+        "firmware": (text_kind(lambda rng, split: f"{rng.randint(1, 9)}.{rng.randint(0, 30)}.{rng.randint(0, 9)}"), "firmware version"),
+        "readings": (rows("{sensor} {value}||{sensor}={value}||{sensor}: {value}", 2, 4, sensor=CODE, value=decimals(-20, 100)), "readings values measurements"),
+    },
+    [
+        "Sensor {sensor} in {room}: {temperature} °C, battery {battery}%, {alarm}.",
+        "{sensor} {time} temp={temperature} press={pressure} batt={battery}",
+        "{date} {time}: door {state}, {voltage} V, {alarm} ({sensor}).",
+        "At {time} {sensor} measured {temperature} degrees and {pressure} hPa.",
+        "Device {sensor}, firmware {firmware}, voltage {voltage} V, state {state}",
+        "[Readings|Values] of {date}: {readings}.",
+        "{room}: {sensor} reports {temperature} degrees; the battery is at {battery} percent.",
+        "{readings} ({date} {time})",
+    ],
+    ["{alarm}.", "Battery: {battery} percent.", "Firmware {firmware}.", "State: {state}.", "Voltage {voltage} V."],
+    {"sensor": "sensor id name", "value": "value reading"},
+)  # fmt: skip
+
+DOMAINS = [LOGS, WEATHER, SPORTS, BOOKINGS, TRIPS, PAYMENTS, HOMES, RECIPES, PLACES_D, ANIMALS, MAILS, SENSORS]
