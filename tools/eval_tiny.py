@@ -4,7 +4,7 @@ Usage: python tools/eval_tiny.py [--count 500] [--model src/guideway/tiny] [--ou
 
 Two runs over the same samples: greedy without any constraint (plain onnxruntime), and through ``guideway`` with the
 JSON Schema as the constraint, if the library can be imported.  ``--examples`` prints the records of
-examples/sentences.txt.
+examples/sentences.jsonl.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def run(answer: Answer, samples: list[Sample], title: str, show: int) -> dict[st
 def show_examples(answer: Answer) -> None:
     from records import RECORDS
 
-    for line in (ROOT / "examples" / "sentences.txt").read_text().splitlines():
+    for line in (ROOT / "examples" / "sentences.jsonl").read_text().splitlines():
         sentence = json.loads(line)
         print(f"{sentence['text']}\n  -> {answer(sentence['text'], RECORDS[sentence['kind']].model_json_schema())}")
 
