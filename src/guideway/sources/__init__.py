@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .base import Source
 from .choice import Choice
+from .json_schema import JsonSchema
 from .regex import Regex
 
-__all__ = ["Choice", "Regex", "Source"]
+__all__ = ["Choice", "JsonSchema", "Regex", "Source"]

@@ -1,0 +1,175 @@
+"""Numbers between bounds as digits: which decimal texts lie in a range.
+
+Everything is exact: bounds are decimals, and comparing with a bound is a walk along its digits. Texts have no leading
+zeros, no exponent and no `-0`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from guideway.grammar.regular import EMPTY, NEVER, Regular, both, cat, chars, either, literal, optional, repeat
+
+__all__ = ["INTEGER_DIGITS", "NUMBER_DIGITS", "Bounds", "integers", "numbers"]
+
+INTEGER_DIGITS = 19
+"""How many digits a generated integer has at most, where its bounds do not ask for more."""
+
+NUMBER_DIGITS = 16
+"""How many digits a generated number has at most before the point, and after it, as long as its bounds have fewer."""
+
+_DIGIT = chars("09")
+_NON_ZERO = chars("19")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The limits of a number; None: none on that side."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    open_low: bool = False
+    open_high: bool = False
+
+    def flipped(self) -> Bounds:
+        """The bounds of the negated numbers."""
+        return Bounds(_negated(self.high), _negated(self.low), self.open_high, self.open_low)
+
+    def digits(self) -> tuple[int, int]:
+        """The most digits that a bound has before its point, and after it."""
+        found = [_split(abs(bound)) for bound in (self.low, self.high) if bound is not None]
+        return max((len(whole) for whole, _ in found), default=1), max((len(part) for _, part in found), default=0)
+
+
+def _negated(bound: Decimal | None) -> Decimal | None:
+    return None if bound is None else bound.copy_negate()
+
+
+def _split(value: Decimal) -> tuple[str, str]:
+    """The digits before the point, and those after it without trailing zeros."""
+    whole, _, part = format(value, "f").partition(".")
+    return whole, part.rstrip("0")
+
+
+def integers(bounds: Bounds) -> Regular:
+    """The whole numbers within the bounds."""
+    low, high = bounds.low, bounds.high
+    if low is not None:
+        rounded = low.to_integral_value(ROUND_CEILING)
+        low = Decimal(int(rounded) + (bounds.open_low and rounded == low))
+    if high is not None:
+        rounded = high.to_integral_value(ROUND_FLOOR)
+        high = Decimal(int(rounded) - (bounds.open_high and rounded == high))
+    return _signed(Bounds(low, high), INTEGER_DIGITS, 0)
+
+
+def numbers(bounds: Bounds) -> Regular:
+    """The decimal numbers within the bounds."""
+    return _signed(bounds, NUMBER_DIGITS, NUMBER_DIGITS)
+
+
+def _signed(bounds: Bounds, whole_digits: int, part_digits: int) -> Regular:
+    whole, part = bounds.digits()
+    most_whole = max(whole_digits, whole)
+    most_part = part_digits and max(part_digits, part + 1)  # one more: between neighbours there is room
+    below = _magnitudes(bounds.flipped(), most_whole, most_part, zero=False)
+    above = _magnitudes(bounds, most_whole, most_part, zero=True)
+    parts = [above] if above is not NEVER else []
+    parts += [cat("-", below)] if below is not NEVER else []
+    return either(parts)
+
+
+def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> Regular:
+    """The numbers without sign within the bounds, 0 among them or not."""
+    size = _Sizes(most_whole, most_part)
+    low, high, open_low = bounds.low, bounds.high, bounds.open_low
+    if low is None or low < 0 or (low == 0 and not zero):
+        low, open_low = Decimal(0), not zero
+    if high is None:
+        return size.above(low, open_low)
+    if high < low or (high == low and (open_low or bounds.open_high)):
+        return NEVER
+    if low == 0 and not open_low:
+        return size.below(high, bounds.open_high)
+    return both(size.above(low, open_low), size.below(high, bounds.open_high))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Texts `WHOLE` or `WHOLE.PART` of limited length."""
+
+    whole: int
+    part: int
+
+    def above(self, bound: Decimal, strictly: bool) -> Regular:
+        """Those of at least `bound`, or above it."""
+        whole, part = _split(bound)
+        parts = [self._wholes(len(whole) + 1, self.whole)] if whole != "0" else [self._wholes(1, self.whole)]
+        parts += [] if whole == "0" else _same_length(whole, greater=True)
+        found = [cat(either(parts), self._any_part())]
+        after: list[Regular] = []
+        if self.part:
+            after += [
+                cat("." + part[:k], *self._digit_and_rest(int(d) + 1, 9, k)) for k, d in enumerate(part) if d < "9"
+            ]
+            after += self._more_than_zeros("." + part, len(part))
+        after += [] if strictly else self._equal(part)
+        found += [cat(whole, either(after))] if after else []
+        return either(found)
+
+    def below(self, bound: Decimal, strictly: bool) -> Regular:
+        """Those of at most `bound`, or below it."""
+        whole, part = _split(bound)
+        smaller: list[Regular] = []
+        if whole != "0":
+            smaller += [literal("0")]
+            smaller += [self._wholes(1, len(whole) - 1)] if len(whole) > 1 else []
+            smaller += _same_length(whole, greater=False)
+        found = [cat(either(smaller), self._any_part())] if smaller else []
+        after: list[Regular] = [EMPTY] if part else []
+        for k, digit in enumerate(part):
+            after += [cat("." + part[:k], *self._digit_and_rest(0, int(digit) - 1, k))] if digit > "0" else []
+            after += [literal("." + part[:k])] if k else []
+        after += [] if strictly else self._equal(part)
+        found += [cat(whole, either(after))] if after else []
+        return either(found)
+
+    def _wholes(self, fewest: int, most: int) -> Regular:
+        """Whole numbers, not 0, with so many digits."""
+        return cat(_NON_ZERO, repeat(_DIGIT, fewest - 1, most - 1)) if fewest <= most else NEVER
+
+    def _any_part(self) -> Regular:
+        return optional(cat(".", repeat(_DIGIT, 1, self.part))) if self.part else EMPTY
+
+    def _digit_and_rest(self, low: int, high: int, before: int) -> tuple[Regular, Regular]:
+        """A digit in a range and any digits after it, where `before` digits of the part came already."""
+        return chars((48 + low, 48 + high)), repeat(_DIGIT, 0, self.part - before - 1)
+
+    def _more_than_zeros(self, start: str, before: int) -> list[Regular]:
+        """`start`, then zeros, then a digit that is none, then any: more than `start` alone."""
+        room = self.part - before
+        if room <= 0:
+            return []
+        return [
+            cat(start, both(repeat(_DIGIT, 1, room), cat(repeat(literal("0"), 0, None), _NON_ZERO, repeat(_DIGIT))))
+        ]
+
+    def _equal(self, part: str) -> list[Regular]:
+        """What may follow the bound's whole digits so that the two are equal."""
+        if not self.part:
+            return [] if part else [EMPTY]
+        zeros = repeat(literal("0"), 0 if part else 1, self.part - len(part))
+        return [cat("." + part, zeros)] if part else [EMPTY, cat(".", zeros)]
+
+
+def _same_length(whole: str, greater: bool) -> list[Regular]:
+    """Whole numbers of as many digits (no leading zero) that are greater, or smaller."""
+    found: list[Regular] = []
+    for k, char in enumerate(whole):
+        digit = int(char)
+        low, high = (digit + 1, 9) if greater else (0 if k else 1, digit - 1)
+        if low <= high:
+            rest = len(whole) - k - 1
+            found.append(cat(whole[:k], chars((48 + low, 48 + high)), repeat(_DIGIT, rest, rest)))
+    return found

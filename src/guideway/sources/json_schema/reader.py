@@ -1,0 +1,264 @@
+"""JSON text -> values, and values -> JSON text, without recursion: a stranger's nesting costs memory, not the stack.
+
+Numbers with a point or an exponent become `Decimal`, so that bounds stay exact.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import NoReturn
+
+from guideway.errors import InvalidConstraint, LimitExceeded
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "copy_value", "identity", "read_json", "write_json", "write_number"]
+
+MAX_VALUES = 2_000_000
+"""How many values a schema may hold."""
+
+MAX_DEPTH = 4000
+"""How deep a schema may nest; a Python structure that holds itself ends here."""
+
+MAX_DIGITS = 1000
+"""How many digits a number in a schema may have, before its point and after it."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)"')
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
+    """The value of a JSON text; `InvalidConstraint` names the place where it is none."""
+    return _Reader(text, deepest).read()
+
+
+class _Reader:
+    """Open arrays and objects stand on a stack; `_key` is the key that waits for its value."""
+
+    def __init__(self, text: str, deepest: int) -> None:
+        self._text = text
+        self._deepest = deepest
+        self._at = 0
+        self._open: list[tuple[dict[str, object] | list[object], str]] = []
+
+    def read(self) -> object:
+        key = ""
+        while True:
+            value, opened = self._value()
+            if opened:
+                if len(self._open) >= self._deepest:
+                    raise LimitExceeded(f"line {self._place()}: nested deeper than {self._deepest}")
+                self._open.append((value, key))  # type: ignore[arg-type]  # an array or object, as `opened` says
+                if isinstance(value, dict):
+                    key = self._key()
+                continue
+            while self._open:
+                box, outer = self._open[-1]
+                if isinstance(box, dict):
+                    box[key] = value
+                else:
+                    box.append(value)
+                if self._take(","):
+                    key = self._key() if isinstance(box, dict) else ""
+                    break
+                if not self._take("}" if isinstance(box, dict) else "]"):
+                    self._fail("',' or the closing bracket")
+                value, key = box, outer
+                self._open.pop()
+            else:
+                self._space()
+                if self._at < len(self._text):
+                    self._fail("the end of the text")
+                return value
+
+    def _value(self) -> tuple[object, bool]:
+        """The value here, and whether it is an array or object that is still open."""
+        self._space()
+        char = self._text[self._at : self._at + 1]
+        if char == "[" or char == "{":
+            self._at += 1
+            made: object = [] if char == "[" else {}
+            return made, not self._take("]" if char == "[" else "}")
+        if char == '"':
+            return self._string(), False
+        for word, value in _WORDS.items():
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                return value, False
+        found = _NUMBER.match(self._text, self._at)
+        if not found:
+            self._fail("a JSON value")
+        self._at = found.end()
+        if len(found[0]) > MAX_DIGITS:
+            self._fail(f"a number of at most {MAX_DIGITS} digits")
+        number = Decimal(found[0]) if found[1] or found[2] else int(found[0])
+        return _number(number, f"line {self._place()}"), False
+
+    def _string(self) -> str:
+        found = _STRING.match(self._text, self._at)
+        if not found:
+            self._fail("a JSON string")
+        self._at = found.end()
+        return _text(str(json.loads(found[0])), f"line {self._place()}")
+
+    def _key(self) -> str:
+        self._space()
+        key = self._string()
+        if not self._take(":"):
+            self._fail("':'")
+        return key
+
+    def _space(self) -> None:
+        found = _SPACE.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+
+    def _take(self, char: str) -> bool:
+        self._space()
+        hit = self._text.startswith(char, self._at)
+        self._at += hit
+        return hit
+
+    def _fail(self, expected: str) -> NoReturn:
+        raise InvalidConstraint(f"not JSON at line {self._place()}: expected {expected}")
+
+    def _place(self) -> str:
+        column = self._at - self._text.rfind("\n", 0, self._at)
+        return f"{self._text.count(chr(10), 0, self._at) + 1}, column {column}"
+
+
+def copy_value(value: object, *, exact: bool = True) -> object:
+    """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraint` where it is not JSON.
+
+    `exact`: numbers that are not integers as `Decimal` (a float by its shortest spelling), else as float.
+    """
+    root: list[object] = [None]
+    todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
+    count = 0
+    while todo:
+        one, box, slot, path = todo.pop()
+        count += 1
+        if count > MAX_VALUES or (path and path.depth > MAX_DEPTH):
+            raise LimitExceeded(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {MAX_DEPTH}")
+        if isinstance(one, Mapping):
+            made: dict[str, object] = {}
+            for key, inner in one.items():
+                if not isinstance(key, str):
+                    raise InvalidConstraint(f"at {_place(path)!r}: a key is a {type(key).__name__}, not a str")
+                made[_text(key, path)] = None  # keeps the order; filled later
+                todo.append((inner, made, key, _Path(path, key)))
+            box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
+        elif isinstance(one, (list, tuple)):
+            items: list[object] = [None] * len(one)
+            box[slot] = items  # type: ignore[index]  # as above
+            todo += ((inner, items, i, _Path(path, str(i))) for i, inner in enumerate(one))
+        else:
+            box[slot] = _scalar(one, path, exact)  # type: ignore[index]  # as above
+    return root[0]
+
+
+class _Path:
+    """Where a value stands; written out only for an error."""
+
+    __slots__ = ("before", "depth", "name")
+
+    def __init__(self, before: _Path | None, name: str) -> None:
+        self.before = before
+        self.name = name
+        self.depth: int = before.depth + 1 if before else 1
+
+
+def _place(path: _Path | None) -> str:
+    names = []
+    while path:
+        names.append("/" + path.name.replace("~", "~0").replace("/", "~1"))
+        path = path.before
+    return "".join(reversed(names))
+
+
+def _scalar(value: object, path: _Path | None, exact: bool) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(str(value), path)
+    if isinstance(value, int):
+        return _number(int(value), path)
+    if isinstance(value, float):
+        value = Decimal(repr(float(value)))
+    if isinstance(value, Decimal) and value.is_finite():
+        return _number(value, path) if exact else float(value)
+    shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
+    place = _place(path)
+    raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
+
+
+def _number(value: int | Decimal, path: _Path | str | None) -> int | Decimal:
+    if isinstance(value, int):
+        fits = value.bit_length() <= MAX_DIGITS * 3
+    else:
+        fits = not value or (value.adjusted() < MAX_DIGITS and int(value.as_tuple().exponent) >= -MAX_DIGITS)
+    if not fits:
+        where = path if isinstance(path, str) else f"at {_place(path)!r}"
+        raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
+    return value
+
+
+def _text(text: str, path: _Path | str | None) -> str:
+    if _SURROGATE.search(text):
+        where = path if isinstance(path, str) else f"at {_place(path)!r}"
+        raise InvalidConstraint(f"{where}: a string holds a lone surrogate, which no text can")
+    return text
+
+
+def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
+    """The canonical JSON text of a value (dicts in their order, numbers without exponent)."""
+    return "".join(_written(value, comma, colon))
+
+
+def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
+    todo: list[object] = [value]  # values still to write, and `_Raw` pieces of punctuation
+    while todo:
+        one = todo.pop()
+        if isinstance(one, _Raw):
+            yield one.text
+        elif isinstance(one, dict):
+            pieces: list[object] = [_Raw("{")]
+            for number, (key, inner) in enumerate(
+                sorted(one.items(), key=lambda entry: entry[0]) if same else one.items()
+            ):
+                pieces += [_Raw((comma if number else "") + json.dumps(key, ensure_ascii=False) + colon), inner]
+            todo += reversed([*pieces, _Raw("}")])
+        elif isinstance(one, list):
+            pieces = [_Raw("[")]
+            for number, inner in enumerate(one):
+                pieces += [_Raw(comma), inner] if number else [inner]
+            todo += reversed([*pieces, _Raw("]")])
+        elif isinstance(one, Decimal):
+            digits = write_number(one)
+            yield digits.rstrip("0").rstrip(".") if same and "." in digits else digits
+        else:
+            yield json.dumps(one, ensure_ascii=False)
+
+
+class _Raw:
+    """A piece of punctuation between values."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def identity(value: object) -> str:
+    """A text that two values share exactly when JSON Schema calls them equal: 1 is 1.0, keys have no order."""
+    return "".join(_written(value, ",", ":", same=True))
+
+
+def write_number(value: int | Decimal) -> str:
+    """A number in plain decimal digits, never `-0`."""
+    if value == 0:
+        return "0"
+    return str(value) if isinstance(value, int) else format(value, "f")

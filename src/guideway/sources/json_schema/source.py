@@ -1,0 +1,75 @@
+"""`JsonSchema`: the JSON texts that a schema allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from guideway.errors import InvalidConstraint, InvalidText
+from guideway.grammar.nodes import Grammar
+from guideway.sources.base import Source
+
+from .lowering import Lowering
+from .reader import copy_value, read_json, write_json
+from .style import Escapes, Formats, KeyOrder, Profile, Whitespace, make_style
+
+__all__ = ["JsonSchema"]
+
+
+class JsonSchema(Source[Any]):
+    """The JSON texts that a JSON Schema allows, written as a profile says.
+
+    `schema`: a mapping, a boolean, or JSON text. `profile="generation"` (the default): keys in schema order, one-line
+    punctuation, canonical escapes and plain numbers; objects that name their `properties` are closed unless
+    `additionalProperties` says otherwise. `profile="exact"`: every JSON text of every value that the schema allows.
+    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "any") and `escapes` ("canonical", "any") change
+    one aspect. `formats="annotate"`: `format` asserts nothing.
+
+    What cannot be enforced exactly is refused: `Unsupported` names every such place; nothing is dropped silently.
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, object] | bool | str,
+        *,
+        profile: Profile = "generation",
+        key_order: KeyOrder | None = None,
+        whitespace: Whitespace | None = None,
+        escapes: Escapes | None = None,
+        formats: Formats = "enforce",
+    ) -> None:
+        if not isinstance(schema, (Mapping, bool, str)):
+            raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}")
+        document = read_json(schema) if isinstance(schema, str) else copy_value(schema)
+        if not isinstance(document, (dict, bool)):
+            raise InvalidConstraint("a schema is an object or a boolean", "")
+        self._style = make_style(profile, key_order, whitespace, escapes, formats)
+        self._text = write_json(document)
+        self.schema: Any = copy_value(document, exact=False)
+        lowering = Lowering(document, self._style)
+        self._grammar = lowering.run()
+        self._contract = lowering.contract
+
+    def grammar(self) -> Grammar:
+        """One node per place of the schema."""
+        return self._grammar
+
+    def contract(self) -> list[tuple[str, str, str]]:
+        """What became of every keyword that was reached: (JSON Pointer, keyword, "enforced" or "annotation")."""
+        return [(place, name, status) for (place, name), status in self._contract.items()]
+
+    def parse(self, text: str) -> Any:
+        """The JSON value."""
+        try:
+            return json.loads(text)
+        except RecursionError:
+            return read_json(text, deepest=len(text))
+        except ValueError as problem:
+            raise InvalidText(f"not JSON: {problem}") from problem
+
+    def _content(self) -> object:
+        return (self._text, self._style)
+
+    def __repr__(self) -> str:
+        return f"JsonSchema({self._text if len(self._text) < 200 else self._text[:200] + '…'})"

@@ -1,0 +1,99 @@
+"""How JSON is written: what the profile and its knobs come down to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from guideway.errors import InvalidConstraint
+from guideway.grammar.nodes import Punctuation
+from guideway.grammar.regular import Literals, Regular, Spelled, Spelling, cat, literal
+
+from .reader import write_json
+
+__all__ = ["Escapes", "Formats", "KeyOrder", "Profile", "Style", "Whitespace", "make_style"]
+
+Profile = Literal["generation", "exact"]
+KeyOrder = Literal["schema", "any"]
+Whitespace = Literal["one-line", "compact", "any"]
+Escapes = Literal["canonical", "any"]
+Formats = Literal["enforce", "annotate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The choices that a profile stands for.
+
+    `closed`: an object whose schema gives `properties` but not `additionalProperties` has no other keys.
+    `exact`: every legal spelling of a number is allowed (or the number refused).
+    """
+
+    key_order: KeyOrder
+    whitespace: Whitespace
+    escapes: Escapes
+    formats: Formats
+    closed: bool
+    exact: bool
+
+    @property
+    def spelling(self) -> Spelling:
+        """How characters stand in strings."""
+        return "json" if self.escapes == "canonical" else "json-any"
+
+    @property
+    def comma(self) -> str:
+        """What stands between two entries."""
+        return ", " if self.whitespace == "one-line" else ","
+
+    @property
+    def colon(self) -> str:
+        """What stands between a key and its value."""
+        return ": " if self.whitespace == "one-line" else ":"
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a given value has one text."""
+        return self.key_order == "schema" and self.whitespace != "any" and self.escapes == "canonical"
+
+    def marks(self, brackets: str) -> Punctuation:
+        """The punctuation of an array or object."""
+        return Punctuation(brackets[0], self.comma, self.colon, brackets[1], space=self.whitespace == "any")
+
+    def strings(self, texts: Iterable[str]) -> Regular:
+        """One of the given strings, as JSON."""
+        if self.escapes == "canonical":
+            return Literals(tuple(write_json(text) for text in texts))
+        return self.quoted(Literals(tuple(texts)))
+
+    def quoted(self, language: Regular) -> Regular:
+        """The JSON strings whose characters are in the language."""
+        return cat('"', Spelled(language, self.spelling), literal('"'))
+
+
+def make_style(
+    profile: Profile,
+    key_order: KeyOrder | None,
+    whitespace: Whitespace | None,
+    escapes: Escapes | None,
+    formats: Formats,
+) -> Style:
+    """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
+    for name, value, allowed in (
+        ("profile", profile, Profile),
+        ("key_order", key_order, KeyOrder),
+        ("whitespace", whitespace, Whitespace),
+        ("escapes", escapes, Escapes),
+        ("formats", formats, Formats),
+    ):
+        if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
+            raise InvalidConstraint(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
+    exact = profile == "exact"
+    return Style(
+        key_order=key_order or ("any" if exact else "schema"),
+        whitespace=whitespace or ("any" if exact else "one-line"),
+        escapes=escapes or ("any" if exact else "canonical"),
+        formats=formats,
+        closed=not exact,
+        exact=exact,
+    )
