@@ -10,6 +10,8 @@ from __future__ import annotations
 from .base import Source
 from .choice import Choice
 from .json_schema import JsonSchema
+from .of import of
+from .python_types import PythonType
 from .regex import Regex
 
-__all__ = ["Choice", "JsonSchema", "Regex", "Source"]
+__all__ = ["Choice", "JsonSchema", "PythonType", "Regex", "Source", "of"]

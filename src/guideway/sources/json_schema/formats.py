@@ -7,7 +7,7 @@ from collections.abc import Callable
 from guideway.grammar.regular import Regular
 from guideway.sources.patterns import parse_pattern
 
-__all__ = ["FORMATS", "KNOWN_FORMATS"]
+__all__ = ["FORMATS", "HARMLESS_FORMATS", "KNOWN_FORMATS"]
 
 _MONTHS_OF_31 = "(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
 _MONTHS_OF_30 = "(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -27,3 +27,6 @@ KNOWN_FORMATS = frozenset(
     for name in line.split()
 )
 """The other formats of the specification: refused, as they would have to be enforced. Any other name says nothing."""
+
+HARMLESS_FORMATS = frozenset({"password", "path"})
+"""Names that Pydantic gives to any string."""

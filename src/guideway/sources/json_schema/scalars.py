@@ -24,7 +24,7 @@ from guideway.grammar.regular import (
 )
 from guideway.sources.patterns import parse_pattern
 
-from .formats import FORMATS, KNOWN_FORMATS
+from .formats import FORMATS, HARMLESS_FORMATS, KNOWN_FORMATS
 from .keywords import pointer
 from .numbers import Bounds, integers, numbers
 from .reader import write_number
@@ -125,8 +125,8 @@ def string(keywords: Keywords, place: str, style: Style, given: list[str] | None
     parts: list[Regular] = []
     if "pattern" in keywords:
         parts.append(_pattern(str(keywords["pattern"]), pointer(place, "pattern")))
-    if "format" in keywords and style.formats == "enforce":
-        parts += _format(str(keywords["format"]), pointer(place, "format"))
+    if "format" in keywords and style.formats != "annotate":
+        parts += _format(str(keywords["format"]), pointer(place, "format"), style.formats == "strict")
     if given is not None:
         given = [text for text in given if fewest <= len(text) and (most is None or len(text) <= most)]
         if not given:
@@ -146,7 +146,7 @@ def _pattern(pattern: str, place: str) -> Regular:
         raise type(problem)(f"at {place!r}: {problem}", place) from None
 
 
-def _format(name: str, place: str) -> list[Regular]:
-    if name in KNOWN_FORMATS:
+def _format(name: str, place: str, strict: bool) -> list[Regular]:
+    if name in KNOWN_FORMATS or (strict and name not in FORMATS and name not in HARMLESS_FORMATS):
         raise Unsupported(f"the format {name!r}", place)
     return [FORMATS[name]()] if name in FORMATS else []

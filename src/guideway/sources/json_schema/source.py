@@ -24,7 +24,8 @@ class JsonSchema(Source[Any]):
     punctuation, canonical escapes and plain numbers; objects that name their `properties` are closed unless
     `additionalProperties` says otherwise. `profile="exact"`: every JSON text of every value that the schema allows.
     `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "any") and `escapes` ("canonical", "any") change
-    one aspect. `formats="annotate"`: `format` asserts nothing.
+    one aspect. `formats`: "enforce" (names that the specification does not know say nothing), "annotate" (none says
+    anything) or "strict" (unknown names are refused).
 
     What cannot be enforced exactly is refused: `Unsupported` names every such place; nothing is dropped silently.
     """

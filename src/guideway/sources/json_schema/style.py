@@ -18,7 +18,7 @@ Profile = Literal["generation", "exact"]
 KeyOrder = Literal["schema", "any"]
 Whitespace = Literal["one-line", "compact", "any"]
 Escapes = Literal["canonical", "any"]
-Formats = Literal["enforce", "annotate"]
+Formats = Literal["enforce", "annotate", "strict"]
 
 
 @dataclass(frozen=True, slots=True)
