@@ -18,5 +18,6 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 def test_import_is_quick() -> None:
-    code = "import time; start = time.perf_counter(); import guideway; print(time.perf_counter() - start)"
+    # Processor time: a busy machine must not fail the test.
+    code = "import time; start = time.process_time(); import guideway; print(time.process_time() - start)"
     assert min(float(run(code)) for _ in range(5)) < 0.2
