@@ -41,8 +41,8 @@ kernel-test kernel-asan kernel-tsan: .venv/.tools   ## the kernel's own tests: p
 	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_PYTHON=OFF -DGUIDEWAY_KERNEL_TESTS=ON -DGUIDEWAY_WERROR=ON $(CMAKE_$@)
 	$(BIN)/cmake --build build/$@ && $(BIN)/ctest --test-dir build/$@ --output-on-failure -j2
 CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
-CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=Debug -DGUIDEWAY_SANITIZE=ON
-CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=Debug -DGUIDEWAY_TSAN=ON
+CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_SANITIZE=ON
+CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_TSAN=ON
 clean:
 	rm -rf .venv build dist
 

@@ -37,10 +37,7 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Confi
         else enter_item(c, out);
     };
     const bool between = phase == Phase::first || phase == Phase::value || phase == Phase::after;
-    if (between && marks.space && is_space(byte)) {
-        out.push_back(c);
-        return;
-    }
+    if (between && marks.space && is_space(byte)) out.push_back(c);  // and go on: an item may begin with space of its own
     switch (phase) {
         case Phase::open:
             if (!takes(marks.open, rest, byte)) return;

@@ -218,27 +218,44 @@ int ExprPool::best_byte(ExprId e) {
     return best_byte_[e];
 }
 
+bool ExprPool::has_more(ExprId e) {
+    if (!exprs_[e].boolean) return e > kEmpty;
+    for (unsigned b = 0; b < 256; ++b)
+        if (next(e, static_cast<std::uint8_t>(b)) != kNone) return true;
+    return false;
+}
+
 const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     auto memo = labels_.find(e);
     if (memo != labels_.end()) return memo->second;
     std::vector<LabelDistance> found;
-    std::vector<std::pair<ExprId, std::uint32_t>> work{{e, 0}};
+    struct Task {
+        ExprId expr;
+        std::uint32_t distance;
+        bool further;
+    };
+    std::vector<Task> work{{e, 0, false}};
     while (!work.empty()) {
-        auto [x, distance] = work.back();
+        const Task at = work.back();
         work.pop_back();
-        const Expr expr = exprs_[x];
-        if (expr.op == Op::label) found.push_back({expr.a, distance});
+        const Expr expr = exprs_[at.expr];
+        if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
         else if (expr.op == Op::alt) {
-            for (ExprId p : parts_of(x)) work.push_back({p, distance});
+            for (ExprId p : parts_of(at.expr)) work.push_back({p, at.distance, at.further});
         } else if (expr.op == Op::cat && expr.labelled) {
             const std::uint32_t head = shortest(expr.a);
-            if (head != kInfinite) work.push_back({expr.b, distance + head});
+            if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || has_more(expr.a)});
         }
     }
     std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
         return x.label != y.label ? x.label < y.label : x.distance < y.distance;
     });
-    found.erase(std::unique(found.begin(), found.end(), [](auto& x, auto& y) { return x.label == y.label; }), found.end());
+    std::size_t kept = 0;
+    for (const LabelDistance& next : found) {
+        if (kept && found[kept - 1].label == next.label) found[kept - 1].further |= next.further;
+        else found[kept++] = next;
+    }
+    found.resize(kept);
     return labels_.emplace(e, std::move(found)).first->second;
 }
 

@@ -9,7 +9,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxForced = 4096;       // bytes looked ahead at once
-constexpr std::size_t kMaxCompletion = 1 << 20;
+constexpr std::size_t kMaxWork = 20'000'000;      // configurations stepped to find completions, in one call
 constexpr std::size_t kMaxRemembered = 1 << 18;  // configurations whose finish is remembered
 
 }  // namespace
@@ -167,14 +167,15 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
     return tokens;
 }
 
-std::string Matcher::completion_of(Configs configs) const {
+std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
     std::string text;
     Configs next;
     for (int b; (b = automaton_->machine_->best_byte(configs)) >= 0;) {
         automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
         configs.swap(next);
         text.push_back(static_cast<char>(b));
-        if (text.size() > kMaxCompletion) throw Error(ErrorKind::limit, "the shortest completion is longer than a million bytes");
+        work += configs.size() + 8;
+        if (work > kMaxWork) throw Error(ErrorKind::limit, "the shortest completions are too long or too ambiguous to be followed");
     }
     return text;
 }
@@ -182,14 +183,15 @@ std::string Matcher::completion_of(Configs configs) const {
 std::string Matcher::completion() const {
     if (finished_) return {};
     const std::lock_guard guard(automaton_->store_->lock);
-    return completion_of(now());
+    std::size_t work = 0;
+    return completion_of(now(), work);
 }
 
-std::uint32_t Matcher::finish(const Configs& configs) const {
+std::uint32_t Matcher::finish(const Configs& configs, std::size_t& work) const {
     auto& memo = automaton_->finish_;
     if (configs.size() == 1)
         if (auto known = memo.find(configs[0]); known != memo.end()) return known->second;
-    const std::uint32_t tokens = sum(automaton_->vocabulary_->fewest_tokens(completion_of(configs)), 1);
+    const std::uint32_t tokens = sum(automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() == 1) memo.emplace(configs[0], tokens);
     return tokens;
@@ -198,11 +200,12 @@ std::uint32_t Matcher::finish(const Configs& configs) const {
 std::uint32_t Matcher::tokens_to_finish() const {
     if (finished_) return 0;
     const std::lock_guard guard(automaton_->store_->lock);
-    return finish(now());
+    std::size_t work = 0;
+    return finish(now(), work);
 }
 
 // Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
-std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const {
+std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const {
     Machine& machine = *automaton_->machine_;
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const Trie& trie = vocabulary.trie();
@@ -221,7 +224,7 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
             std::uint32_t bytes = kInfinite;
             for (const Config& c : here) bytes = std::min(bytes, machine.cost(c));
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            if (sum(needs, 1) > left) needs = finish(here);
+            if (sum(needs, 1) > left) needs = finish(here, work);
             worst = std::max(worst, needs);
             if (sum(needs, 1) > left)
                 for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
@@ -235,12 +238,13 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     check_row(row);
     const std::lock_guard guard(automaton_->store_->lock);
     const Configs configs = now();
-    if (finished_ || finish(configs) > left) return false;
+    std::size_t work = 0;
+    if (finished_ || finish(configs, work) > left) return false;
     fill_unlocked(configs, row);
     auto& memo = automaton_->worst_;
     if (configs.size() == 1)
         if (auto known = memo.find(configs[0]); known != memo.end() && sum(known->second, 1) <= left) return true;
-    const std::uint32_t worst = keep_within(configs, row, left);
+    const std::uint32_t worst = keep_within(configs, row, left, work);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() == 1) memo.insert_or_assign(configs[0], worst);
     return true;

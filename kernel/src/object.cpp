@@ -66,14 +66,8 @@ void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;
     const Component& k = components_[c.node];
-    bool goes_on = false;
-    for (const LabelDistance& reach : pool_.labels(next)) {
-        if (!may_open(k, c.regs, reach.label)) continue;
-        if (reach.distance > 0) {
-            goes_on = true;
-            break;
-        }
-    }
+    const auto& reach = pool_.labels(next);
+    const bool goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(k, c.regs, l.label); });
     if (goes_on) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {
         if (may_open(k, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
@@ -86,10 +80,8 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    auto stays_for_space = [&] {
-        if (!marks.space || !is_space(byte)) return false;
-        out.push_back(c);
-        return true;
+    auto stay_for_space = [&] {  // and go on: a key or value may begin with space of its own
+        if (marks.space && is_space(byte)) out.push_back(c);
     };
     auto close_from = [&](std::uint32_t at) {
         if (!takes(marks.close, at, byte)) return;
@@ -108,16 +100,16 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             else becomes(Phase::open, rest + 1);
             return;
         case Phase::first:
-            if (stays_for_space()) return;
+            stay_for_space();
             step_key(c, k.keys, byte, out);
             if (may_close(k, c.regs)) close_from(0);
             return;
         case Phase::key:
-            if (rest == k.keys && stays_for_space()) return;
+            if (rest == k.keys) stay_for_space();
             return step_key(c, rest, byte, out);
         case Phase::colon: {
             const std::uint32_t label = rest >> 8, at = rest & 0xff;
-            if (at == 0 && stays_for_space()) return;
+            if (at == 0) stay_for_space();
             if (!takes(marks.colon, at, byte)) return;
             if (at + 1 < marks.colon.size()) becomes(Phase::colon, label << 8 | (at + 1));
             else if (marks.space) becomes(Phase::value, label);
@@ -125,10 +117,10 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             return;
         }
         case Phase::value:
-            if (stays_for_space()) return;
+            stay_for_space();
             return enter_value(c, rest, todo);
         case Phase::after:
-            if (stays_for_space()) return;
+            stay_for_space();
             if (may_continue(k, c.regs)) comma_from(0);
             if (may_close(k, c.regs)) close_from(0);
             return;
@@ -150,7 +142,7 @@ LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId
     const auto comma = static_cast<std::uint32_t>(k.punctuation.comma.size());
     const auto colon = static_cast<std::uint32_t>(k.punctuation.colon.size());
     const std::uint32_t all = required_cost(k, regs);
-    LabelDistance best{0, kInfinite};
+    LabelDistance best{0, kInfinite, false};
     for (const LabelDistance& reach : pool_.labels(state)) {
         const std::uint32_t label = reach.label;
         if (!may_open(k, regs, label)) continue;
@@ -158,7 +150,7 @@ LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId
         if (k.ordered) after = k.required_cost[std::min(label + 1, k.fixed)];
         else if (k.entries[label].required) after = all - (k.entry_cost[label] + comma);
         const std::uint32_t total = sum(sum(reach.distance + colon, components_[k.entries[label].value].cost), after);
-        if (total < best.distance) best = {label, total};
+        if (total < best.distance) best = {label, total, false};
     }
     best.distance = sum(best.distance, static_cast<std::uint32_t>(k.punctuation.close.size()));
     return best;

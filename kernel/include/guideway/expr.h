@@ -43,6 +43,7 @@ struct Expr {
 struct LabelDistance {
     std::uint32_t label;
     std::uint32_t distance;  // bytes of the shortest text that leads to it
+    bool further;            // a text that is not empty leads to it
 };
 
 struct ExprLimits {
@@ -114,6 +115,7 @@ private:
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
     void search_shortest(ExprId e);
+    bool has_more(ExprId e);  // a text that is not empty
 
     ExprLimits limits_;
     std::vector<Expr> exprs_;

@@ -66,10 +66,10 @@ private:
     bool step_token(Configs& configs, std::uint32_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const;
-    std::string completion_of(Configs configs) const;
+    std::string completion_of(Configs configs, std::size_t& work) const;
     std::string forced_of(Configs configs) const;
-    std::uint32_t finish(const Configs& configs) const;
-    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
+    std::uint32_t finish(const Configs& configs, std::size_t& work) const;
+    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const;
 
     std::shared_ptr<const Automaton> automaton_;
     Configs history_;                  // configurations of all positions, one after the other

@@ -1,0 +1,100 @@
+// Small programs for the tests, written word by word as grammar/program.py does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "guideway/program.h"
+
+namespace programs {
+
+using Words = std::vector<std::uint32_t>;
+
+class Writer {
+public:
+    std::uint32_t chars(std::vector<std::uint32_t> bounds) { return expr(0, static_cast<std::uint32_t>(bounds.size() / 2), bounds); }
+    std::uint32_t literal(const std::string& text) {
+        Words cps;
+        for (char c : text) cps.push_back(static_cast<std::uint8_t>(c));
+        cps.insert(cps.begin(), static_cast<std::uint32_t>(text.size()));
+        return expr(1, 1, cps);
+    }
+    std::uint32_t cat(Words ids) { return list(2, ids); }
+    std::uint32_t either(Words ids) { return list(3, ids); }
+    std::uint32_t repeat(std::uint32_t id, std::uint32_t minimum, std::uint32_t maximum) { return expr(6, id, {minimum, maximum}); }
+    std::uint32_t spelled(std::uint32_t id, std::uint32_t spelling) { return expr(7, id, {spelling}); }
+    std::uint32_t quoted(std::uint32_t id) { return cat({literal("\""), spelled(id, 1), literal("\"")}); }
+
+    std::uint32_t node(Words words) {
+        nodes_.insert(nodes_.end(), words.begin(), words.end());
+        return n_nodes_++;
+    }
+    static Words marks(bool space, const std::string& open, const std::string& close) {
+        Words made{space};
+        for (const std::string& text : {open, std::string(","), std::string(":"), close}) {
+            made.push_back(static_cast<std::uint32_t>(text.size()));
+            for (char c : text) made.push_back(static_cast<std::uint8_t>(c));
+        }
+        return made;
+    }
+    Words program(std::uint32_t root) const {
+        Words made{guideway::kProgramMagic, guideway::kProgramVersion, n_exprs_, n_nodes_, root};
+        made.insert(made.end(), exprs_.begin(), exprs_.end());
+        made.insert(made.end(), nodes_.begin(), nodes_.end());
+        return made;
+    }
+
+private:
+    std::uint32_t expr(std::uint32_t op, std::uint32_t first, const Words& rest) {
+        exprs_.push_back(op);
+        exprs_.push_back(first);
+        exprs_.insert(exprs_.end(), rest.begin(), rest.end());
+        return n_exprs_++;
+    }
+    std::uint32_t list(std::uint32_t op, const Words& ids) { return expr(op, static_cast<std::uint32_t>(ids.size()), ids); }
+
+    Words exprs_, nodes_;
+    std::uint32_t n_exprs_ = 0, n_nodes_ = 0;
+};
+
+// {"name": string, "kids": [itself, ...]?} in any order, with or without spaces between.
+inline Words tree(bool ordered, bool space) {
+    Writer w;
+    const std::uint32_t text = w.quoted(w.repeat(w.chars({0, 0x10ffff}), 0, 0xffffffff));
+    const std::uint32_t name = w.quoted(w.literal("name")), kids = w.quoted(w.literal("kids"));
+    Words object{3};
+    for (std::uint32_t word : Writer::marks(space, "{", "}")) object.push_back(word);
+    for (std::uint32_t word : {std::uint32_t{ordered}, 2u, name, 1u, 1u, kids, 2u, 0u, 0u}) object.push_back(word);
+    w.node(object);
+    w.node({0, text});
+    Words array{4};
+    for (std::uint32_t word : Writer::marks(space, "[", "]")) array.push_back(word);
+    for (std::uint32_t word : {0u, 0u, 0u, 3u}) array.push_back(word);  // no prefix, rest: node 0, 0 to 3 items
+    w.node(array);
+    return w.program(0);
+}
+
+// [ab]{1,3} then c* : a leaf of one node, or two leaves in a sequence that overlap.
+inline Words letters(bool split) {
+    Writer w;
+    const std::uint32_t head = w.repeat(w.chars({'a', 'b'}), 1, 3), tail = w.repeat(w.chars({'b', 'c'}), 0, 0xffffffff);
+    if (!split) {
+        w.node({0, w.cat({head, tail})});
+        return w.program(0);
+    }
+    w.node({0, head});
+    w.node({0, tail});
+    w.node({1, 2, 0, 1});
+    return w.program(2);
+}
+
+inline std::vector<std::string> tokens() {
+    std::vector<std::string> made{""};
+    for (int b = 0; b < 256; ++b) made.emplace_back(1, static_cast<char>(b));
+    for (const char* text : {"\"name", "{\"", "\":", "\":\"", "\"}", "\",\"", "kids", "[{", "]}", "}]", "ab", "abc", "bc", "ccc", "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
+        made.emplace_back(text);
+    return made;
+}
+
+}  // namespace programs

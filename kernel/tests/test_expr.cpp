@@ -1,0 +1,108 @@
+// Expressions and their derivatives, against words enumerated by hand.
+#include <string>
+
+#include "check.hpp"
+#include "guideway/error.h"
+#include "guideway/expr.h"
+#include "guideway/spelling.h"
+
+using namespace guideway;
+
+namespace {
+
+ExprId run(ExprPool& pool, ExprId e, const std::string& text) {
+    for (char b : text) e = pool.next(e, static_cast<std::uint8_t>(b));
+    return e;
+}
+
+bool matches(ExprPool& pool, ExprId e, const std::string& text) { return pool.nullable(run(pool, e, text)); }
+
+void test_basics() {
+    ExprPool pool;
+    Speller speller(pool);
+    const ExprId a = speller.characters({{'a', 'a'}}, Spelling::text), b = speller.characters({{'b', 'b'}}, Spelling::text);
+    const ExprId word = pool.cat(pool.repeat(pool.alt({a, b}), 2, 3), a);
+    CHECK(matches(pool, word, "aba"));
+    CHECK(matches(pool, word, "bbba"));
+    CHECK(!matches(pool, word, "aa"));
+    CHECK(run(pool, word, "bbbb") == kNone);
+    CHECK(pool.shortest(word) == 3);
+    CHECK(pool.best_byte(word) == 'a');
+    CHECK(pool.cat(a, pool.cat(b, a)) == pool.cat(pool.cat(a, b), a));
+    CHECK(pool.alt({a, b, a}) == pool.alt({b, a}));
+}
+
+void test_boolean_liveness() {
+    ExprPool pool;
+    Speller speller(pool);
+    const ExprId a = speller.characters({{'a', 'a'}}, Spelling::text);
+    const ExprId even = pool.repeat(pool.cat(a, a), 0, kInfinite), three = pool.repeat(a, 3, 3);
+    CHECK(!pool.alive(pool.both({even, three})));
+    const ExprId odd = pool.both({speller.universe(Spelling::text), pool.negate(even), pool.repeat(a, 0, kInfinite)});
+    CHECK(pool.alive(odd));
+    CHECK(pool.shortest(odd) == 1);
+    CHECK(matches(pool, odd, "aaa"));
+    CHECK(!matches(pool, odd, "aa"));
+    CHECK(run(pool, odd, "b") == kNone);
+}
+
+void test_spellings() {
+    ExprPool pool;
+    Speller speller(pool);
+    const Ranges any{{0, 0x10ffff}};
+    const ExprId text = speller.characters(any, Spelling::text);
+    CHECK(matches(pool, text, "\xc3\xa9"));
+    CHECK(matches(pool, text, "\xf0\x9f\xa6\x80"));
+    CHECK(run(pool, text, "\xed\xa0") == kNone);  // a surrogate
+    CHECK(run(pool, text, "\xc0") == kNone);      // overlong
+    const ExprId canonical = speller.characters(any, Spelling::escaped);
+    CHECK(matches(pool, canonical, "\\n"));
+    CHECK(matches(pool, canonical, "\\u001f"));
+    CHECK(!matches(pool, canonical, "\\u001F"));
+    CHECK(run(pool, canonical, "\\u000a") == kNone);  // it has a shorter spelling
+    CHECK(run(pool, canonical, "\"") == kNone);
+    const ExprId any_spelling = speller.characters({{0x1f600, 0x1f600}}, Spelling::escaped_any);
+    CHECK(matches(pool, any_spelling, "\xf0\x9f\x98\x80"));
+    CHECK(matches(pool, any_spelling, "\\ud83d\\uDE00"));
+    CHECK(!matches(pool, any_spelling, "\\ud83d\\ude01"));
+    const ExprId literals = speller.literals({U"", U"ab", U"a\u00e9"}, Spelling::text);
+    CHECK(matches(pool, literals, ""));
+    CHECK(matches(pool, literals, "a\xc3\xa9"));
+    CHECK(!matches(pool, literals, "a"));
+}
+
+void test_limits() {
+    ExprPool pool(ExprLimits{.max_exprs = 200, .max_search = 100, .max_depth = 50});
+    Speller speller(pool);
+    const ExprId a = speller.characters({{'a', 'a'}}, Spelling::text);
+    bool refused = false;
+    try {
+        ExprId e = pool.repeat(a, 0, 1'000'000);
+        for (int i = 0; i < 1000; ++i) e = pool.next(e, 'a');
+    } catch (const Error& error) { refused = error.kind == ErrorKind::limit; }
+    CHECK(refused);
+}
+
+void test_labels() {
+    ExprPool pool;
+    Speller speller(pool);
+    const ExprId keys = pool.alt({pool.cat(speller.literals({U"ab"}, Spelling::text), pool.label(0)),
+                                  pool.cat(speller.literals({U"acd"}, Spelling::text), pool.label(1))});
+    CHECK(pool.labels(keys).size() == 2);
+    CHECK(pool.labels(keys)[1].distance == 3);
+    const ExprId end = run(pool, keys, "ab");
+    std::uint32_t found = kInfinite;
+    pool.each_accepted_label(end, [&](std::uint32_t label) { found = label; });
+    CHECK(found == 0);
+}
+
+}  // namespace
+
+int main() {
+    test_basics();
+    test_boolean_liveness();
+    test_spellings();
+    test_limits();
+    test_labels();
+    return check::report();
+}

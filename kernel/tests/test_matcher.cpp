@@ -1,0 +1,106 @@
+// Masks against advance, token by token, along random walks; rollback, fork, budgets; every memo setting the same.
+#include <random>
+
+#include "check.hpp"
+#include "guideway/error.h"
+#include "guideway/matcher.h"
+#include "programs.h"
+
+using namespace guideway;
+
+namespace {
+
+using Row = std::vector<std::uint32_t>;
+
+std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
+    VocabularyLimits limits;
+    limits.memo_bytes = memo_bytes;
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+}
+
+bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; }
+
+void walk(const programs::Words& program, unsigned seed) {
+    const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
+    Matcher matcher(automaton), twin(forgetful);
+    const Vocabulary& v = automaton->vocabulary();
+    std::mt19937 random(seed);
+    Row row(v.words()), other(v.words());
+    for (int step = 0; step < 60 && !matcher.is_finished(); ++step) {
+        matcher.fill_mask(row);
+        twin.fill_mask(other);
+        CHECK(row == other);
+        std::vector<std::uint32_t> legal;
+        for (std::uint32_t t = 0; t < v.size(); ++t) {
+            Matcher copy = matcher;
+            bool taken = true;
+            try {
+                copy.advance(t);
+            } catch (const Error&) { taken = false; }
+            CHECK(taken == bit(row, t));
+            if (taken) legal.push_back(t);
+        }
+        CHECK(!legal.empty());
+        const std::uint32_t chosen = legal[random() % legal.size()];
+        matcher.advance(chosen);
+        twin.advance(chosen);
+        matcher.rollback(1);
+        matcher.fill_mask(other);
+        CHECK(row == other);
+        matcher.advance(chosen);
+    }
+}
+
+void budget(const programs::Words& program, unsigned seed) {
+    const auto automaton = Automaton::compile(vocabulary(64 << 20), program);
+    std::mt19937 random(seed);
+    Row row(automaton->vocabulary().words());
+    for (std::uint32_t extra = 0; extra < 12; ++extra) {
+        Matcher matcher(automaton);
+        std::uint32_t left = matcher.tokens_to_finish() + extra;
+        CHECK(!matcher.fill_mask_within(row, matcher.tokens_to_finish() - 1));
+        for (; !matcher.is_finished() && left > 0; --left) {
+            CHECK(matcher.fill_mask_within(row, left));
+            std::vector<std::uint32_t> legal;
+            for (std::uint32_t t = 0; t < automaton->vocabulary().size(); ++t)
+                if (bit(row, t)) legal.push_back(t);
+            CHECK(!legal.empty());
+            if (legal.empty()) return;
+            matcher.advance(legal[random() % legal.size()]);
+        }
+        CHECK(matcher.is_finished());
+    }
+}
+
+void errors() {
+    const auto automaton = Automaton::compile(vocabulary(1 << 20), programs::letters(false));
+    Matcher matcher(automaton);
+    CHECK_THROWS(matcher.advance(100'000), Error);
+    CHECK_THROWS(matcher.advance(-1), Error);
+    CHECK_THROWS(matcher.advance(0), Error);
+    CHECK_THROWS(matcher.rollback(1), Error);
+    Row narrow(1);
+    CHECK_THROWS(matcher.fill_mask(narrow), Error);
+    CHECK(matcher.position() == 0);
+    CHECK(matcher.completion() == "a");
+    programs::Writer w;
+    w.node({1, 2, 0, 0});
+    CHECK_THROWS(Automaton::compile(vocabulary(0), w.program(0)), Error);  // left recursion
+    programs::Writer never;
+    never.node({0, never.either({})});
+    CHECK_THROWS(Automaton::compile(vocabulary(0), never.program(0)), Error);
+}
+
+}  // namespace
+
+int main() {
+    for (unsigned seed = 0; seed < 6; ++seed) {
+        for (bool split : {false, true}) walk(programs::letters(split), seed);
+        for (bool ordered : {false, true})
+            for (bool space : {false, true}) walk(programs::tree(ordered, space), seed);
+        for (bool ordered : {false, true}) budget(programs::tree(ordered, seed % 2), seed);
+        budget(programs::letters(true), seed);
+    }
+    errors();
+    return check::report();
+}
