@@ -42,11 +42,11 @@ void Matcher::check_row(std::span<std::uint32_t> row) const {
     const std::uint32_t words = automaton_->vocabulary_->words();
     if (row.size() != words)
         throw Error(ErrorKind::argument, "a mask row has " + std::to_string(words) + " words for this vocabulary, not " + std::to_string(row.size()));
-    std::fill(row.begin(), row.end(), 0);
 }
 
 void Matcher::fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const {
-    if (!finished_) automaton_->store_->runs.fill(*automaton_->machine_, configs, row);
+    if (finished_) std::fill(row.begin(), row.end(), 0);
+    else automaton_->store_->runs.fill(*automaton_->machine_, configs, row);
     if (finished_ || accepting(configs))
         for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
 }
@@ -239,7 +239,10 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     const std::lock_guard guard(automaton_->store_->lock);
     const Configs configs = now();
     std::size_t work = 0;
-    if (finished_ || finish(configs, work) > left) return false;
+    if (finished_ || finish(configs, work) > left) {
+        std::fill(row.begin(), row.end(), 0);
+        return false;
+    }
     fill_unlocked(configs, row);
     auto& memo = automaton_->worst_;
     if (configs.size() == 1)

@@ -21,24 +21,27 @@ void Runs::clear() {
 
 void Runs::fill(Machine& machine, const Configs& configs, std::span<std::uint32_t> row) {
     trim();
-    struct Task {
-        std::uint32_t trie;
-        Config config;
-    };
-    std::vector<Task> tasks;
-    for (const Config& c : configs) tasks.push_back({0, c});
-    Configs below;
-    while (!tasks.empty()) {
-        const Task task = tasks.back();
-        tasks.pop_back();
+    tasks_.clear();
+    for (const Config& c : configs) tasks_.push_back({0, c});
+    bool blank = true;  // the row holds nothing worth keeping yet
+    while (!tasks_.empty()) {
+        const Task task = tasks_.back();
+        tasks_.pop_back();
         if (task.config.node == kDone) continue;
         const Run made = run(machine, task.trie, task.config);
-        merge(sets_[made.tokens], row);
+        const TokenSet& set = sets_[made.tokens];
+        if (set.dense && blank) std::copy(set.data.begin(), set.data.end(), row.begin());
+        else {
+            if (blank) std::fill(row.begin(), row.end(), 0);
+            merge(set, row);
+        }
+        blank = false;
         if (made.residual == 0) continue;
-        below.clear();
-        machine.resume(task.config.parent, below);
-        for (const Config& c : below) tasks.push_back({made.residual, c});
+        below_.clear();
+        machine.resume(task.config.parent, below_);
+        for (const Config& c : below_) tasks_.push_back({made.residual, c});
     }
+    if (blank) std::fill(row.begin(), row.end(), 0);
 }
 
 void Runs::merge(const TokenSet& set, std::span<std::uint32_t> row) const {
@@ -62,8 +65,38 @@ Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
     return made;
 }
 
+// A leaf needs one state per depth, and no stack.
+Run Runs::walk_leaf(Machine& machine, const Trie& x, const Config& config) {
+    ExprPool& pool = machine.pool();
+    const ByteSet& follow = machine.component(config.node).follow;
+    std::vector<ExprId> path{config.state};
+    std::vector<std::uint32_t> tokens, pieces;
+    for (std::uint32_t i = 1; i < x.size();) {
+        const std::size_t depth = x.depth[i];
+        const std::uint8_t byte = x.byte[i];
+        const ExprId state = path[depth - 1], next = pool.next(state, byte);
+        if (pool.nullable(state) && follow.contains(byte)) pieces.push_back(i);
+        if (next == kNone) {
+            i = x.end[i];
+            continue;
+        }
+        for (std::uint32_t t : x.tokens_at(i)) tokens.push_back(t);
+        if (next == kEmpty) {  // the leaf is left here, whatever follows
+            for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child]) pieces.push_back(child);
+            i = x.end[i];
+            continue;
+        }
+        if (path.size() <= depth) path.resize(depth + 1);
+        path[depth] = next;
+        ++i;
+    }
+    const std::uint32_t residual = pieces.empty() ? 0 : residual_of(x, pieces);
+    return {keep(tokens), residual};
+}
+
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     const Trie& x = trie(id);
+    if (machine.is_leaf(config)) return walk_leaf(machine, x, config);
     Configs path{{config.node, config.state, config.regs, kBottom}};  // configurations of all depths, one after the other
     std::vector<std::size_t> begin{0, 1};                             // depth d: [begin[d], begin[d + 1])
     std::vector<std::uint32_t> tokens, pieces;

@@ -8,7 +8,7 @@
 #include "programs.h"
 
 int main(int argc, char** argv) {
-    const int rounds = argc > 1 ? std::stoi(argv[1]) : 3000;
+    const int rounds = argc > 1 ? std::stoi(argv[1]) : 1500;
     std::mt19937 random(20260);
     const std::vector<programs::Words> seeds{programs::tree(true, false), programs::tree(false, true), programs::letters(false), programs::letters(true)};
     for (int i = 0; i < rounds; ++i) {

@@ -33,7 +33,7 @@ class Runs {
 public:
     Runs(const Trie& vocabulary, std::uint32_t size, std::size_t budget) : vocabulary_(vocabulary), words_((size + 31) / 32), budget_(budget) {}
 
-    // ORs the legal tokens of `configs` into the row (ceil(V/32) words).
+    // Writes the legal tokens of `configs` to the row (ceil(V/32) words).
     void fill(Machine& machine, const Configs& configs, std::span<std::uint32_t> row);
     // A number that names a component in the memo: leaves with equal follow bytes share one, everything else has its own.
     std::uint32_t component_id(const Component& component);
@@ -50,6 +50,10 @@ private:
         std::uint32_t trie, component, state, regs;
         friend bool operator==(const Key&, const Key&) = default;
     };
+    struct Task {
+        std::uint32_t trie;
+        Config config;
+    };
     struct KeyHash {
         std::size_t operator()(const Key& k) const {
             return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
@@ -59,6 +63,7 @@ private:
     const Trie& trie(std::uint32_t id) const { return id == 0 ? vocabulary_ : residuals_[id - 1]; }
     Run run(Machine& machine, std::uint32_t trie, const Config& config);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
+    Run walk_leaf(Machine& machine, const Trie& x, const Config& config);
     std::uint32_t residual_of(const Trie& x, const std::vector<std::uint32_t>& pieces);
     std::uint32_t keep(const std::vector<std::uint32_t>& tokens);
     void merge(const TokenSet& set, std::span<std::uint32_t> row) const;
@@ -72,6 +77,8 @@ private:
     std::unordered_map<Key, Run, KeyHash> memo_;
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
+    std::vector<Task> tasks_;  // scratch of `fill`
+    Configs below_;
 };
 
 }  // namespace guideway
