@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
         Unsupported,
     )
-    from .generate import extract, generate, load, stream
+    from .generation import extract, generate, load, stream
     from .matcher import Matcher, fill_masks
     from .sessions import Model, Session
     from .sources import Choice, JsonSchema, Regex
@@ -58,7 +58,7 @@ _HOMES = {
         "Unsatisfiable",
         "Unsupported",
     ),
-    ".generate": ("extract", "generate", "load", "stream"),
+    ".generation": ("extract", "generate", "load", "stream"),
     ".matcher": ("Matcher", "fill_masks"),
     ".sessions": ("Model", "Session"),
     ".sources": ("Choice", "JsonSchema", "Regex"),

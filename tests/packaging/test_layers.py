@@ -15,7 +15,7 @@ LEVELS = {
     5: ["processors"],
     6: ["engines"],
     7: ["sessions", "remote"],
-    8: ["generate", "pool", "testing"],
+    8: ["generation", "pool", "testing"],
     9: ["server"],
     10: ["cli"],
 }

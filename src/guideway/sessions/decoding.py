@@ -19,8 +19,11 @@ FinishReason = Literal["stop", "length"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds: the model over the prompt and over the output (rows that run together share theirs), the constraint,
-    and sampling."""
+    """Seconds spent. Rows that run together share the model's.
+
+    `prompt`: the model's first pass, over the prompt and what is forced right behind it. `model`: its further passes.
+    `mask`: the constraint. `sample`: drawing.
+    """
 
     prompt: float
     model: float
@@ -43,7 +46,8 @@ class Row:
         self.finish_reason: FinishReason | None = None
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
         self._start = len(session)
-        self._before = (session.model_seconds, session.mask_seconds, session.sample_seconds)
+        self._prompt_seconds: float | None = None
+        self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         matcher = session.matcher
         if matcher is not None and (needed := matcher.tokens_to_finish()) > max_tokens:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {max_tokens} are allowed")
@@ -55,10 +59,13 @@ class Row:
 
     @property
     def timings(self) -> Timings:
-        prompt, mask, sample = self._before
         session = self.session
+        prompt = session.model_seconds if self._prompt_seconds is None else self._prompt_seconds
         return Timings(
-            prompt, session.model_seconds - prompt, session.mask_seconds - mask, session.sample_seconds - sample
+            prompt=prompt,
+            model=session.model_seconds - prompt,
+            mask=session.mask_seconds - self._mask_before,
+            sample=session.sample_seconds - self._sample_before,
         )
 
     def take_forced(self) -> list[int]:
@@ -77,7 +84,9 @@ class Row:
         return taken
 
     def draw(self) -> int:
-        """Draw one token and take it; `take_forced` comes before."""
+        """Draw one token and take it; `take_forced` and the forward pass (`feed_all`) come before."""
+        if self._prompt_seconds is None:
+            self._prompt_seconds = self.session.model_seconds
         token_id = self.session.draw()
         self._took(self.session.feed([token_id]))
         return token_id

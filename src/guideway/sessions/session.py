@@ -144,7 +144,7 @@ class Session:
         Raises `NoTokens` where nothing was fed, `EngineError` where the engine fails.
         """
         feed_all([self])
-        return self._passed[-1][1].copy()
+        return np.array(self._passed[-1][1])
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable next tokens as (id, probability), without the constraint."""

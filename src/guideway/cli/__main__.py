@@ -1,0 +1,7 @@
+"""`python -m guideway.cli`."""
+
+from __future__ import annotations
+
+from guideway.cli.app import main
+
+main()

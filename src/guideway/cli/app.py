@@ -1,0 +1,52 @@
+"""The commands together, and what all of them share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import guideway
+from guideway.cli.demo import demo
+from guideway.cli.extract import extract
+from guideway.cli.generate import generate
+from guideway.errors import GuidewayError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="guideway",
+    help="Constrained text generation: the output always fits.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(extract)
+app.command()(generate)
+app.command()(demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"guideway {guideway.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _shared(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Constrained text generation: the output always fits."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit. An error of the library, or a value it refuses, is one line on stderr and status 2."""
+    try:
+        app(args=None if arguments is None else list(arguments))
+    except (GuidewayError, ValueError) as error:
+        typer.echo(f"guideway: {error}", err=True)
+        sys.exit(2)

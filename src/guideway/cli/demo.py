@@ -1,0 +1,45 @@
+"""`guideway demo`: the example sentences and their records, in one go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from guideway.cli.inputs import load_type, read_lines
+from guideway.cli.records import Extracted, extract_one, show_summary, show_table
+from guideway.errors import NotAvailable
+from guideway.generation import MAX_TOKENS, load
+
+__all__ = ["demo"]
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--examples", help="Where sentences.jsonl and records.py are.")] = Path(
+        "examples"
+    ),
+    model: Annotated[str, typer.Option(help='"tiny" or "onnx:FOLDER".')] = "tiny",
+    compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of tables.")] = False,
+) -> None:
+    """Read the example sentences into the example records."""
+    types = load_type(f"{folder / 'records.py'}:RECORDS")
+    by_kind: dict[str, list[str]] = {}
+    for entry in read_lines(folder / "sentences.jsonl"):
+        if entry.get("kind") not in types:
+            raise NotAvailable(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
+        by_kind.setdefault(entry["kind"], []).append(entry["text"])
+    console, rows = Console(), list[Extracted]()
+    with load(model) as loaded:
+        for kind, texts in by_kind.items():
+            made = [extract_one(loaded, t, types[kind], max_tokens=MAX_TOKENS, compare=compare) for t in texts]
+            rows += made
+            if as_json:
+                for row in made:
+                    typer.echo(row.as_json())
+            else:
+                show_table(console, f"{types[kind].__name__} by {model}", made)
+    if not as_json:
+        show_summary(console, rows)

@@ -1,0 +1,43 @@
+"""`guideway extract`: typed records out of texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from guideway.cli.inputs import load_output, read_texts
+from guideway.cli.records import extract_one, show_summary, show_table
+from guideway.generation import MAX_TOKENS, load
+
+__all__ = ["extract"]
+
+
+def extract(
+    text: Annotated[
+        str, typer.Argument(help='The text; or a file with one text a line (.jsonl: under "text"); or - for stdin.')
+    ],
+    type_name: Annotated[
+        str | None, typer.Option("--type", help="The record's type: FILE.py:NAME or MODULE:NAME.")
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="The record's JSON Schema, instead of a type.")] = None,
+    model: Annotated[str, typer.Option(help='"tiny" or "onnx:FOLDER".')] = "tiny",
+    max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens for a record.")] = MAX_TOKENS,
+    compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+) -> None:
+    """Read texts into typed records, each guaranteed to fit its type."""
+    output = load_output(type_name, schema)
+    texts = read_texts(text)
+    with load(model) as loaded:
+        made = (extract_one(loaded, one, output, max_tokens=max_tokens, compare=compare) for one in texts)
+        if as_json:
+            for row in made:
+                typer.echo(row.as_json())
+            return
+        rows = list(made)
+    console = Console()
+    show_table(console, f"{type_name or schema} by {model}", rows)
+    show_summary(console, rows)

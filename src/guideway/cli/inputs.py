@@ -1,0 +1,101 @@
+"""What commands are given: texts, types and schemas, from arguments and files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from guideway.errors import InvalidConstraint, NotAvailable
+from guideway.sources import JsonSchema
+
+__all__ = ["load_output", "load_type", "read_file", "read_lines", "read_texts"]
+
+
+def read_file(path: Path) -> str:
+    """The text of a file; "-" is standard input. Raises `NotAvailable`."""
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAvailable(f"cannot read {path}: {error}") from error
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON lines file, each with a "text". Raises `NotAvailable` that names the line."""
+    found = []
+    for number, line in enumerate(read_file(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise NotAvailable(f"{path}, line {number} is not JSON: {error}") from error
+        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+            raise NotAvailable(f'{path}, line {number}: expected an object with a string under "text"')
+        found.append(entry)
+    return found
+
+
+def read_texts(given: str) -> list[str]:
+    """The texts: the argument itself, or a file's non-empty lines, or the "text" of each line of a .jsonl file."""
+    path = Path(given)
+    if given != "-" and not _is_file(path):
+        return [given]
+    if path.suffix == ".jsonl":
+        return [entry["text"] for entry in read_lines(path)]
+    return [line for line in read_file(path).splitlines() if line.strip()]
+
+
+def load_output(type_name: str | None, schema: Path | None) -> Any:
+    """What the output shall be: exactly one of a type and a schema file. Raises `NotAvailable`, `InvalidConstraint`."""
+    if (type_name is None) == (schema is None):
+        raise InvalidConstraint("give either --type FILE.py:NAME or --schema FILE.json")
+    if type_name is not None:
+        return load_type(type_name)
+    text = read_file(schema or Path())
+    try:
+        return JsonSchema(json.loads(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidConstraint(f"{schema} is not JSON: {error}") from error
+
+
+def load_type(name: str) -> Any:
+    """A type by `FILE.py:NAME` or `MODULE:NAME`; the file is run. Raises `NotAvailable`."""
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise NotAvailable(f"{name!r} names no type; expected FILE.py:NAME or MODULE:NAME")
+    module = _module(place)
+    if not hasattr(module, attribute):
+        there = ", ".join(n for n, value in vars(module).items() if isinstance(value, type) and n[0] != "_")
+        raise NotAvailable(f"{place} has no {attribute}; it has {there}")
+    return getattr(module, attribute)
+
+
+def _module(place: str) -> ModuleType:
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place)
+        read_file(path)  # says what is wrong better than the import does
+        specification = importlib.util.spec_from_file_location(path.stem, path)
+        if specification is None or specification.loader is None:
+            raise NotAvailable(f"{place} is not a Python file")
+        module = importlib.util.module_from_spec(specification)
+        sys.modules.setdefault(path.stem, module)  # types look their own module up to resolve what they name
+        specification.loader.exec_module(module)
+    except NotAvailable:
+        raise
+    except Exception as error:  # the file is the user's program: whatever it raises is why there is no type
+        raise NotAvailable(f"cannot load {place}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a long sentence is no file name
+        return False

@@ -1,0 +1,127 @@
+"""Records out of texts, and how they are shown: as a table, or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from guideway import sources
+from guideway.errors import InvalidText
+from guideway.generation import Generation, extract_details, extraction, generate_details
+from guideway.sessions import Model
+
+__all__ = ["Extracted", "extract_one", "show_summary", "show_table"]
+
+_SHOWN = 240
+"""Characters of a text in the table; the rest is cut, with a mark."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """One text, its record, and what the model says when nothing holds it to the type."""
+
+    text: str
+    found: Generation[Any]
+    free: Generation[str] | None
+    free_parses: bool
+
+    @property
+    def record(self) -> Any:
+        """The value, as JSON has it."""
+        return to_jsonable_python(self.found.value)
+
+    def as_json(self) -> str:
+        """One line of JSON."""
+        line = {
+            "text": self.text,
+            "record": self.record,
+            "tokens": len(self.found.tokens),
+            "forced": self.found.forced,
+            "sampled": self.found.sampled,
+            "tokens_per_second": round(self.found.tokens_per_second, 1),
+            "finish_reason": self.found.finish_reason,
+        }
+        if self.free is not None:
+            line |= {"without_constraint": self.free.text, "without_constraint_parses": self.free_parses}
+        return json.dumps(line, ensure_ascii=False)
+
+
+def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
+    """The record of one text; `compare`: also what the model writes freely after the same prompt."""
+    source = sources.of(output)
+    found = extract_details(model, text, source, max_tokens=max_tokens)
+    if not compare:
+        return Extracted(text, found, None, False)
+    free = generate_details(model, extraction(model, text, source), max_tokens=max_tokens)
+    try:
+        source.parse(free.text.strip())
+    except InvalidText:
+        return Extracted(text, found, free, False)
+    return Extracted(text, found, free, True)
+
+
+def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
+    """A table of texts and records, one section per text."""
+    listed = list(rows)
+    table = Table(title=title, title_justify="left", show_lines=True, expand=True)
+    table.add_column("text", ratio=4)
+    table.add_column("record", ratio=4)
+    table.add_column("tok/s", justify="right")
+    table.add_column("forced\n+ drawn", justify="right")
+    compare = any(row.free is not None for row in listed)
+    if compare:
+        table.add_column("without the constraint", ratio=4)
+    for row in listed:
+        cells: list[Text] = [
+            Text(_cut(row.text)),
+            Text(_fields(row.record), style="green"),
+            Text(f"{row.found.tokens_per_second:,.0f}"),
+            Text(f"{row.found.forced} + {row.found.sampled}"),
+        ]
+        if compare:
+            cells.append(_free(row))
+        table.add_row(*cells)
+    console.print(table)
+
+
+def show_summary(console: Console, rows: list[Extracted]) -> None:
+    """One line about all of them."""
+    timed = [row.found.timings for row in rows]
+    seconds = sum(t.model + t.mask + t.sample for t in timed)
+    tokens, forced = sum(len(row.found.tokens) for row in rows), sum(row.found.forced for row in rows)
+    parts = [
+        f"{len(rows)} texts, {len(rows)} records that parse",
+        f"{tokens / seconds if seconds else 0:,.0f} tokens/s",
+        f"{forced} of {tokens} tokens forced",
+        f"model {sum(t.model for t in timed):.2f} s + {sum(t.prompt for t in timed):.2f} s for prompts",
+        f"masks {sum(t.mask for t in timed):.3f} s",
+    ]
+    if any(row.free is not None for row in rows):
+        parts.append(f"without the constraint {sum(row.free_parses for row in rows)} of {len(rows)} parse")
+    console.print("; ".join(parts), style="bold", highlight=False)
+
+
+def _free(row: Extracted) -> Text:
+    if row.free is None:
+        return Text("")
+    mark = ("parses", "green") if row.free_parses else ("does not parse", "red")
+    return Text.assemble(mark, "\n", _cut(row.free.text))
+
+
+def _fields(record: Any) -> str:
+    if isinstance(record, dict) and record:
+        return "\n".join(_cut(f"{name}: {json.dumps(value, ensure_ascii=False)}") for name, value in record.items())
+    return _cut(json.dumps(record, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    """One printable line: what a model or a file says must not move the cursor of a terminal."""
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

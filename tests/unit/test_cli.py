@@ -1,0 +1,147 @@
+"""The command line: tables, JSON lines, and errors as one line with exit status 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnx", reason="the model of these tests is written with onnx")
+
+import guideway
+from guideway.cli import main
+
+from ..helpers.small_model import write_model
+
+RECORDS = """
+from dataclasses import dataclass
+
+@dataclass
+class Person:
+    name: str
+    age: int | None
+
+RECORDS = {"person": Person}
+"""
+SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("cli")
+    (made / "model").mkdir()
+    write_model(made / "model")
+    (made / "records.py").write_text(RECORDS, "utf-8")
+    (made / "schema.json").write_text(json.dumps(SCHEMA), "utf-8")
+    (made / "texts.txt").write_text("Ada is 36.\n\nZoë is not.\n", "utf-8")
+    lines = [{"kind": "person", "text": "Ada is 36."}, {"kind": "person", "text": "Bob."}]
+    (made / "sentences.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return made
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        found = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return stop.value.code, found.out, found.err
+
+    return call
+
+
+MODEL = ("--model", "onnx:model")
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"guideway {guideway.__version__}\n", "")
+
+
+def test_extract_shows_a_table(run: Run) -> None:
+    code, out, _ = run("extract", "Ada is 36.", "--schema", "schema.json", *MODEL)
+    assert code == 0
+    for part in ("Ada is 36.", "ok: ", "tok/s", "forced", "without the constraint", "1 texts, 1 records that parse"):
+        assert part in out
+
+
+def test_extract_writes_json_lines(run: Run) -> None:
+    code, out, _ = run("extract", "texts.txt", "--type", "records.py:Person", "--json", *MODEL)
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["text"] for line in lines] == ["Ada is 36.", "Zoë is not."]
+    for line in lines:
+        assert set(line["record"]) == {"name", "age"}
+        assert line["forced"] + line["sampled"] == line["tokens"]
+        assert line["finish_reason"] == "stop"
+        assert isinstance(line["without_constraint_parses"], bool)
+    _, out, _ = run("extract", "sentences.jsonl", "--schema", "schema.json", "--json", "--no-compare", *MODEL)
+    assert [set(json.loads(line)["record"]) for line in out.splitlines()] == [{"ok"}] * 2
+    assert "without" not in out
+
+
+def test_demo(run: Run) -> None:
+    code, out, _ = run("demo", "--examples", ".", *MODEL)
+    assert code == 0
+    assert "Person by onnx:model" in out
+    assert "2 texts, 2 records that parse" in out
+    _, out, _ = run("demo", "--examples", ".", "--json", *MODEL)
+    assert len(out.splitlines()) == 2
+
+
+def test_generate(run: Run) -> None:
+    code, out, _ = run("generate", "Ada", "--regex", r"[a-c]{4}é", *MODEL)
+    assert code == 0
+    assert len(out) == 6
+    assert out.endswith("é\n")
+    code, out, _ = run("generate", "Ada", "--schema", "schema.json", *MODEL)
+    assert json.loads(out)["ok"] in (True, False)
+    assert run("generate", "Ada", "--max-tokens", "3", *MODEL)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("extract", "x", "--schema", "schema.json", "--model", "huge"), "there is no model 'huge'"),
+        (("extract", "x", *MODEL), "give either --type"),
+        (("extract", "x", "--type", "records.py:Animal", *MODEL), "no Animal; it has Person"),
+        (("extract", "x", "--type", "records.py", *MODEL), "names no type"),
+        (("extract", "x", "--type", "nowhere.py:A", *MODEL), "cannot read nowhere.py"),
+        (("extract", "x", "--type", "no_such_module:A", *MODEL), "cannot load no_such_module"),
+        (("extract", "x", "--schema", "records.py", *MODEL), "is not JSON"),
+        (("extract", "x", "--schema", "nowhere.json", *MODEL), "cannot read nowhere.json"),
+        (("extract", "x", "--schema", "schema.json", "--max-tokens", "2", *MODEL), "max_tokens is 2"),
+        (("extract", "x" * 5000, "--schema", "schema.json", *MODEL), "context"),
+        (("demo", "--examples", "nowhere"), "cannot read nowhere"),
+        (("generate", "x", "--regex", "(", *MODEL), "("),
+    ],
+)
+def test_errors_are_one_line_without_a_trace(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.startswith("guideway: ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"text": 3}', "3"])
+def test_damaged_lines_are_numbered(run: Run, folder: Path, line: str) -> None:
+    (folder / "damaged.jsonl").write_text(f'{{"text": "a"}}\n{line}\n', "utf-8")
+    code, _, err = run("extract", "damaged.jsonl", "--schema", "schema.json", *MODEL)
+    assert code == 2
+    assert "line 2" in err
+
+
+def test_usage_errors_exit_2(run: Run) -> None:
+    assert run("extract")[0] == 2
+    assert run("no-such-command")[0] == 2
+    assert run("generate", "x", "--max-tokens", "0", *MODEL)[0] == 2

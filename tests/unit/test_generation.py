@@ -1,0 +1,207 @@
+"""The front door: one and many, values and details, budgets that always hold, streams, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="the model of these tests is written with onnx")
+
+import guideway as gw
+from guideway.generation import Generation, extract_details, extraction, generate_details
+from guideway.testing import ConstantModel
+from guideway.vocabulary import Vocabulary
+
+from ..helpers.small_model import write_model
+
+TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[assistant]"
+DATE = r"\d{4}-(0[1-9]|1[0-2])"
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 150}},
+    "required": ["name", "age"],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> gw.Model:
+    return gw.load(f"onnx:{write_model(tmp_path_factory.mktemp('small'))}")
+
+
+@pytest.fixture(scope="module")
+def chat(tmp_path_factory: pytest.TempPathFactory) -> gw.Model:
+    return gw.load(f"onnx:{write_model(tmp_path_factory.mktemp('chat'), chat_template=TEMPLATE)}")
+
+
+def test_the_shape_of_the_result_is_that_of_the_prompt(model: gw.Model) -> None:
+    date = gw.Regex(DATE)
+    one = gw.generate(model, "Ada", date)
+    assert isinstance(one, str)
+    assert re.fullmatch(DATE, one)
+    assert gw.generate(model, ["Ada", "the", "Ada"], date) == [one, gw.generate(model, "the", date), one]
+    inner = gw.generate(model, ["Ada", "the"], date, samples=3, seed=1)
+    assert [len(texts) for texts in inner] == [3, 3]
+    assert len(set(inner[0])) > 1  # samples are drawn, not all the most probable one
+    assert gw.generate(model, "Ada", date, samples=3, seed=1) == inner[0]
+    assert gw.generate(model, [], date) == []
+    assert gw.generate(model, ["Ada"], date, samples=1) == [gw.generate(model, "Ada", date, samples=1)]
+
+
+def test_free_text(model: gw.Model) -> None:
+    details = generate_details(model, "Ada", max_tokens=20)
+    assert details.value == details.text == gw.generate(model, "Ada", max_tokens=20)
+    assert (len(details.tokens), details.finish_reason, details.forced, details.sampled) == (20, "length", 0, 20)
+    assert details.prompt_tokens == len(model.tokenizer.encode("Ada"))
+    assert details.timings.model > 0 < details.timings.prompt
+    assert details.tokens_per_second > 0
+
+
+def test_free_text_stops_at_eos() -> None:
+    vocabulary = Vocabulary([b"</s>", b"a", b"b"], eos_ids=[0], special_ids=[0])
+    details = generate_details(ConstantModel(vocabulary, [1.0, 0.5, 0.0]), "ab")
+    assert (details.text, details.tokens, details.finish_reason) == ("", (0,), "stop")
+    details = generate_details(ConstantModel(vocabulary), "ab", temperature=1.0, seed=2, max_tokens=1000)
+    assert details.finish_reason == "stop"
+    assert details.tokens[-1] == 0
+    assert set(details.text) <= {"a", "b"}
+
+
+def test_seeds(model: gw.Model) -> None:
+    texts = [gw.generate(model, "Ada", max_tokens=12, temperature=1.0, seed=seed) for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_sampler_options_arrive(model: gw.Model) -> None:
+    greedy = gw.generate(model, "Ada", max_tokens=12)
+    assert gw.generate(model, "Ada", max_tokens=12, temperature=9.0, top_k=1) == greedy
+    assert gw.generate(model, "Ada", max_tokens=12, temperature=9.0, top_p=1e-9) == greedy
+    assert gw.generate(model, "Ada", max_tokens=12, temperature=9.0, min_p=1.0) == greedy
+    with pytest.raises(ValueError, match="top_p"):
+        gw.generate(model, "Ada", top_p=0.0)
+
+
+def test_forced_tokens_are_counted_and_not_drawn(model: gw.Model) -> None:
+    details = generate_details(model, "Ada", gw.Regex("the quick brown (fox|dog)!"))
+    assert details.finish_reason == "stop"
+    assert details.text in ("the quick brown fox!", "the quick brown dog!")
+    assert details.sampled <= 2
+    assert details.forced + details.sampled == len(details.tokens)
+    assert details.tokens[-1] in model.tokenizer.eos_ids
+
+
+@pytest.mark.parametrize("pattern", [r"(a|bcdefg)*x", r"[a-z ]{3,40}", r"é+|hello (world|m.*x)"])
+def test_every_budget_gives_a_whole_text_or_none(model: gw.Model, pattern: str) -> None:
+    source = gw.Regex(pattern)
+    fewest = gw.compile(source, model.vocabulary).matcher().tokens_to_finish()
+    for budget in range(1, fewest):
+        with pytest.raises(gw.BudgetTooSmall, match=f"needs {fewest} tokens; max_tokens is {budget}"):
+            gw.generate(model, "Ada", source, max_tokens=budget)
+    for budget in range(fewest, 24):
+        details = generate_details(model, "Ada", source, max_tokens=budget, temperature=3.0, seed=budget)
+        assert re.fullmatch(pattern, details.text)
+        assert len(details.tokens) <= budget
+        assert details.finish_reason == "stop"
+
+
+def test_the_context_is_a_budget_too(tmp_path: Path) -> None:
+    model = gw.load(f"onnx:{write_model(tmp_path, context=30)}")
+    prompt = "a!" * 13
+    room = 30 - len(model.tokenizer.encode(prompt))
+    assert len(generate_details(model, prompt, temperature=2.0).tokens) <= room == 4
+    details = generate_details(model, prompt, gw.Regex("[xyz]+"), temperature=2.0)
+    assert details.finish_reason == "stop"
+    assert len(details.tokens) <= room
+    with pytest.raises(gw.BudgetTooSmall, match="room for 4 behind"):
+        gw.generate(model, prompt, gw.Regex("[xyz]{40}"))
+    with pytest.raises(gw.ContextOverflow, match="no room"):
+        gw.generate(model, "a!" * 15)
+    with pytest.raises(gw.ContextOverflow, match="32 tokens"):
+        gw.generate(model, "a!" * 16)
+
+
+@pytest.mark.parametrize("output", [None, gw.Regex(r"[a-zé€😀]{5,30}\.")])
+def test_a_stream_joined_is_the_text(model: gw.Model, output: Any) -> None:
+    options: dict[str, Any] = {"max_tokens": 60, "temperature": 2.0, "seed": 4}
+    pieces = list(gw.stream(model, "Ada", output, **options))
+    assert "".join(pieces) == gw.generate(model, "Ada", output, **options)
+    assert all(pieces)
+    assert len(pieces) > 3
+
+
+def test_a_stream_raises_before_its_first_piece(model: gw.Model) -> None:
+    with pytest.raises(gw.BudgetTooSmall):
+        gw.stream(model, "Ada", gw.Regex("a{90}"), max_tokens=3)
+    with pytest.raises(gw.ContextOverflow):
+        gw.stream(model, "a!" * 500)
+
+
+def test_messages_go_through_the_template(chat: gw.Model, model: gw.Model) -> None:
+    messages = [{"role": "user", "content": "Ada"}]
+    details = generate_details(chat, messages, gw.Regex("[ab]"))
+    assert details.prompt_tokens == len(chat.tokenizer.encode("[user]Ada[assistant]"))
+    assert len(gw.generate(chat, [messages, messages], gw.Regex("[ab]"))) == 2
+    with pytest.raises(gw.NotAvailable, match="no chat template"):
+        gw.generate(model, messages)
+
+
+def test_json_values_and_extraction(model: gw.Model, chat: gw.Model) -> None:
+    schema = gw.JsonSchema(SCHEMA)
+    value = gw.generate(model, "Ada", schema)
+    assert isinstance(value["name"], str)
+    assert value["age"] <= 150
+    found = extract_details(model, "Ada, 36", schema)
+    assert found.value == json.loads(found.text) == gw.extract(model, "Ada, 36", schema)
+    assert found.prompt_tokens == len(model.tokenizer.encode(str(extraction(model, "Ada, 36", schema))))
+    assert len(gw.extract(model, ["Ada", "Zoe"], schema)) == 2
+    messages = extraction(chat, "Ada", schema)
+    assert isinstance(messages, list)
+    assert messages[0]["role"] == "user"
+    with pytest.raises(gw.InvalidConstraint, match="extract takes a type or a JsonSchema"):
+        gw.extract(model, "Ada", gw.Regex("a"))
+
+
+def test_constant_models_fit_too() -> None:
+    vocabulary = Vocabulary([b"", *(bytes([b]) for b in range(256)), b'": ', b'", "'], eos_ids=[0], special_ids=[0])
+    model = ConstantModel(vocabulary)
+    for seed in range(20):
+        value = gw.generate(model, "x", gw.JsonSchema(SCHEMA), temperature=2.0, seed=seed, max_tokens=80)
+        assert set(value) == {"name", "age"}
+    biased = ConstantModel(vocabulary, np.where(np.arange(len(vocabulary)) == ord("a") + 1, 9.0, 0.0))
+    assert gw.generate(biased, "x", gw.Regex("[a-z]{5}")) == "aaaaa"
+
+
+def test_unknown_models_are_refused_by_name(tmp_path: Path) -> None:
+    for name in ("large", "onnx:", "gguf:file.gguf", "", f"onnx:{tmp_path}"):
+        with pytest.raises(gw.NotAvailable, match="model"):
+            gw.load(name)
+    write_model(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(gw.NotAvailable, match=r"tokenizer\.json"):
+        gw.load(f"onnx:{tmp_path}")
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"samples": 0}, {"temperature": -1.0}])
+def test_options_out_of_range_are_named(model: gw.Model, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        gw.generate(model, "Ada", **options)
+
+
+def test_what_is_no_prompt_is_refused(model: gw.Model) -> None:
+    for wrong in (3, None, [3], ["a", {"role": "user"}], b"Ada"):
+        with pytest.raises(TypeError, match="a prompt is"):
+            gw.generate(model, wrong)  # type: ignore[call-overload]  # the mistake under test
+    with pytest.raises(gw.NoTokens):
+        gw.generate(model, "")
+
+
+def test_a_vocabulary_without_an_end_is_refused() -> None:
+    model = ConstantModel(Vocabulary([b"a", b"b"]))
+    with pytest.raises(gw.EngineError, match="eos_ids"):
+        gw.generate(model, "a", gw.Regex("ab"))
+    details: Generation[str] = generate_details(model, "a", max_tokens=3)
+    assert details.text == "aaa"
