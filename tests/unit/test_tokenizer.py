@@ -176,6 +176,19 @@ def test_fast_tokenizers_of_transformers_are_known_by_their_backend() -> None:
     assert (tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id) == (None, (1,), 0)
 
 
+@pytest.mark.engine("transformers")
+def test_fast_tokenizers_of_transformers_themselves(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=byte_level(), eos_token="<|endoftext|>")
+    before = fast.backend_tokenizer.to_str()
+    tokenizer = Tokenizer.of(fast)
+    assert fast.backend_tokenizer.to_str() == before
+    assert tokenizer.eos_ids == (0,)
+    assert tokenizer.encode("Ada €5") == fast.encode("Ada €5")
+    fast.save_pretrained(tmp_path)
+    assert Tokenizer.of(tmp_path).vocabulary == tokenizer.vocabulary
+
+
 TEMPLATE = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}" + (
     "{% if messages|length > 2 %}{{ raise_exception('too many') }}{% endif %}[assistant]"
 )
