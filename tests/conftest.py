@@ -3,6 +3,11 @@
 import importlib.util
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is not a defect: examples have no deadline, only suites do.
+settings.register_profile("guideway", deadline=None)
+settings.load_profile("guideway")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
