@@ -3,6 +3,9 @@
 base.py         `Source`, and how sources combine
 regex.py        `Regex`, on top of patterns/
 choice.py       `Choice`
+json_schema/    `JsonSchema`
+python_types.py `PythonType`
+of.py           `of`: anything as a source
 """
 
 from __future__ import annotations
