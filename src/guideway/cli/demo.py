@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from guideway.cli.inputs import load_type, read_lines
-from guideway.cli.records import Extracted, extract_one, show_summary, show_table
+from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
 from guideway.errors import NotAvailable
 from guideway.generation import MAX_TOKENS, load
 
@@ -31,7 +30,7 @@ def demo(
         if entry.get("kind") not in types:
             raise NotAvailable(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
         by_kind.setdefault(entry["kind"], []).append(entry["text"])
-    console, rows = Console(), list[Extracted]()
+    console, rows = make_console(), list[Extracted]()
     with load(model) as loaded:
         for kind, texts in by_kind.items():
             made = [extract_one(loaded, t, types[kind], max_tokens=MAX_TOKENS, compare=compare) for t in texts]

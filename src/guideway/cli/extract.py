@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from guideway.cli.inputs import load_output, read_texts
-from guideway.cli.records import extract_one, show_summary, show_table
+from guideway.cli.records import extract_one, make_console, show_summary, show_table
 from guideway.generation import MAX_TOKENS, load
 
 __all__ = ["extract"]
@@ -38,6 +37,6 @@ def extract(
                 typer.echo(row.as_json())
             return
         rows = list(made)
-    console = Console()
+    console = make_console()
     show_table(console, f"{type_name or schema} by {model}", rows)
     show_summary(console, rows)

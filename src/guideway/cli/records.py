@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from guideway.errors import InvalidText
 from guideway.generation import Generation, extract_details, extraction, generate_details
 from guideway.sessions import Model
 
-__all__ = ["Extracted", "extract_one", "show_summary", "show_table"]
+__all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_table"]
 
 _SHOWN = 240
 """Characters of a text in the table; the rest is cut, with a mark."""
@@ -67,6 +68,14 @@ def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compar
     return Extracted(text, found, free, True)
 
 
+def make_console() -> Console:
+    """A console as wide as the terminal; wide enough for the table where there is no terminal to ask (a log)."""
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = 140
+    return console
+
+
 def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
     """A table of texts and records, one section per text."""
     listed = list(rows)
@@ -105,12 +114,14 @@ def show_summary(console: Console, rows: list[Extracted]) -> None:
     ]
     if any(row.free is not None for row in rows):
         parts.append(f"without the constraint {sum(row.free_parses for row in rows)} of {len(rows)} parse")
-    console.print("; ".join(parts), style="bold", highlight=False)
+    console.print("; ".join(parts), style="bold")
 
 
 def _free(row: Extracted) -> Text:
     if row.free is None:
         return Text("")
+    if row.free.text == row.found.text:
+        return Text("the same", style="green")
     mark = ("parses", "green") if row.free_parses else ("does not parse", "red")
     return Text.assemble(mark, "\n", _cut(row.free.text))
 
