@@ -31,6 +31,7 @@ class SlowMatcher:
         self.path: list[State | None] = [oracle.start]  # None: finished
         self._masks: dict[State, frozenset[int]] = {}
         self._costs: dict[State, int | None] = {}
+        self._forced: dict[State, int | None] = {}
 
     @property
     def state(self) -> State | None:
@@ -68,7 +69,8 @@ class SlowMatcher:
     def fork(self) -> SlowMatcher:
         """Another one at the same place."""
         other = SlowMatcher(self.oracle, self.tokens)
-        other.path, other._masks, other._costs = list(self.path), self._masks, self._costs
+        other.path = list(self.path)
+        other._masks, other._costs, other._forced = self._masks, self._costs, self._forced
         return other
 
     def validate(self, tokens: Sequence[int]) -> int:
@@ -104,15 +106,25 @@ class SlowMatcher:
     def forced(self, limit: int = 64) -> bytes:
         """The bytes that every completion begins with (as many as `limit`)."""
         made, state = b"", self.state
-        likely = sorted({self.tokens.texts[n][0] for n in self.tokens.ordinary})
-        order = likely + [byte for byte in range(256) if byte not in likely]
-        while state is not None and not state.whole and len(made) < limit:
-            choices: list[int] = []
-            for byte in order:
-                if self.oracle.step(state, byte) is not None:
-                    choices.append(byte)
-                if len(choices) > 1:
-                    return made
-            made += bytes(choices)
-            state = self.oracle.step(state, choices[0])
+        while state is not None and len(made) < limit:
+            if state not in self._forced:
+                self._forced[state] = self._only_byte(state)
+            byte = self._forced[state]
+            if byte is None:
+                break
+            made += bytes([byte])
+            state = self.oracle.step(state, byte)
         return made
+
+    def _only_byte(self, state: State) -> int | None:
+        """The only byte that may come next, where there is only one and the text cannot end."""
+        if state.whole:
+            return None
+        likely = {self.tokens.texts[n][0]: None for n in self.tokens.ordinary}
+        found: int | None = None
+        for byte in [*likely, *(byte for byte in range(256) if byte not in likely)]:
+            if self.oracle.step(state, byte) is not None:
+                if found is not None:
+                    return None
+                found = byte
+        return found

@@ -26,6 +26,20 @@ class Bounds:
     open_low: bool = False
     open_high: bool = False
 
+    @property
+    def digits(self) -> int:
+        """The most digits before a bound's point."""
+        return max((len(str(int(abs(b)))) for b in (self.low, self.high) if b is not None), default=1)
+
+    @property
+    def places(self) -> int:
+        """The most digits after a bound's point."""
+        found = 0
+        for bound in (self.low, self.high):
+            while bound is not None and (bound * 10**found).denominator != 1:
+                found += 1
+        return found
+
     def scaled(self, scale: int) -> tuple[int | None, int | None]:
         """The least and greatest whole number N with N / scale within the bounds."""
         low = high = None
@@ -48,6 +62,16 @@ class Number(Reader):
     digits: int
     places: int
     text: str = ""
+
+    @classmethod
+    def whole(cls, bounds: Bounds) -> Number:
+        """An integer: of 19 digits, or as many as its bounds have."""
+        return cls(bounds, max(19, bounds.digits), 0)
+
+    @classmethod
+    def decimal(cls, bounds: Bounds) -> Number:
+        """A decimal number: of 16 digits on either side, or as many as its bounds have and one more place."""
+        return cls(bounds, max(16, bounds.digits), max(16, bounds.places + 1))
 
     @property
     def done(self) -> bool:

@@ -13,13 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
+from itertools import permutations, product
 from typing import Any, Literal
 from urllib.parse import unquote
+
+import jsonschema
 
 from . import regular
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
-from .spelling import Text
+from .spelling import Text, decode
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 FREE, NOWHERE = "*", "!"  # the places of the schemas that allow everything, and nothing
@@ -33,6 +36,7 @@ class Profile:
     whitespace: Literal["one-line", "compact", "any"] = "one-line"
     escapes: Literal["canonical", "any"] = "canonical"
     closed: bool = True  # `properties` without additionalProperties: no other keys
+    exact: bool = False  # numbers in every legal spelling; bounds are refused then
 
     def piece(self, text: str) -> Stack:
         """Punctuation, with the space that may stand around it."""
@@ -89,6 +93,43 @@ class Date(Reader):
                 if _is_date(text + (year + rest)[len(text) :]):
                     return Date(text)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Escaped(Reader):
+    """A piece of ASCII in any JSON spelling."""
+
+    inner: Reader
+    pending: bytes = b""
+
+    @property
+    def done(self) -> bool:
+        """Whether it may end here."""
+        return not self.pending and self.inner.done
+
+    def step(self, byte: int) -> Escaped | None:
+        """After one more byte: tries every character that the bytes can still become."""
+        pending = self.pending + bytes([byte])
+        found = decode(pending, "json-any")
+        if found is None:
+            return None
+        ranges, whole = found
+        steps = [self.inner.step(point) for low, high in ranges for point in range(low, min(high, 0x7F) + 1)]
+        fitting = [step for step in steps if step is not None]
+        if not fitting:
+            return None
+        return Escaped(fitting[0]) if whole else Escaped(self.inner, pending)
+
+
+def _json_number() -> regular.Expr:
+    """Any JSON number, as the standard writes it."""
+    digit, sign = regular.one((0x30, 0x39)), regular.times(regular.literal("-"), 0, 1)
+    digits = regular.times(digit, 1, None)
+    whole = regular.either(regular.literal("0"), regular.cat(regular.one((0x31, 0x39)), regular.times(digit, 0, None)))
+    mark = regular.one((0x45, 0x45), (0x65, 0x65))
+    power = regular.cat(mark, regular.times(regular.one((0x2B, 0x2B), (0x2D, 0x2D)), 0, 1), digits)
+    part = regular.cat(regular.literal("."), digits)
+    return regular.cat(sign, whole, regular.times(part, 0, 1), regular.times(power, 0, 1))
 
 
 def _is_date(text: str) -> bool:
@@ -244,7 +285,7 @@ class SchemaWorld:
             return [(Value(f"{place}/anyOf/{n}"),) for n in range(len(schema["anyOf"]))]
         if "const" in schema or "enum" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
-            return [self._spelled(value) for value in values if self._allowed(schema, value)]
+            return [stack for value in values if self._allowed(schema, value) for stack in self._spelled(value)]
         types = schema.get("type", TYPES)
         types = [types] if isinstance(types, str) else types
         return [stack for name in types for stack in self._of_type(place, schema, name)]
@@ -255,12 +296,15 @@ class SchemaWorld:
                 return [(Fixed(b"null"),)]
             case "boolean":
                 return [(OneOf(frozenset({b"true", b"false"})),)]
+            case "integer" | "number" if self.profile.exact:
+                return [(Text(_json_number()),)]
             case "integer":
-                return [(Number(_bounds(schema), 19, 0),)]
+                return [(Number.whole(_bounds(schema)),)]
             case "number":
-                return [(Number(_bounds(schema), 16, 16),)]
+                return [(Number.decimal(_bounds(schema)),)]
             case "string" if schema.get("format") == "date":
-                return [(Fixed(b'"'), Date(), Fixed(b'"'))]
+                date = Date() if self.profile.escapes == "canonical" else Escaped(Date())
+                return [(Fixed(b'"'), date, Fixed(b'"'))]
             case "string":
                 return [self.profile.string(self._characters(schema))]
             case "array":
@@ -275,35 +319,35 @@ class SchemaWorld:
         return regular.both(length, self.patterns[schema["pattern"]]) if "pattern" in schema else length
 
     def _allowed(self, schema: dict[str, Any], value: Any) -> bool:
-        """Whether a listed value meets the keywords beside the list; only type is looked at, others are not written."""
-        types = schema.get("type", TYPES)
-        names = [types] if isinstance(types, str) else types
-        kind = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object"}.get(type(value))
-        if kind is None:
-            return "number" in names or ("integer" in names and value == int(value))
-        return kind in names
+        """Whether a listed value meets the keywords beside the list; asked of another implementation."""
+        beside = {name: given for name, given in schema.items() if name not in ("enum", "const", "$defs")}
+        return bool(jsonschema.Draft202012Validator(beside).is_valid(value))
 
-    def _spelled(self, value: Any) -> Stack:
-        """A given value, as the profile writes it."""
+    def _spelled(self, value: Any) -> list[Stack]:
+        """The ways in which the profile writes a given value."""
         p = self.profile
         if isinstance(value, str):
-            return p.string(regular.literal(value))
+            return [p.string(regular.literal(value))]
         if isinstance(value, list):
-            parts: Stack = ()
-            for n, item in enumerate(value):
-                parts += (p.piece(",") if n else ()) + self._spelled(item)
-            return self._framed("[", parts, "]")
+            return [self._framed("[", items, "]") for items in product(*map(self._spelled, value))]
         if isinstance(value, dict):
-            parts = ()
-            for n, (key, item) in enumerate(value.items()):
-                comma = p.piece(",") if n else ()
-                parts += comma + p.string(regular.literal(key)) + p.piece(":") + self._spelled(item)
-            return self._framed("{", parts, "}")
-        return (Fixed(json.dumps(value).encode()),)
+            orders = permutations(value) if p.key_order == "any" else [tuple(value)]
+            return [
+                self._framed(
+                    "{",
+                    [(*p.string(regular.literal(k)), *p.piece(":"), *v) for k, v in zip(keys, made, strict=True)],
+                    "}",
+                )
+                for keys in orders
+                for made in product(*(self._spelled(value[key]) for key in keys))
+            ]
+        return [(Fixed(json.dumps(value).encode()),)]
 
-    def _framed(self, opening: str, parts: Stack, closing: str) -> Stack:
-        space = (Spaces(),) if self.profile.whitespace == "any" else ()
-        return Fixed(opening.encode()), *space, *parts, *space, Fixed(closing.encode())
+    def _framed(self, opening: str, entries: Iterable[Stack], closing: str) -> Stack:
+        parts: Stack = ()
+        for entry in entries:
+            parts += (*self.profile.piece(","), *entry) if parts else entry
+        return Fixed(opening.encode()), *self._space(), *parts, *self._space(), Fixed(closing.encode())
 
     def _members(self, place: str, taken: frozenset[str], first: bool) -> Iterator[Stack]:
         schema, p, names = self.at(place), self.profile, self.names(place)

@@ -17,6 +17,7 @@ from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
 
 FAR = 1000  # more tokens than any budget that is tried
+NEVER = 2**31  # a count of tokens that no vocabulary fulfils
 
 
 class Mismatch(AssertionError):
@@ -50,8 +51,8 @@ class Lockstep:
     tokens: Tokens
     rng: random.Random
     tally: Tally
-    budgets: bool = True  # the tokens can spell every text of the constraint
-    forced: bool = True
+    budgets: int = 1000  # at how many states to try budgets; 0 where the tokens cannot spell every completion
+    searched: bool = True  # budgets against the oracle's own search, which is for worlds of few states
     slow: SlowMatcher = field(init=False)
     taken: list[int] = field(default_factory=list)
 
@@ -107,8 +108,7 @@ class Lockstep:
         if state is None:
             return
         self.same("is_accepting", self.matcher.is_accepting, state.whole)
-        if self.forced:
-            self.same("forced_bytes", self.matcher.forced_bytes(), self.slow.forced(FAR))
+        self.same("forced_bytes", self.matcher.forced_bytes(), self.slow.forced(FAR))
         tokens = list(self.matcher.forced_tokens())
         spelled = b"".join(self.tokens.texts[t] for t in tokens)
         if not self.slow.forced(FAR).startswith(spelled):
@@ -170,7 +170,7 @@ class Lockstep:
     def fork(self) -> Lockstep:
         """Another pair at the same state."""
         other = Lockstep(
-            self.name, self.matcher.fork(), self.oracle, self.tokens, self.rng, self.tally, self.budgets, self.forced
+            self.name, self.matcher.fork(), self.oracle, self.tokens, self.rng, self.tally, self.budgets, self.searched
         )
         other.slow, other.taken = self.slow.fork(), list(self.taken)
         return other
@@ -196,7 +196,8 @@ class Lockstep:
             self.guesses()
         if self.rng.random() < 0.1:
             self.forked()
-        if self.budgets and not known and self.slow.state is not None:
+        if self.budgets > 0 and not known and self.slow.state is not None:
+            self.budgets -= 1
             self.budget()
         if depth == 0:
             return
@@ -228,9 +229,15 @@ class Lockstep:
 
     def budget(self) -> None:
         """The fewest tokens, and masks that leave room to finish."""
-        least, promised = self.slow.cost(self.slow.state), self.matcher.tokens_to_finish()
-        if least is None or promised < least:
+        promised = least = self.matcher.tokens_to_finish()
+        if self.searched:
+            cost = self.slow.cost(self.slow.state)
+            least = NEVER if cost is None else cost
+        if promised < least:
             self.fail("tokens_to_finish is too low", promised, least)
+        if promised >= NEVER:  # the vocabulary cannot spell the shortest completion
+            self.within(FAR, promised)
+            return
         for tokens in sorted({0, 1, least, promised - 1, promised, promised + 1, promised + self.rng.randrange(6)}):
             self.within(tokens, promised)
         self.finish(promised + self.rng.randrange(3))
@@ -239,14 +246,16 @@ class Lockstep:
         """`fill_mask_within` holds nothing that could not be completed, and something whenever it promised to."""
         fits = self.matcher.fill_mask_within(self.words, tokens)
         got = self.ids()
-        feasible = frozenset(t for t in self.slow.mask() if self.cost_after(t) <= tokens - 1)
+        feasible = self.slow.mask()
+        if self.searched:
+            feasible = frozenset(t for t in feasible if self.cost_after(t) <= tokens - 1)
         if got - feasible:
             self.fail(f"fill_mask_within({tokens}) cannot be completed", sorted(got - feasible), "none of them")
         self.same(f"fill_mask_within({tokens}) says whether anything fits", fits, bool(got))
         if tokens >= promised and not got:
             self.fail(f"fill_mask_within({tokens}) with tokens_to_finish {promised}", "empty", sorted(feasible))
         self.tally.budgets += 1
-        self.tally.held_back += len(feasible - got)
+        self.tally.held_back += len(feasible - got) * self.searched
         return got
 
     def cost_after(self, token: int) -> int:
@@ -254,7 +263,7 @@ class Lockstep:
         if token in self.tokens.eos:
             return 0
         cost = self.slow.cost(self.oracle.read(self.slow.state, self.tokens.texts[token]))
-        return FAR if cost is None else cost
+        return NEVER if cost is None else cost
 
     def finish(self, tokens: int) -> None:
         """A random walk within a budget finishes."""

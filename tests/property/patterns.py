@@ -31,6 +31,11 @@ class Pattern:
     recipe: tuple[object, ...]
     loose: bool = False
 
+    @property
+    def spellable(self) -> bool:
+        """Whether only the world's own letters occur: no class that leaves some out."""
+        return "[^" not in self.text
+
     def expr(self) -> Expr:
         """The oracle's expression; made anew, as the oracle forgets between worlds."""
         kind, *parts = self.recipe

@@ -16,7 +16,7 @@ from .fake import FLAWS, FakeMatcher
 def walk(flaw: str, seed: int) -> None:
     rng = random.Random(seed)
     pattern = patterns.drawn(rng, 6)
-    while "[^" in pattern.text:
+    while not pattern.spellable:
         pattern = patterns.drawn(rng, 6)
     oracle, tokens = pattern.oracle(), rng.choice(vocabularies.LETTERS)
     Lockstep(pattern.text, FakeMatcher(oracle, tokens, flaw), oracle, tokens, rng, Tally()).walk(3, 30)

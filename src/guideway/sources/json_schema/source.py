@@ -41,7 +41,7 @@ class JsonSchema(Source[Any]):
         formats: Formats = "enforce",
     ) -> None:
         if not isinstance(schema, (Mapping, bool, str)):
-            raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}")
+            raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
         document = read_json(schema) if isinstance(schema, str) else copy_value(schema)
         if not isinstance(document, (dict, bool)):
             raise InvalidConstraint("a schema is an object or a boolean", "")

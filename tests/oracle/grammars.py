@@ -1,0 +1,259 @@
+"""What a grammar (the IR between sources and kernel) lets come next, read off its nodes.
+
+It stands between the two: the texts of a grammar are compared with the oracle of its source, and the kernel's masks
+with the oracle of the grammar, so that a disagreement says at once whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from guideway.grammar import nodes as ir
+from guideway.grammar import regular as written
+
+from . import regular
+from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
+from .spelling import Spelling, Text
+
+
+@lru_cache(maxsize=4096)
+def spelled(part: written.Regular) -> bool:
+    """Whether some of it stands in a JSON string's spelling."""
+    match part:
+        case written.Spelled():
+            return True
+        case written.Cat(parts) | written.Either(parts) | written.Both(parts):
+            return any(spelled(p) for p in parts)
+        case written.Not(inner) | written.Repeat(inner):
+            return spelled(inner)
+    return False
+
+
+def expression(part: written.Regular) -> regular.Expr:
+    """The same as the oracle's expression; spelling aside."""
+    match part:
+        case written.Chars(ranges):
+            return regular.one(*ranges)
+        case written.Literals(texts):
+            return trie(sorted(set(texts)))
+        case written.Cat(parts):
+            return regular.cat(*(expression(p) for p in parts))
+        case written.Either(parts):
+            return regular.either(*(expression(p) for p in parts))
+        case written.Both(parts):
+            return regular.both(*(expression(p) for p in parts))
+        case written.Not(inner):
+            return regular.complement(expression(inner))
+        case written.Repeat(inner, low, high):
+            return regular.times(expression(inner), low, high)
+    raise TypeError(part)
+
+
+def trie(texts: list[str]) -> regular.Expr:
+    """One of some sorted texts, by their first characters."""
+    made = [regular.empty()] if texts and not texts[0] else []
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        if text:
+            groups.setdefault(text[0], []).append(text[1:])
+    return regular.either(*made, *(regular.cat(regular.literal(head), trie(rest)) for head, rest in groups.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A node, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A regular piece in which spellings are mixed."""
+
+    part: written.Regular
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The rest of an object: properties taken (in order: or passed by), and whether it is empty so far."""
+
+    number: int
+    taken: frozenset[int]
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The rest of an array after `count` items."""
+
+    number: int
+    count: int
+
+
+@dataclass
+class GrammarWorld:
+    """A grammar as a world of terms."""
+
+    grammar: ir.Grammar
+    _fit: set[int] = field(default_factory=set)
+
+    def oracle(self) -> Oracle:
+        """Reads texts of the grammar."""
+        root = self.grammar.root
+        return Oracle(self, At(root) if self.satisfiable(root) else OneOf(frozenset()))
+
+    def satisfiable(self, number: int) -> bool:
+        """Whether a node has any text: the least fixed point."""
+        grew = not self._fit
+        while grew:
+            before = len(self._fit)
+            self._fit |= {n for n in range(len(self.grammar.nodes)) if self._fits(n)}
+            grew = len(self._fit) > before
+        return number in self._fit
+
+    def node(self, number: int) -> ir.Node:
+        """The node of a number."""
+        found = self.grammar.nodes[number]
+        assert found is not None, f"node {number} was reserved and never defined"
+        return found
+
+    def _fits(self, number: int) -> bool:
+        fit = self._fit
+        match self.node(number):
+            case ir.Leaf(text):
+                return possible(text)
+            case ir.Sequence(parts):
+                return all(p in fit for p in parts)
+            case ir.Alternative(parts):
+                return any(p in fit for p in parts)
+            case ir.Object(properties=properties):
+                return all(p.value in fit and possible(p.key) for p in properties if p.required)
+            case ir.Array() as array:
+                least = max(array.minimum, 0)
+                if array.maximum is not None and array.maximum < least:
+                    return False
+                return all(self._item(array, n) in fit for n in range(min(least, len(array.prefix) + 1)))
+        raise TypeError(number)
+
+    def _item(self, array: ir.Array, index: int) -> int | None:
+        return array.prefix[index] if index < len(array.prefix) else array.rest
+
+    def expand(self, term: Term) -> Iterable[Stack]:
+        """The term's alternatives, each of which can be completed."""
+        match term:
+            case At(number):
+                return self._node(number)
+            case Piece(part):
+                return regular_stacks(part)
+            case Members(number, taken, first):
+                return self._members(number, taken, first)
+            case Items(number, count):
+                return self._items(number, count)
+        raise TypeError(term)
+
+    def _node(self, number: int) -> Iterator[Stack]:
+        match self.node(number):
+            case ir.Leaf(text):
+                yield (piece(text),)
+            case ir.Sequence(parts):
+                yield tuple(At(p) for p in parts)
+            case ir.Alternative(parts):
+                yield from ((At(p),) for p in parts if p in self._fit)
+            case ir.Object(punctuation=marks):
+                yield *mark(marks, "open"), Members(number, frozenset(), True)
+            case ir.Array(punctuation=marks):
+                yield *mark(marks, "open"), Items(number, 0)
+
+    def _members(self, number: int, taken: frozenset[int], first: bool) -> Iterator[Stack]:
+        node = self.node(number)
+        assert isinstance(node, ir.Object)
+        marks, passed = node.punctuation, set(taken)
+        comma = () if first else mark(marks, "comma")
+        needed = {n for n, p in enumerate(node.properties) if p.required} - taken
+        for n, prop in enumerate(node.properties):
+            if n not in passed and prop.value in self._fit and possible(prop.key):
+                after = frozenset(passed | {n}) if node.ordered else taken | {n}
+                yield *comma, piece(prop.key), *mark(marks, "colon"), At(prop.value), Members(number, after, False)
+            if node.ordered:
+                passed.add(n)
+                if n in needed:
+                    break
+        for prop in node.open:
+            if prop.value in self._fit and possible(prop.key) and not (node.ordered and needed):
+                after = frozenset(range(len(node.properties))) if node.ordered else taken
+                yield *comma, piece(prop.key), *mark(marks, "colon"), At(prop.value), Members(number, after, False)
+        if not needed:
+            yield mark(marks, "close")
+
+    def _items(self, number: int, count: int) -> Iterator[Stack]:
+        node = self.node(number)
+        assert isinstance(node, ir.Array)
+        marks, value = node.punctuation, self._item(node, count)
+        if (node.maximum is None or count < node.maximum) and value is not None and value in self._fit:
+            after = count + 1
+            if node.maximum is None:
+                after = min(after, 1 + len(node.prefix) + node.minimum)  # beyond, all counts are alike
+            yield *(mark(marks, "comma") if count else ()), At(value), Items(number, after)
+        if count >= node.minimum:
+            yield mark(marks, "close")
+
+
+def mark(marks: ir.Punctuation, name: str) -> Stack:
+    """A piece of punctuation, with the space that may stand around it."""
+    text = Fixed(getattr(marks, name).encode())
+    if not marks.space:
+        return (text,)
+    return {"open": (text, Spaces()), "close": (Spaces(), text)}.get(name, (Spaces(), text, Spaces()))
+
+
+@lru_cache(maxsize=4096)
+def possible(part: written.Regular) -> bool:
+    """Whether a regular piece has any text."""
+    match part:
+        case written.Cat(parts) if spelled(part):
+            return all(possible(p) for p in parts)
+        case written.Either(parts) if spelled(part):
+            return any(possible(p) for p in parts)
+        case written.Repeat(inner, low, high) if spelled(part):
+            return (high is None or high >= low) and (low == 0 or possible(inner))
+        case written.Spelled(inner):
+            return regular.alive(expression(inner))
+    return regular.alive(expression(part))
+
+
+def piece(part: written.Regular) -> Term:
+    """A reader where the piece has one spelling, else a term to expand."""
+    return Piece(part) if spelled(part) else text_of(part, "plain")
+
+
+@lru_cache(maxsize=4096)
+def text_of(part: written.Regular, spelling: Spelling) -> Reader:
+    """Reads a piece of one spelling."""
+    return Text(expression(part), spelling)
+
+
+def regular_stacks(part: written.Regular) -> Iterator[Stack]:
+    """Taken apart until each piece has one spelling."""
+    match part:
+        case written.Spelled(inner, spelling):
+            yield (text_of(inner, spelling),)
+        case written.Cat(parts):
+            yield tuple(piece(p) for p in parts)
+        case written.Either(parts):
+            yield from ((piece(p),) for p in parts if possible(p))
+        case written.Repeat(inner, low, high):
+            if low == 0:
+                yield ()
+            if high != 0 and possible(inner):
+                yield piece(inner), Piece(written.Repeat(inner, max(low - 1, 0), None if high is None else high - 1))
+        case _:
+            raise TypeError(f"spelled parts inside {part}")
+
+
+def forget() -> None:
+    """Empty the caches here and below."""
+    text_of.cache_clear()
+    possible.cache_clear()
+    regular.forget()

@@ -1,0 +1,25 @@
+"""Schemas in tiny worlds: objects, arrays, recursion and scalars, in every profile, against the oracle."""
+
+from __future__ import annotations
+
+import pytest
+
+from .worlds import schemas_hold
+
+
+def test_vocabularies_of_8_tokens() -> None:
+    tally, refused = schemas_hold(range(1000), levels=2, spelling=False, depth=6, nodes=30)
+    assert refused < 100, f"{refused} refused; {tally}"
+
+
+def test_vocabularies_that_spell_everything() -> None:
+    tally, refused = schemas_hold(range(10_000, 10_080), levels=2, spelling=True, depth=4, nodes=12, budgets=4)
+    assert refused < 12, f"{refused} refused; {tally}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_many_more(part: int) -> None:
+    first = 100_000 + 4000 * part
+    print(schemas_hold(range(first, first + 3000), levels=3, spelling=False, depth=8, nodes=50))
+    print(schemas_hold(range(first + 3000, first + 3400), levels=2, spelling=True, depth=6, nodes=20, budgets=6))
