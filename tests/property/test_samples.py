@@ -1,0 +1,30 @@
+"""500 of the texts that `make samples` draws by thousands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.testing import ConstantModel
+
+from .gallery import GALLERY
+from .samples import fault, models, run
+
+
+def test_500_texts_at_temperature_2() -> None:
+    try:
+        given = models()
+    except gw.NotAvailable:
+        tokens = [bytes([n]) for n in range(256)] + [b"</s>", b'": ', b'", "', b"null", b"], [", b"20", b"aaa", b"}, {"]
+        vocabulary = gw.Vocabulary(tokens, eos_ids=[256])
+        given = [ConstantModel(vocabulary, np.random.default_rng(seed).normal(0, 2, len(tokens))) for seed in (1, 2)]
+    outcomes = list(run(given, 500, list(GALLERY)))
+    assert [line for outcome in outcomes for line in outcome.invalid + outcome.cut] == []
+    assert sum(outcome.texts for outcome in outcomes) == 500
+
+
+@pytest.mark.parametrize("text", ['{"name": "x"}', "{", '{"name": "x", "age": 131, "job": null}'])
+def test_the_judge_finds_faults(text: str) -> None:
+    assert fault(GALLERY["person"], text) is not None
+    assert fault(GALLERY["person"], '{"name": "x", "age": 13, "job": null}') is None
