@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, overload
 
@@ -37,6 +38,10 @@ Messages = list[dict[str, Any]]
 
 MAX_TOKENS = 512
 """How many tokens a generation takes at most, unless told; never more than the context holds."""
+
+
+BATCH = 16
+"""How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
 
 
 class Options(TypedDict, total=False):
@@ -348,18 +353,26 @@ def _run(model: Model, prompt: Any, output: object, samples: int | None, options
     plan = _Plan(model, output, options, samples=samples)
     many = _is_many(prompt)
     sessions = [plan.prompted(one) for one in (prompt if many else [prompt])]
-    groups: list[list[Row]] = []
-    for session in sessions:
-        first = len(groups) * (samples or 1)
-        if samples is None:
-            groups.append([plan.row(session, first)])
-        else:
-            feed_all([session])  # once for all samples: they share the prompt's cache
-            groups.append([plan.row(session.fork(), first + i) for i in range(samples)])
-    decode([row for group in groups for row in group])
-    results = [[plan.result(row) for row in group] for group in groups]
+    results: list[list[Generation[Any]]] = [[] for _ in sessions]
+    waiting = _rows(plan, sessions, samples)
+    while batch := list(islice(waiting, BATCH)):
+        decode([row for _, row in batch])
+        for index, row in batch:
+            results[index].append(plan.result(row))
     shaped: list[Any] = [group if samples is not None else group[0] for group in results]
     return shaped if many else shaped[0]
+
+
+def _rows(plan: _Plan, sessions: list[Session], samples: int | None) -> Iterator[tuple[int, Row]]:
+    """The rows to generate, each with the number of its prompt; a session is let go after its last row."""
+    for index in range(len(sessions)):
+        session = sessions.pop(0)
+        if samples is None:
+            yield index, plan.row(session, index)
+            continue
+        feed_all([session])  # once for all samples: they share the prompt's cache
+        for sample in range(samples):
+            yield index, plan.row(session.fork(), index * samples + sample)
 
 
 def _is_many(prompt: object) -> bool:

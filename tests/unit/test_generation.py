@@ -52,6 +52,15 @@ def test_the_shape_of_the_result_is_that_of_the_prompt(model: gw.Model) -> None:
     assert gw.generate(model, ["Ada"], date, samples=1) == [gw.generate(model, "Ada", date, samples=1)]
 
 
+def test_more_rows_than_go_at_once(model: gw.Model) -> None:
+    date = gw.Regex("[a-z]{3}")
+    found = gw.generate(model, ["Ada", "the"], date, samples=20, seed=3)
+    assert [len(texts) for texts in found] == [20, 20]
+    assert found[0] == gw.generate(model, "Ada", date, samples=20, seed=3)
+    prompts = ["Ada"] * 35
+    assert gw.generate(model, prompts, date) == [gw.generate(model, "Ada", date)] * 35
+
+
 def test_free_text(model: gw.Model) -> None:
     details = generate_details(model, "Ada", max_tokens=20)
     assert details.value == details.text == gw.generate(model, "Ada", max_tokens=20)

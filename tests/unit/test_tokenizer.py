@@ -176,6 +176,20 @@ def test_fast_tokenizers_of_transformers_are_known_by_their_backend() -> None:
     assert (tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id) == (None, (1,), 0)
 
 
+def test_ids_that_the_tokenizer_lacks_have_no_role(tmp_path: Path) -> None:
+    write(tmp_path, config={"eos_token_id": [0, 99999, -1, True], "bos_token_id": 1 << 40, "pad_token_id": "x"})
+    tokenizer = Tokenizer.of(tmp_path)
+    assert (tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id) == (1, (0,), 0)
+
+
+def test_huge_ids_are_refused(tmp_path: Path) -> None:
+    document = json.loads(BYTE_LEVEL.to_str())
+    document["model"]["vocab"]["zzz"] = 4_000_000_000
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
+    with pytest.raises(EngineError, match="4000000000"):
+        Tokenizer.of(tmp_path)
+
+
 @pytest.mark.engine("transformers")
 def test_fast_tokenizers_of_transformers_themselves(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")

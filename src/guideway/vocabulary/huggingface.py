@@ -31,6 +31,9 @@ _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")
 _MAX_JSON_BYTES = 256 << 20
 """The largest file that is read as JSON; real ones have at most 40 MB."""
 
+_MAX_TOKENS = 4 << 20
+"""The largest vocabulary that is read; real ones have at most 300 thousand tokens."""
+
 Step = Callable[[str], "str | bytes"]
 
 
@@ -141,8 +144,12 @@ def _from_path(path: Path) -> HuggingFace:
         raise NotAvailable(f"no tokenizer at {path}: expected a tokenizer.json or a folder with one")
     import tokenizers
 
+    text = _read_text(file)
     try:
-        serialized = _private_copy(tokenizers.Tokenizer.from_str(_read_text(file)))
+        largest = max(_id_by_name(text).values(), default=0)
+        if largest >= _MAX_TOKENS:  # the library writes an entry for every id below it, used or not
+            raise EngineError(f"{file} has the token id {largest}; at most {_MAX_TOKENS} tokens are supported")
+        serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
     except EngineError:
         raise
     except Exception as error:  # the library raises bare Exception on a malformed file
@@ -155,23 +162,24 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
     config = {**_read_json(folder / "special_tokens_map.json"), **_read_json(folder / "tokenizer_config.json")}
     model = {**_read_json(folder / "config.json"), **_read_json(folder / "generation_config.json")}
     custom, named = _by_custom(serialized), _id_by_name(serialized)
+    there = set(named.values())
 
     def role(name: str) -> int | None:
         value = config.get(f"{name}_token")
         text = value.get("content") if isinstance(value, Mapping) else value
         if isinstance(text, str) and text in named:
             return named[text]
-        ids = _ids(model.get(f"{name}_token_id"))
-        return ids[0] if ids else None
+        return next((i for i in _ids(model.get(f"{name}_token_id")) if i in there), None)
 
-    eos = {*_ids(model.get("eos_token_id")), *([] if (one := role("eos")) is None else [one])}
+    eos = {i for i in _ids(model.get("eos_token_id")) if i in there}
+    if (one := role("eos")) is not None:
+        eos.add(one)
     bos, pad = role("bos"), role("pad")
     file = folder / "chat_template.jinja"
     template = _read_text(file) if file.is_file() else _template(config.get("chat_template"))
-    known = {i for i in eos if i in set(named.values())}
     return SpecialTokens(
         bos_id=custom.bos_id if bos is None and not config else bos,
-        eos_ids=tuple(sorted(known)) or custom.eos_ids,
+        eos_ids=tuple(sorted(eos)) or custom.eos_ids,
         pad_id=custom.pad_id if pad is None else pad,
         chat_template=template,
     )
