@@ -237,6 +237,7 @@ def test_knobs() -> None:
         ),
         ({"allOf": [{"minimum": 1}, {"maximum": 2}]}, ["/allOf"]),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, ["/oneOf"]),
+        ({"oneOf": [{"$ref": "x:y"}, {"type": "number"}], "not": {}}, ["/oneOf/0/$ref", "/not"]),
         ({"anyOf": [{"type": "string"}], "minLength": 2}, ["/minLength"]),
         ({"$ref": "#/$defs/a", "minLength": 2, "$defs": {"a": {}}}, ["/minLength"]),
         ({"$ref": "https://example.com/x.json"}, ["/$ref"]),
@@ -273,6 +274,7 @@ def test_refused_with_every_place(schema: Any, places: list[str]) -> None:
         ({"pattern": "(a"}, "/pattern"),
         ({"minimum": "1"}, "/minimum"),
         ({"properties": {"a": 1}}, "/properties"),
+        ({"oneOf": [{"type": {"a": 1}}, {"type": "null"}]}, "/oneOf/0/type"),
     ],
 )
 def test_malformed_with_the_place(schema: Any, place: str) -> None:
@@ -332,6 +334,7 @@ def test_contract_parse_and_equality() -> None:
     source = JsonSchema('{"type": "object", "title": "T", "properties": {"a": {"format": "int32"}}}')
     assert ("", "type", "enforced") in source.contract()
     assert ("", "title", "annotation") in source.contract()
+    assert ("", "minimum", "no effect") in JsonSchema({"type": "null", "minimum": 1}).contract()
     assert source.parse('{"a": 1.5}') == {"a": 1.5}
     assert source.schema["title"] == "T"
     with pytest.raises(InvalidText):

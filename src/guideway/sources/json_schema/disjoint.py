@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .keywords import ALL_TYPES, meet
+from .keywords import ALL_TYPES, meet, pointer
 from .reader import identity
 from .scalars import kind_of
 
@@ -46,7 +46,7 @@ def _face(branch: object, place: str, resolve: Resolve) -> _Face:
     if not isinstance(schema, dict):
         return _Face(ALL_TYPES if schema else frozenset(), None, {})
     named = schema.get("type", sorted(ALL_TYPES))
-    types = frozenset(named if isinstance(named, list) else [named])
+    types = frozenset(name for name in (named if isinstance(named, list) else [named]) if isinstance(name, str))
     values = _given(schema)
     if values is not None:
         types = meet(types, frozenset(map(kind_of, values)))
@@ -58,7 +58,7 @@ def _tags(schema: dict[str, object], place: str, resolve: Resolve) -> dict[str, 
     tags: dict[str, frozenset[str]] = {}
     if isinstance(properties, dict) and isinstance(required, list):
         for name in properties.keys() & set(map(str, required)):
-            inner, _ = resolve(properties[name], f"{place}/properties/{name}")
+            inner, _ = resolve(properties[name], pointer(place, "properties", name))
             values = _given(inner) if isinstance(inner, dict) else None
             if values is not None:
                 tags[name] = frozenset(map(identity, values))

@@ -53,7 +53,11 @@ class Lowering:
                 self._define_value(*self._values.pop())
                 continue
             number, schema, place, types = self._todo.pop()
-            self._define(number, schema, place, types)
+            try:
+                self._define(number, schema, place, types)
+            except Unsupported as problem:
+                self._refuse(problem.place or place, str(problem))
+                self._never(number)
         self._raise_refusals()
         if self._style.whitespace == "any":
             space = self._grammar.add(Leaf(_SPACE))
@@ -124,6 +128,7 @@ class Lowering:
             return
         keywords = self._keywords(schema, place) if isinstance(schema, dict) else {}
         types = self._types(keywords, types)
+        self.contract.update(((place, name), "no effect") for name in keywords if not _speaks(name, types))
         keywords = {name: value for name, value in keywords.items() if _speaks(name, types)}
         for name in keywords:
             if KEYWORDS[name].refused:
@@ -163,9 +168,9 @@ class Lowering:
             frames.append(self._array(keywords, place))
         if "object" in types:
             frames.append(self._object(keywords, place))
-        self._union(number, regulars, frames, place)
+        self._union(number, regulars, frames)
 
-    def _union(self, number: int, regulars: Iterable[Regular], frames: list[Array | Object | None], place: str) -> None:
+    def _union(self, number: int, regulars: Iterable[Regular], frames: list[Array | Object | None]) -> None:
         """One node that is any of these."""
         kept = [text for text in regulars if text is not NEVER]
         nodes: list[Leaf | Array | Object] = [Leaf(either(kept))] if kept else []

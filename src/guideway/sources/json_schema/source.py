@@ -57,7 +57,9 @@ class JsonSchema(Source[Any]):
         return self._grammar
 
     def contract(self) -> list[tuple[str, str, str]]:
-        """What became of every keyword that was reached: (JSON Pointer, keyword, "enforced" or "annotation")."""
+        """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
+        "annotation" and "no effect" (it speaks about types that are not allowed there).
+        """
         return [(place, name, status) for (place, name), status in self._contract.items()]
 
     def parse(self, text: str) -> Any:

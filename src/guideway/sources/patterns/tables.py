@@ -7,9 +7,11 @@ made when it is first needed and then kept.
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
+from sys import byteorder
 
 from guideway.grammar.regular import MAX_CODE_POINT
 
@@ -82,7 +84,8 @@ def contains(ranges: Ranges, code: int) -> bool:
 def python_class(source: str, ascii_only: bool) -> Ranges:
     """The characters of a class such as `\\w` in Python's `re`."""
     finder = re.compile(f"(?:{source})+", re.ASCII if ascii_only else 0)
-    return tuple((m.start(), m.end() - 1) for m in finder.finditer("".join(map(chr, range(MAX_CODE_POINT + 1)))))
+    every = array("I", range(MAX_CODE_POINT + 1)).tobytes().decode(f"utf-32-{byteorder[0]}e", "surrogatepass")
+    return tuple((found.start(), found.end() - 1) for found in finder.finditer(every))
 
 
 @lru_cache(maxsize=1)
