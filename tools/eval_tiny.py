@@ -135,13 +135,15 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=ROOT / "src" / "guideway" / "tiny")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", type=int, default=0, help="print so many wrong records")
+    parser.add_argument("--words", default="eval", choices=["train", "eval"])
+    parser.add_argument("--templates", default="eval", choices=["train", "eval"])
     parser.add_argument("--examples", action="store_true")
     arguments = parser.parse_args()
     free = Onnx(arguments.model)
     if arguments.examples:
         show_examples(free)
         return
-    samples = evaluation_set(arguments.count)
+    samples = evaluation_set(arguments.count, arguments.words, arguments.templates)
     figures = {"samples": arguments.count, "free": run(free, samples, "free", arguments.show)}
     figures["free"]["milliseconds_per_token"] = round(1000 * free.seconds / max(1, free.steps), 3)
     if guided := constrained():

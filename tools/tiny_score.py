@@ -21,10 +21,10 @@ from tiny_data.samples import Sample, make  # noqa: E402  # after the path is se
 EVAL_SEED = "evaluation"
 
 
-def evaluation_set(count: int) -> list[Sample]:
-    """Samples of words and templates that training never saw."""
+def evaluation_set(count: int, words: str = "eval", forms: str = "eval") -> list[Sample]:
+    """Samples of words and templates that training never saw; "train" for those it might have seen."""
     rng = random.Random(EVAL_SEED)
-    return [make(rng, "eval") for _ in range(count)]
+    return [make(rng, words, forms) for _ in range(count)]
 
 
 def leaves(value: object, path: str = "") -> dict[str, object]:
@@ -34,11 +34,19 @@ def leaves(value: object, path: str = "") -> dict[str, object]:
     return {path: value}
 
 
+def plain(value: object) -> str:
+    """JSON text to compare by: 40 and 40.0 are one number, 1 and true are not one value."""
+    whole = json.loads(
+        json.dumps(value), parse_float=lambda text: int(float(text)) if float(text).is_integer() else float(text)
+    )
+    return json.dumps(whole, sort_keys=True)
+
+
 def fields_right(expected: dict[str, object], answer: object) -> tuple[int, int]:
     """(right, all) fields; booleans and numbers are told apart."""
     want = leaves(expected)
     got = leaves(answer)
-    right = sum(1 for path, value in want.items() if path in got and json.dumps(got[path]) == json.dumps(value))
+    right = sum(1 for path, value in want.items() if path in got and plain(got[path]) == plain(value))
     return right, len(want)
 
 

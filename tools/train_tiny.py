@@ -34,7 +34,7 @@ SHARD = 6_000
 BATCH_TOKENS = 4096
 PEAK_MATRIX, PEAK_REST = 0.02, 3e-3
 WARMUP_STEPS = 60
-DECAY_SHARE = 0.45
+DECAY_SHARE, LATER_DECAY_SHARE = 0.45, 0.9
 
 
 class Muon:
@@ -88,8 +88,9 @@ def loss_of(model: Tiny, forward: Callable[[Tensor], Tensor], batch: Batch) -> t
 class Run:
     """One training run and everything that must survive a restart."""
 
-    def __init__(self, folder: Path, minutes: float) -> None:
+    def __init__(self, folder: Path, minutes: float, start: Path | None = None, peak: float = 1.0) -> None:
         self.folder, self.seconds = folder, minutes * 60
+        self.peak, self.decay = peak, DECAY_SHARE if start is None else LATER_DECAY_SHARE
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         torch.manual_seed(0)
         self.model = Tiny(Config(vocab_size=self.tokenizer.get_vocab_size()))
@@ -101,10 +102,13 @@ class Run:
         self.adam = torch.optim.AdamW(rest, lr=PEAK_REST, betas=(0.9, 0.98), weight_decay=0.0)
         self.step, self.tokens, self.used, self.shard, self.batch = 0, 0, 0.0, 0, 0
         if (folder / "checkpoint.pt").exists():
-            self.load()
+            self.load(folder / "checkpoint.pt")
+        elif start is not None:
+            self.load(start)
+            self.used, self.shard, self.batch = 0.0, self.shard + 1, 0
 
-    def load(self) -> None:
-        saved = torch.load(self.folder / "checkpoint.pt", weights_only=True)
+    def load(self, file: Path) -> None:
+        saved = torch.load(file, weights_only=True)
         self.model.load_state_dict(saved["model"])
         self.adam.load_state_dict(saved["adam"])
         for shape, state in zip(self.muon.state, saved["muon"], strict=True):
@@ -123,7 +127,7 @@ class Run:
 
     def rate(self) -> float:
         left = max(0.0, 1 - self.used / self.seconds)
-        return min(1.0, (self.step + 1) / WARMUP_STEPS, left / DECAY_SHARE)
+        return self.peak * min(1.0, (self.step + 1) / WARMUP_STEPS, left / self.decay)
 
     def update(self, batch: Batch) -> tuple[float, float]:
         loss, right = loss_of(self.model, self.forward, batch)
@@ -177,10 +181,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=75)
     parser.add_argument("--measure-every", type=int, default=600)
+    parser.add_argument("--start", type=Path, help="checkpoint of an earlier run to go on from, with a new clock")
+    parser.add_argument(
+        "--peak", type=float, default=1.0, help="the highest learning rate, as a share of the usual one"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(2)
     random.seed(0)
-    run = Run(arguments.folder, arguments.minutes)
+    run = Run(arguments.folder, arguments.minutes, arguments.start, arguments.peak)
     count = sum(w.numel() for w in run.model.parameters())
     print(f"{count / 1e6:.2f} million parameters, from step {run.step}", flush=True)
     run.go(measure_every=arguments.measure_every)

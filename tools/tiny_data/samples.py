@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # forms of a text stand in rows, several to a line
+# ruff: noqa: E501, SIM905  # forms and words stand in rows, several to a line
 """Puts a text, the shape wanted and the record together.
 
 The shape is drawn anew for every text - which fields, in which order, under which names, nested or not - so the model
@@ -12,7 +12,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from . import domains_a, domains_b, domains_c, kinds, words
+from . import domains_a, domains_b, domains_c, kinds, more, words
 from .domain import BOTHER, ENDINGS, Domain
 from .kinds import Drawn
 
@@ -21,6 +21,8 @@ HELD_OUT = 6  # every sixth template is for evaluation only
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)(~?)\}")
+_WORD = re.compile(r"(?<![{\w])[a-z]{4,}(?![\w}~])")
+_KEPT = frozenset("from with into until against between without sent gave owes paid".split())
 _GROUPS = ["details", "info", "about", "data", "meta", "who", "where", "main", "extra", "facts"]
 
 
@@ -61,12 +63,24 @@ def expand(rng: random.Random, template: str) -> str:
     return template.replace("\x01", "[").replace("\x02", "]")
 
 
-def draw_text(rng: random.Random, split: str, domain: Domain) -> tuple[str, dict[str, Drawn]]:
-    """A text of ``domain`` and the values it mentions, by slot."""
-    parts = [expand(rng, rng.choice(templates(domain.core, split)))]
+def draw_text(rng: random.Random, split: str, forms: str, domain: Domain) -> tuple[str, dict[str, Drawn]]:
+    """A text of ``domain`` and the values it mentions, by slot; words of ``split``, templates of ``forms``."""
+    core, facts = templates(domain.core, forms), templates(domain.facts, forms)
+    roll = 1.0
+    if forms == "train":
+        core, facts = core + more.CORE.get(domain.name, []), facts + more.FACTS.get(domain.name, [])
+        roll = rng.random()
+    count = rng.choice([0, 0, 0, 1, 1, 2, 3])
+    if roll < 0.08:
+        parts = [labelled(rng, domain)]
+    elif roll < 0.12:
+        parts = [bare(rng, domain)]
+    elif roll < 0.22 and len(facts) > 5:
+        parts, count = [expand(rng, rng.choice(facts))], rng.randint(1, 4)
+    else:
+        parts = [expand(rng, rng.choice(core))]
     said = {slot for slot, later in _SLOT.findall(parts[0]) if not later}
-    facts = templates(domain.facts, split)
-    for fact in rng.sample(facts, min(len(facts), rng.choice([0, 0, 0, 1, 1, 2, 3]))):
+    for fact in rng.sample(facts, min(len(facts), count)):
         fact = expand(rng, fact)
         slots = {slot for slot, later in _SLOT.findall(fact) if not later}
         if not slots & said:
@@ -79,7 +93,57 @@ def draw_text(rng: random.Random, split: str, domain: Domain) -> tuple[str, dict
     if rng.random() < 0.1:
         parts.append(rng.choice(ENDINGS))
     glue = "\n" if rng.random() < 0.08 else " "
-    return fill(rng, split, domain, glue.join(parts))
+    template = glue.join(parts)
+    if forms == "train" and rng.random() < 0.2:
+        template = estranged(rng, split, template)
+    return fill(rng, split, domain, template)
+
+
+def labelled(rng: random.Random, domain: Domain) -> str:
+    """Some fields of the domain as a form: a label and the value."""
+    slots = rng.sample(list(domain.fields), rng.randint(2, min(6, len(domain.fields))))
+    form, glue = (
+        rng.choice(["{k}: {v}", "{k}: {v}", "{k} - {v}", "{k} = {v}", "{k} {v}", "the {k} is {v}"]),
+        rng.choice(["\n", ", ", "; ", " | ", ". "]),
+    )
+    case = rng.choice([str, str.capitalize, str.upper])
+    labels = [rng.choice(domain.fields[slot][1].split()).replace("_", " ") for slot in slots]
+    return glue.join(form.format(k=case(k), v="{" + slot + "}") for k, slot in zip(labels, slots, strict=True))
+
+
+def bare(rng: random.Random, domain: Domain) -> str:
+    """Values alone, of kinds that can be told apart by their looks."""
+    plain = (
+        kinds.PERSON,
+        kinds.JOB,
+        kinds.EMAIL,
+        kinds.PHONE,
+        kinds.date,
+        kinds.price,
+        kinds.CODE,
+        kinds.STREET,
+        kinds.AGE,
+        kinds.PLACE,
+    )
+    slots = {kind: slot for slot, (kind, _) in reversed(domain.fields.items()) if kind in plain}
+    if len(slots) < 2:
+        return labelled(rng, domain)
+    chosen = rng.sample(list(slots.values()), rng.randint(2, min(4, len(slots))))
+    return rng.choice([", ", ", ", " - ", " | ", "\n", "; ", " / "]).join("{" + slot + "}" for slot in chosen)
+
+
+def estranged(rng: random.Random, split: str, template: str) -> str:
+    """Some words between the values replaced by strange ones, so that no template is known by heart."""
+
+    def strange(match: re.Match[str]) -> str:
+        word = match.group(0)
+        if word in _KEPT or rng.random() > 0.15:
+            return word
+        return rng.choice(
+            [words.invented(rng, split, 1, 2), words.listed(rng, split, words.TOPICS), rng.choice(words.ADJECTIVES)]
+        )
+
+    return _WORD.sub(strange, template)
 
 
 def fill(rng: random.Random, split: str, domain: Domain, template: str) -> tuple[str, dict[str, Drawn]]:
@@ -171,7 +235,7 @@ def unsaid_field(rng: random.Random, name: str, kind: kinds.Kind, domain: Domain
 def wanted(rng: random.Random, domain: Domain, drawn: dict[str, Drawn]) -> list[Field]:
     """The fields this sample asks for, in the order asked."""
     slots, said, taken = list(drawn), set(drawn), set[str]()
-    if rng.random() < 0.55:
+    if rng.random() < 0.4:
         slots = rng.sample(slots, rng.randint(1, len(slots)))
     fields = []
     for slot in slots[:7]:
@@ -211,7 +275,7 @@ _PAIR_KINDS = [
 ]  # fmt: skip
 
 
-def pairs_sample(rng: random.Random, split: str) -> tuple[str, list[Field]]:
+def pairs_sample(rng: random.Random, split: str, forms: str) -> tuple[str, list[Field]]:
     """Random keys with random values: only the names tell what belongs where."""
     pairs: dict[str, Drawn] = {}
     for _ in range(rng.randint(2, 6)):
@@ -223,7 +287,7 @@ def pairs_sample(rng: random.Random, split: str) -> tuple[str, list[Field]]:
         if rng.random() < 0.2:
             key = f"{rng.choice(words.ADJECTIVES)} {key}"
         pairs[key] = rng.choice(_PAIR_KINDS)(rng, split)
-    styles = [s for i, s in enumerate(_PAIR_STYLES) if (i % HELD_OUT == HELD_OUT - 1) == (split == "eval")]
+    styles = [s for i, s in enumerate(_PAIR_STYLES) if (i % HELD_OUT == HELD_OUT - 1) == (forms == "eval")]
     form, glue = rng.choice(styles)
     case = rng.choice([str, str, str.capitalize, str.upper])
     text = glue.join(form.format(k=case(key), v=value.text) for key, value in pairs.items())
@@ -240,16 +304,17 @@ def pairs_sample(rng: random.Random, split: str) -> tuple[str, list[Field]]:
     return text, fields
 
 
-def make(rng: random.Random, split: str) -> Sample:
-    """Draw one sample of ``split`` ("train" or "eval")."""
+def make(rng: random.Random, split: str, forms: str | None = None) -> Sample:
+    """Draw one sample with words of ``split`` ("train" or "eval") in templates of ``forms`` (the same if not given)."""
+    forms = forms or split
     while True:
         if rng.random() < 0.1:
             name = "pairs"
-            text, fields = pairs_sample(rng, split)
+            text, fields = pairs_sample(rng, split, forms)
         else:
             domain = rng.choice(DOMAINS)
             name = domain.name
-            text, drawn = draw_text(rng, split, domain)
+            text, drawn = draw_text(rng, split, forms, domain)
             fields = wanted(rng, domain, drawn)
         if fields:
             fields = nest(rng, fields)
