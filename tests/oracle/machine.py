@@ -79,9 +79,9 @@ class Plain(World):
         raise TypeError(term)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that may still come. `whole`: the text may end here."""
+    """All that may still come; an oracle has one of each. `whole`: the text may end here."""
 
     stacks: frozenset[Stack]
 
@@ -97,7 +97,12 @@ class Oracle:
     def __init__(self, world: World, *start: Term) -> None:
         self.world = world
         self._steps: dict[tuple[State, int], State | None] = {}
-        self.start = State(frozenset(self._closure([start])))
+        self._states: dict[frozenset[Stack], State] = {}
+        self.start = self._state([start])
+
+    def _state(self, stacks: Iterable[Stack]) -> State:
+        closed = frozenset(self._closure(stacks))
+        return self._states.setdefault(closed, State(closed))
 
     def _closure(self, stacks: Iterable[Stack]) -> Iterator[Stack]:
         """Every way to look at the stacks in which a reader (or nothing) stands first."""
@@ -125,8 +130,7 @@ class Oracle:
                 reader = stack[0].step(byte) if stack and isinstance(stack[0], Reader) else None
                 if reader is not None:
                     after.add((reader, *stack[1:]))
-            closed = frozenset(self._closure(after))
-            self._steps[key] = State(closed) if closed else None
+            self._steps[key] = self._state(after) if after else None
         return self._steps[key]
 
     def read(self, state: State | None, text: bytes) -> State | None:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from .machine import Oracle, State
+
+
+@dataclass
+class Trie:
+    """Tokens by their bytes: those that end here, and those that go on."""
+
+    ends: list[int] = field(default_factory=list)
+    below: dict[int, Trie] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,18 @@ class Tokens:
     eos: frozenset[int]
     special: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
+    def trie(self) -> Trie:
+        """The tokens that stand for text, so that a mask tries common beginnings once."""
+        root = Trie()
+        for token in self.ordinary:
+            at = root
+            for byte in self.texts[token]:
+                at = at.below.setdefault(byte, Trie())
+            at.ends.append(token)
+        return root
+
+    @cached_property
     def ordinary(self) -> list[int]:
         """The tokens that stand for text."""
         return [n for n, text in enumerate(self.texts) if text and n not in self.eos | self.special]
@@ -49,9 +69,16 @@ class SlowMatcher:
         if state is None:
             return self.tokens.eos
         if state not in self._masks:
-            texts, read = self.tokens.texts, self.oracle.read
-            legal = {n for n in self.tokens.ordinary if read(state, texts[n]) is not None}
-            self._masks[state] = frozenset(legal | (self.tokens.eos if state.whole else frozenset()))
+            legal = set(self.tokens.eos) if state.whole else set()
+            left: list[tuple[State, Trie]] = [(state, self.tokens.trie)]
+            while left:
+                here, trie = left.pop()
+                legal.update(trie.ends)
+                for byte, below in trie.below.items():
+                    after = self.oracle.step(here, byte)
+                    if after is not None:
+                        left.append((after, below))
+            self._masks[state] = frozenset(legal)
         return self._masks[state]
 
     def advance(self, token: int) -> bool:

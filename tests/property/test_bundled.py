@@ -70,10 +70,10 @@ def constraints() -> Iterator[tuple[str, Any, Oracle]]:
 
 
 def sampled(tokenizer: gw.Tokenizer, seed: int, count: int, length: int) -> Tally:
-    tally, rng = Tally(), random.Random(seed)
+    tally, rng, tokens = Tally(), random.Random(seed), tokens_of(tokenizer.vocabulary)
     for name, source, oracle in constraints():
         matcher = gw.compile(source, tokenizer.vocabulary, cache=False).matcher()
-        pair = Lockstep(name, matcher, oracle, tokens_of(tokenizer.vocabulary), rng, tally, 0)
+        pair = Lockstep(name, matcher, oracle, tokens, rng, tally, 0)
         walks(pair, rng, count, length)
         tally.worlds += 1
     return tally
