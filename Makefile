@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow test-engines samples lint format types check bench docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow proofs test-engines samples lint format types check bench docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -14,6 +14,8 @@ test: .venv/.test                  ## every test that needs no optional engine; 
 	$(BIN)/python -m pytest -m "not engine and not slow" $(T)
 test-slow: .venv/.test             ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(T)
+proofs: .venv/.test                ## some 100,000 tiny worlds, and masks sampled at length, against the oracle in tests/oracle
+	$(BIN)/python -m pytest -m slow -s tests/property
 test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
 	$(BIN)/python -m pytest -m engine $(T)
 samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator
