@@ -1,4 +1,4 @@
-"""Packed masks on NumPy logits, with the kernel and without."""
+"""Packed masks on NumPy logits: by the kernel where they are float32 in one piece, else by NumPy."""
 
 from __future__ import annotations
 

@@ -24,13 +24,14 @@ class AutomatonCache:
 
     def __init__(self, budget_bytes: int = 64 << 20) -> None:
         self.budget_bytes = budget_bytes
+        self._lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
         """Forget all automata and start counting anew."""
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Key, tuple[Automaton, int]] = OrderedDict()
-        self.used_bytes = self.hits = self.misses = 0
+        with self._lock:
+            self._entries: OrderedDict[Key, tuple[Automaton, int]] = OrderedDict()
+            self.used_bytes = self.hits = self.misses = 0
 
     def get(self, key: Key) -> Automaton | None:
         """The automaton, which is now the latest used; None if it is not here."""

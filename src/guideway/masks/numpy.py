@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from guideway._kernel import apply_mask
 
 __all__ = ["apply", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
@@ -36,10 +37,8 @@ def pack(ids: Iterable[int], size: int) -> Row:
 
 def unpack(row: Row, size: int) -> NDArray[np.bool_]:
     """The bits of one row as bool [size]; tokens that the row does not reach are False."""
-    bits = np.unpackbits(row.astype("<u4", copy=False).view(np.uint8), bitorder="little", count=None)[:size]
-    if bits.size < size:
-        bits = np.concatenate([bits, np.zeros(size - bits.size, dtype=np.uint8)])
-    return bits.view(np.bool_)
+    bits = row.astype("<u4", copy=False).view(np.uint8)
+    return np.unpackbits(bits, bitorder="little", count=size).view(np.bool_)
 
 
 def popcount(row: Row) -> int:
@@ -67,21 +66,7 @@ def apply(logits: NDArray[Any], row: Row) -> None:
         raise TypeError(f"logits must be floating, got {logits.dtype}")
     if logits.ndim != 1:
         raise ValueError(f"logits must have one dimension, got {logits.ndim}")
-    native = _native()
-    if native is not None and logits.dtype == np.float32 and logits.flags.c_contiguous:
-        native(logits, row)
+    if logits.dtype == np.float32 and logits.flags.c_contiguous:
+        apply_mask(logits, row)
     else:
         logits[~unpack(row, logits.size)] = -np.inf
-
-
-_found: list[Callable[[NDArray[np.float32], Row], None] | None] = []
-
-
-def _native() -> Callable[[NDArray[np.float32], Row], None] | None:
-    """The kernel's `apply_mask`; None where the kernel is not built (tools that only read vocabularies)."""
-    if not _found:
-        try:
-            _found.append(importlib.import_module("guideway._kernel").apply_mask)
-        except ImportError:
-            _found.append(None)
-    return _found[0]

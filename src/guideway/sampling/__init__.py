@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from guideway.sampling.sampler import Sampler, uniform
-from guideway.sampling.stages import min_p, temperature, top_k, top_p
+from guideway.sampling.stages import min_p, probabilities, temperature, top_k, top_p
 
-__all__ = ["Sampler", "min_p", "temperature", "top_k", "top_p", "uniform"]
+__all__ = ["Sampler", "min_p", "probabilities", "temperature", "top_k", "top_p", "uniform"]

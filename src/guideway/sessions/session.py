@@ -11,12 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guideway import masks
 from guideway.engines.base import Cache, Logits, StepEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens
-from guideway.sampling import Sampler
+from guideway.sampling import Sampler, probabilities
 from guideway.vocabulary import Tokenizer
 
 if TYPE_CHECKING:
@@ -150,10 +149,9 @@ class Session:
         """The `count` most probable next tokens as (id, probability), without the constraint."""
         if count < 1:
             raise ValueError(f"count must be at least 1, got {count}")
-        logits = self.logits().astype(np.float64)
-        weights: NDArray[np.float64] = np.exp(logits - logits.max())
-        order = np.argsort(-weights, kind="stable")[:count]
-        return [(int(i), float(weights[i] / weights.sum())) for i in order]
+        share = probabilities(self.logits().astype(np.float64))
+        order = np.argsort(-share, kind="stable")[:count]
+        return [(int(i), float(share[i])) for i in order]
 
     def rewind(self, count: int) -> list[int]:
         """Give the last `count` tokens back; gives their ids. Everything is then as it was before them.

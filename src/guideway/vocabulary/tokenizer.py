@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, Protocol
 
 from guideway.errors import InvalidToken, NotAvailable
@@ -67,7 +67,7 @@ class Tokenizer:
     def __init__(self, backend: TokenizerBackend, *, eos_ids: Iterable[int] | None = None) -> None:
         found = backend.specials
         if eos_ids is not None:
-            found = SpecialTokens(found.bos_id, tuple(sorted(set(eos_ids))), found.pad_id, found.chat_template)
+            found = replace(found, eos_ids=tuple(sorted(set(eos_ids))))
         object.__setattr__(self, "_backend", backend)
         object.__setattr__(self, "_specials", found)
         object.__setattr__(self, "vocabulary", backend.vocabulary(found.eos_ids))
