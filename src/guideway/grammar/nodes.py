@@ -6,11 +6,25 @@ objects and nothing that walks it needs to recurse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from collections.abc import Sequence as Numbers
+from dataclasses import dataclass, field, replace
 
 from .regular import Regular
 
-__all__ = ["Alternative", "Array", "Grammar", "Leaf", "Node", "Object", "Property", "Punctuation", "Sequence"]
+__all__ = [
+    "Alternative",
+    "Array",
+    "Grammar",
+    "Leaf",
+    "Node",
+    "Object",
+    "Property",
+    "Punctuation",
+    "Sequence",
+    "children",
+    "renumbered",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +97,37 @@ class Array:
 
 
 Node = Leaf | Sequence | Alternative | Object | Array
+
+
+def children(node: Node) -> tuple[int, ...]:
+    """The nodes that it refers to."""
+    match node:
+        case Sequence(parts) | Alternative(parts):
+            return parts
+        case Array(_, prefix, rest):
+            return prefix if rest is None else (*prefix, rest)
+        case Object(_, properties, others):
+            return tuple(entry.value for entry in (*properties, *others))
+        case Leaf():
+            return ()
+
+
+def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
+    """The same with `numbers[i]` in the place of each i that it refers to."""
+    match node:
+        case Sequence(parts) | Alternative(parts):
+            return replace(node, parts=tuple(numbers[part] for part in parts))
+        case Array(_, prefix, rest):
+            after = None if rest is None else numbers[rest]
+            return replace(node, prefix=tuple(numbers[part] for part in prefix), rest=after)
+        case Object(_, properties, others):
+            return replace(node, properties=_moved(properties, numbers), open=_moved(others, numbers))
+        case Leaf():
+            return node
+
+
+def _moved(entries: tuple[Property, ...], numbers: Mapping[int, int] | Numbers[int]) -> tuple[Property, ...]:
+    return tuple(replace(entry, value=numbers[entry.value]) for entry in entries)
 
 
 @dataclass(slots=True)

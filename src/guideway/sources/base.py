@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from guideway.errors import InvalidConstraint, InvalidText, Unsupported
-from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Sequence
+from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
 
-__all__ = ["Literal", "Source", "check_text"]
+__all__ = ["Literal", "Source", "check_text", "leaf"]
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -91,7 +90,7 @@ class Literal(Source[str]):
 
     def grammar(self) -> Grammar:
         """One leaf."""
-        return _leaf(Literals((self.text,)))
+        return leaf(Literals((self.text,)))
 
     def parse(self, text: str) -> str:
         """The text itself."""
@@ -117,6 +116,24 @@ class _Combined(Source[T_co]):
             part for side in (left, right) for part in (side._parts if isinstance(side, type(self)) else (side,))
         )
 
+    def _combined(self, regular: type[Either | Cat], node: type[Alternative | Sequence]) -> Grammar:
+        """One leaf where every part is regular, else the parts' grammars side by side under a node."""
+        regulars = [part.regular() for part in self._parts]
+        known = tuple(part for part in regulars if part is not None)
+        if len(known) == len(regulars):
+            return leaf(regular(known))
+        made = Grammar()
+        made.root = made.reserve()
+        roots = []
+        for grammar in (part.grammar() for part in self._parts):
+            by = len(made.nodes)
+            roots.append(grammar.root + by)
+            numbers = range(by, by + len(grammar.nodes))
+            made.nodes += [None if one is None else renumbered(one, numbers) for one in grammar.nodes]
+            made.places += grammar.places
+        made.define(made.root, node(tuple(roots)))
+        return made
+
     def _content(self) -> object:
         return self._parts
 
@@ -130,11 +147,7 @@ class _Any(_Combined[T_co]):
     _sign = "|"
 
     def grammar(self) -> Grammar:
-        regulars = [part.regular() for part in self._parts]
-        known = tuple(part for part in regulars if part is not None)
-        if len(known) == len(regulars):
-            return _leaf(Either(known))
-        return _assemble([part.grammar() for part in self._parts], sequence=False)
+        return self._combined(Either, Alternative)
 
     def parse(self, text: str) -> T_co:
         problems = []
@@ -150,11 +163,7 @@ class _Joined(_Combined[str]):
     _sign = "+"
 
     def grammar(self) -> Grammar:
-        regulars = [part.regular() for part in self._parts]
-        known = tuple(part for part in regulars if part is not None)
-        if len(known) == len(regulars):
-            return _leaf(Cat(known))
-        return _assemble([part.grammar() for part in self._parts], sequence=True)
+        return self._combined(Cat, Sequence)
 
     def parse(self, text: str) -> str:
         """The text, unchecked: where one part ends and the next begins is not looked for."""
@@ -169,7 +178,7 @@ class _All(_Combined[str]):
         self._regular = Both(tuple(_regular(part, "&") for part in self._parts))
 
     def grammar(self) -> Grammar:
-        return _leaf(self._regular)
+        return leaf(self._regular)
 
     def parse(self, text: str) -> str:
         for part in self._parts:
@@ -183,7 +192,7 @@ class _Other(Source[str]):
         self._regular = Not(_regular(part, "~"))
 
     def grammar(self) -> Grammar:
-        return _leaf(self._regular)
+        return leaf(self._regular)
 
     def parse(self, text: str) -> str:
         try:
@@ -208,36 +217,8 @@ def _regular(source: Source[object], sign: str) -> Regular:
     return language
 
 
-def _leaf(text: Regular) -> Grammar:
+def leaf(text: Regular) -> Grammar:
+    """A grammar of one leaf."""
     grammar = Grammar()
     grammar.root = grammar.add(Leaf(text))
     return grammar
-
-
-def _assemble(grammars: list[Grammar], sequence: bool) -> Grammar:
-    """The grammars side by side in one, under a new root."""
-    made = Grammar()
-    made.root = made.reserve()
-    roots = []
-    for grammar in grammars:
-        by = len(made.nodes)
-        roots.append(grammar.root + by)
-        made.nodes += [None if node is None else _renumbered(node, by) for node in grammar.nodes]
-        made.places += grammar.places
-    made.define(made.root, Sequence(tuple(roots)) if sequence else Alternative(tuple(roots)))
-    return made
-
-
-def _renumbered(node: Node, by: int) -> Node:
-    if isinstance(node, Leaf):
-        return node
-    if isinstance(node, (Sequence, Alternative)):
-        return replace(node, parts=tuple(part + by for part in node.parts))
-    if isinstance(node, Array):
-        rest = None if node.rest is None else node.rest + by
-        return replace(node, prefix=tuple(part + by for part in node.prefix), rest=rest)
-    return replace(
-        node,
-        properties=tuple(replace(entry, value=entry.value + by) for entry in node.properties),
-        open=tuple(replace(entry, value=entry.value + by) for entry in node.open),
-    )

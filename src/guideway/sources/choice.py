@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from guideway.errors import InvalidConstraint, InvalidText
-from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Literals
 
-from .base import Source, check_text
+from .base import Source, check_text, leaf
 
 __all__ = ["Choice"]
 
@@ -28,9 +28,7 @@ class Choice(Source[str]):
 
     def grammar(self) -> Grammar:
         """One leaf of literals."""
-        grammar = Grammar()
-        grammar.root = grammar.add(Leaf(Literals(self.texts)))
-        return grammar
+        return leaf(Literals(self.texts))
 
     def parse(self, text: str) -> str:
         """The text itself, if it is one of the choices."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from guideway.errors import InvalidConstraint, InvalidText
-from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
-from .base import Source
+from .base import Source, leaf
 from .patterns import parse_pattern
 
 __all__ = ["Regex"]
@@ -29,9 +29,7 @@ class Regex(Source[str]):
 
     def grammar(self) -> Grammar:
         """One leaf."""
-        grammar = Grammar()
-        grammar.root = grammar.add(Leaf(self._regular))
-        return grammar
+        return leaf(self._regular)
 
     def regular(self) -> Regular:
         """The language."""

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from guideway.errors import InvalidConstraint, Unsupported
 
-__all__ = ["ALL_TYPES", "KEYWORDS", "Dialect", "Keyword", "check_keyword", "dialect_of", "meet", "pointer", "token"]
+__all__ = ["ALL_TYPES", "KEYWORDS", "Dialect", "Keyword", "check_keyword", "dialect_of", "meet", "name_of", "pointer"]
 
 ALL_TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 TYPE_NAMES = ALL_TYPES | {"integer"}
@@ -184,11 +184,11 @@ def meet(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
     return common - {"integer"} if "number" in common else common
 
 
-def token(name: str) -> str:
-    """A key as a part of a JSON Pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 def pointer(place: str, *names: str | int) -> str:
     """The JSON Pointer of something inside the place."""
-    return place + "".join(f"/{token(str(name))}" for name in names)
+    return place + "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
+
+
+def name_of(part: str) -> str:
+    """The key that a part of a JSON Pointer stands for."""
+    return part.replace("~1", "/").replace("~0", "~")

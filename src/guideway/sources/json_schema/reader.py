@@ -13,6 +13,8 @@ from typing import NoReturn
 
 from guideway.errors import InvalidConstraint, LimitExceeded
 
+from .keywords import pointer
+
 __all__ = ["MAX_DEPTH", "MAX_VALUES", "copy_value", "identity", "read_json", "write_json", "write_number"]
 
 MAX_VALUES = 2_000_000
@@ -174,9 +176,9 @@ class _Path:
 def _place(path: _Path | None) -> str:
     names = []
     while path:
-        names.append("/" + path.name.replace("~", "~0").replace("/", "~1"))
+        names.append(path.name)
         path = path.before
-    return "".join(reversed(names))
+    return pointer("", *reversed(names))
 
 
 def _scalar(value: object, path: _Path | None, exact: bool) -> object:

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from guideway.errors import InvalidConstraint, Unsupported
 
-from .keywords import token
+from .keywords import name_of, pointer
 
 __all__ = ["resolve"]
 
@@ -23,14 +23,14 @@ def resolve(document: object, reference: str, place: str) -> tuple[str, object]:
         raise Unsupported(f"{reference!r} names an anchor; only JSON Pointers (#/…) are followed", at)
     target, found = base, _walk(document, base)
     for part in fragment.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+        name = name_of(part)
         if isinstance(found, dict) and name in found:
             found = found[name]
         elif isinstance(found, list) and name.isascii() and name.isdecimal() and int(name[:9]) < len(found):
             found = found[int(name)]
         else:
             raise InvalidConstraint(f"at {at!r}: {reference!r} leads nowhere: no {name!r} in '#{target}'", at)
-        target = f"{target}/{token(name)}"
+        target = pointer(target, name)
     if not isinstance(found, (dict, bool)):
         raise InvalidConstraint(f"at {at!r}: {reference!r} leads to what is no schema", at)
     return target, found
@@ -50,7 +50,7 @@ def _resource(document: object, place: str) -> tuple[str, str | None]:
 
 
 def _step(found: object, part: str) -> object:
-    name = part.replace("~1", "/").replace("~0", "~")
+    name = name_of(part)
     if isinstance(found, dict):
         return found.get(name)
     return found[int(name)] if isinstance(found, list) else None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from guideway.errors import InvalidConstraint
-from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Object, Sequence
+from guideway.grammar.nodes import Alternative, Grammar, Leaf, Node, children, renumbered
 from guideway.grammar.regular import NEVER, Regular, either
 
 __all__ = ["tidied"]
@@ -69,35 +67,13 @@ def _reachable(grammar: Grammar) -> Grammar:
     numbers = {grammar.root: 0}
     order = [grammar.root]
     for number in order:
-        for part in _parts(grammar.nodes[number]):
+        node = grammar.nodes[number]
+        for part in children(node) if node is not None else ():
             if part not in numbers:
                 numbers[part] = len(order)
                 order.append(part)
     made = Grammar(places=[grammar.places[number] for number in order])
-    made.nodes = [_renumbered(grammar.nodes[number], numbers) for number in order]
+    for number in order:
+        node = grammar.nodes[number]
+        made.nodes.append(None if node is None else renumbered(node, numbers))
     return made
-
-
-def _parts(node: Node | None) -> tuple[int, ...]:
-    if isinstance(node, (Sequence, Alternative)):
-        return node.parts
-    if isinstance(node, Array):
-        return node.prefix if node.rest is None else (*node.prefix, node.rest)
-    if isinstance(node, Object):
-        return tuple(entry.value for entry in (*node.properties, *node.open))
-    return ()
-
-
-def _renumbered(node: Node | None, numbers: dict[int, int]) -> Node | None:
-    if isinstance(node, (Sequence, Alternative)):
-        return replace(node, parts=tuple(numbers[part] for part in node.parts))
-    if isinstance(node, Array):
-        rest = None if node.rest is None else numbers[node.rest]
-        return replace(node, prefix=tuple(numbers[part] for part in node.prefix), rest=rest)
-    if isinstance(node, Object):
-        return replace(
-            node,
-            properties=tuple(replace(entry, value=numbers[entry.value]) for entry in node.properties),
-            open=tuple(replace(entry, value=numbers[entry.value]) for entry in node.open),
-        )
-    return node

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from sys import byteorder
 
-from guideway.grammar.regular import MAX_CODE_POINT
+from guideway.grammar.regular import MAX_CODE_POINT, chars
 
 __all__ = [
     "ECMA_DIGIT",
@@ -52,13 +52,7 @@ _CASED_END = 0x20000  # no character with a case lies beyond; a test looks at al
 
 def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """The same characters as sorted, disjoint ranges."""
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return tuple(merged)
+    return chars(*ranges).ranges
 
 
 def invert(ranges: Ranges) -> Ranges:
