@@ -16,7 +16,7 @@ LIMITS = [
     (re.compile(r"examples/.*\.py"), 60),
 ]
 # Written so that this file does not match itself.
-MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:home/\w+|Users/\w+|root/|work/(?!s)|opt/(?:pypi|wheels)|tmp/bash)")
+MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:home|Users|root|work|opt|mnt|tmp)/\w")
 TEXT = {".py", ".pyi", ".toml", ".txt", ".md", ".cpp", ".hpp", ".h", ".json", ".jsonl", ".yml", ".yaml", ".sh", ""}
 
 FILES = [path.relative_to(ROOT).as_posix() for path in committed_files()]
