@@ -50,8 +50,10 @@ class ConstraintError(GuidewayError):
     """A constraint that cannot be used.
 
     `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, or None
-    where the whole constraint is meant.
+    where the whole constraint is meant. `node` is the number of the grammar's node, where the kernel raised it.
     """
+
+    node: int | None = None
 
     def __init__(self, message: str, place: str | None = None) -> None:
         super().__init__(message)

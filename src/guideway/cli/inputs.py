@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from guideway.errors import InvalidConstraint, NotAvailable
+from guideway.errors import ConstraintError, InvalidConstraint, NotAvailable
 from guideway.sources import JsonSchema
 
 __all__ = ["load_output", "load_type", "read_file", "read_lines", "read_texts"]
@@ -51,16 +51,15 @@ def read_texts(given: str) -> list[str]:
 
 
 def load_output(type_name: str | None, schema: Path | None) -> Any:
-    """What the output shall be: exactly one of a type and a schema file. Raises `NotAvailable`, `InvalidConstraint`."""
-    if (type_name is None) == (schema is None):
-        raise InvalidConstraint("give either --type FILE.py:NAME or --schema FILE.json")
-    if type_name is not None:
+    """What the output shall be: exactly one of a type and a schema file. Raises `NotAvailable`, `ConstraintError`."""
+    if type_name is not None and schema is None:
         return load_type(type_name)
-    text = read_file(schema or Path())
-    try:
-        return JsonSchema(json.loads(text))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidConstraint(f"{schema} is not JSON: {error}") from error
+    if schema is not None and type_name is None:
+        try:
+            return JsonSchema(read_file(schema))  # its own reader: numbers stay exact, and depth costs no stack
+        except ConstraintError as error:
+            raise type(error)(f"{schema}: {error}", error.place) from error
+    raise InvalidConstraint("give either --type FILE.py:NAME or --schema FILE.json")
 
 
 def load_type(name: str) -> Any:

@@ -40,8 +40,7 @@ def _compile(grammar: Grammar, program: bytes, vocabulary: Vocabulary) -> Automa
     try:
         return Automaton.compile(vocabulary.kernel, program)
     except ConstraintError as error:  # the kernel knows the number of the node; the grammar knows where it came from
-        node = getattr(error, "node", None)
-        place = grammar.places[node] if isinstance(node, int) else None
+        place = None if error.node is None else grammar.places[error.node]
         if place is None:
             raise
         where = place or "the whole schema"
