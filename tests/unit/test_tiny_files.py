@@ -100,7 +100,7 @@ def test_digits_and_words_stand_alone(tokenizer: Tokenizer) -> None:
 
 
 def feeds(config: dict[str, Any], ids: list[list[int]], mask: list[list[int]], past: list[Any] | None = None) -> Any:
-    """Inputs of one call; ``mask`` covers the past too."""
+    """Inputs of one call; `mask` covers the past too."""
     seen, count = np.array(mask, np.int64), len(ids[0])
     places = np.clip(seen.cumsum(1) - 1, 0, None)[:, -count:]
     made: dict[str, Any] = {"input_ids": np.array(ids, np.int64), "attention_mask": seen, "position_ids": places}
