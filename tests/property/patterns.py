@@ -43,8 +43,8 @@ class Pattern:
             return regular.one(*parts)  # type: ignore[arg-type]  # ranges
         if kind == "times":
             part, low, high = parts
-            return regular.times(part.expr(), low, high)  # type: ignore[attr-defined, arg-type]
-        made = [part.expr() for part in parts]  # type: ignore[attr-defined]
+            return regular.times(part.expr(), low, high)  # type: ignore[attr-defined, arg-type]  # a pattern, counts
+        made = [part.expr() for part in parts]  # type: ignore[attr-defined]  # patterns
         return regular.cat(*made) if kind == "cat" else regular.either(*made)
 
     def oracle(self) -> Oracle:

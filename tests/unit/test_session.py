@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="the model of these tests is written with onnx")
 
-from guideway import masks
+import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
 from guideway.sampling import Sampler
@@ -19,7 +19,6 @@ from guideway.sessions import session as session_module
 from guideway.testing import ConstantEngine, ConstantModel, check_step_engine
 from guideway.vocabulary import Tokenizer, Vocabulary
 
-from ..helpers.finite_matcher import FiniteMatcher
 from ..helpers.onnx_models import Shape, write
 
 TOKENS = [
@@ -42,8 +41,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return Model(OnnxEngine(folder), Tokenizer.of(VOCABULARY), name="small")
 
 
-def matcher(*texts: str) -> Any:
-    return FiniteMatcher(VOCABULARY, texts)
+def matcher(*texts: str) -> gw.Matcher:
+    return gw.compile(gw.Choice(texts), VOCABULARY).matcher()
 
 
 def test_engines_hold_to_the_contract(model: Model) -> None:
@@ -56,7 +55,7 @@ def test_feed_infer_and_text(model: Model) -> None:
     ids = session.feed("the cat")
     assert session.tokens == ids == model.tokenizer.encode("the cat")
     token = session.infer()
-    assert token == int(np.argmax(model.session().__class__.logits(fed(model, ids))))
+    assert token == int(np.argmax(fed(model, ids).logits()))
     assert session.tokens == [*ids, token]
     assert session.text == model.tokenizer.decode([*ids, token])
     assert session.feed([35]) == [35]
@@ -281,4 +280,3 @@ def test_closed_models_are_refused() -> None:
 def test_constant_models_need_sound_logits() -> None:
     with pytest.raises(EngineError, match="one dimension"):
         ConstantModel(VOCABULARY, np.zeros((2, 2)))
-    assert masks.words(len(VOCABULARY)) == 2
