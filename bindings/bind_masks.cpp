@@ -35,14 +35,18 @@ void bind_masks(nb::module_& m) {
     m.def("fill_masks",
           [](const nb::sequence& matchers, const MaskRows& rows) {
               std::vector<const Matcher*> pointers;
-              for (nb::handle h : matchers) pointers.push_back(h.is_none() ? nullptr : nb::cast<const Matcher*>(h));
+              std::vector<nb::object> held;  // the sequence may make its items as they are asked for
+              for (nb::handle h : matchers) {
+                  held.push_back(nb::borrow(h));
+                  pointers.push_back(h.is_none() ? nullptr : nb::cast<const Matcher*>(h));
+              }
               fill_masks(pointers, rows);
           },
-          nb::arg("matchers"), nb::arg("rows"),
+          nb::arg("matchers"), nb::arg("rows").noconvert(),  // a converted copy would be filled, and thrown away
           nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32]) -> None"),
           "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released.");
     m.def("apply_mask", [](const Logits& logits, const MaskRow& row) { apply_mask({logits.data(), logits.size()}, words(row)); },
-          nb::arg("logits"), nb::arg("row"), "Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.");
+          nb::arg("logits").noconvert(), nb::arg("row").noconvert(), "Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.");
 }
 
 }  // namespace guideway

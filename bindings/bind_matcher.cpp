@@ -43,10 +43,10 @@ void bind_matcher(nb::module_& m) {
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")
-        .def("fill_mask", [](const Matcher& self, const MaskRow& row) { self.fill_mask(words(row)); }, nb::arg("row"),
+        .def("fill_mask", [](const Matcher& self, const MaskRow& row) { self.fill_mask(words(row)); }, nb::arg("row").noconvert(),
              "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
         .def("fill_mask_within", [](const Matcher& self, const MaskRow& row, std::uint32_t left) { return self.fill_mask_within(words(row), left); },
-             nb::arg("row"), nb::arg("tokens_left"),
+             nb::arg("row").noconvert(), nb::arg("tokens_left"),
              "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.")
         .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedToken or InvalidToken: nothing has changed.")
         .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")

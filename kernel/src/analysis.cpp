@@ -139,14 +139,18 @@ private:
 
     void refuse_left_recursion() {
         std::vector<std::uint8_t> colour(nodes_.size(), 0);  // 1: on the path, 2: done
-        std::vector<std::pair<std::uint32_t, std::size_t>> path;
+        struct Step {
+            std::uint32_t node;
+            std::size_t next, end;
+        };
+        std::vector<Step> path;
         for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
             if (colour[start]) continue;
-            path.emplace_back(start, 0);
+            path.push_back({start, 0, reachable_parts(nodes_[start])});
             colour[start] = 1;
             while (!path.empty()) {
-                auto& [node, next] = path.back();
-                if (next >= reachable_parts(nodes_[node])) {
+                auto& [node, next, end] = path.back();
+                if (next >= end) {
                     colour[node] = 2;
                     path.pop_back();
                     continue;
@@ -155,7 +159,7 @@ private:
                 if (colour[child] == 1) throw Error(ErrorKind::invalid, "it refers to itself before any text", child);
                 if (colour[child] == 0) {
                     colour[child] = 1;
-                    path.emplace_back(child, 0);
+                    path.push_back({child, 0, reachable_parts(nodes_[child])});
                 }
             }
         }
@@ -165,7 +169,7 @@ private:
         if (c.kind == NodeKind::leaf) pool_.first_bytes_into(c.expr, bytes);
         else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation.open[0]));
         else
-            for (std::size_t i = 0; i < reachable_parts(c); ++i) bytes |= nodes_[c.parts[i]].first;
+            for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
     }
 
     void follow() {

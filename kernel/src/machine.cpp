@@ -26,26 +26,31 @@ std::uint32_t Machine::push(const Config& frame) {
     return place->second;
 }
 
-void Machine::enter(std::uint32_t node, std::uint32_t parent, Configs& out) {
+void Machine::enter(const Config& first, Configs& out) {
     const std::size_t base = entering_.size();  // a resume inside comes back here
     struct Trim {
         Configs& list;
         std::size_t size;
         ~Trim() { list.resize(size, Config{}); }
     } trim{entering_, base};
-    entering_.push_back({node, 0, 0, parent});
+    entering_.push_back(first);
+    auto leave = [&](std::uint32_t frame) {  // as resume, but what is entered next goes on the list: no recursion
+        const Config at = frames_[frame];
+        if (at.node == kDone || components_[at.node].kind != NodeKind::sequence) out.push_back(at);
+        else entering_.push_back({at.node, at.state, 0, at.parent});
+    };
     while (entering_.size() > base) {
         const Config at = entering_.back();
         entering_.pop_back();
         const Component& c = components_[at.node];
         switch (c.kind) {
             case NodeKind::leaf:
-                if (c.expr == kEmpty) resume(at.parent, out);
+                if (c.expr == kEmpty) leave(at.parent);
                 else if (pool_.alive(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
                 break;
             case NodeKind::sequence: {
                 const std::uint32_t i = at.state;
-                if (i == c.parts.size()) resume(at.parent, out);
+                if (i == c.parts.size()) leave(at.parent);
                 else entering_.push_back({c.parts[i], 0, 0, i + 1 == c.parts.size() ? at.parent : push({at.node, i + 1, 0, at.parent})});
                 break;
             }
@@ -63,11 +68,7 @@ void Machine::resume(std::uint32_t frame, Configs& out) {
     const Config at = frames_[frame];
     if (at.node == kDone) out.push_back(at);
     else if (components_[at.node].kind != NodeKind::sequence) out.push_back(at);
-    else {  // a sequence: on to its next part
-        const Component& c = components_[at.node];
-        const std::uint32_t i = at.state;
-        enter(c.parts[i], i + 1 == c.parts.size() ? at.parent : push({at.node, i + 1, 0, at.parent}), out);
-    }
+    else enter(at, out);  // a sequence: on to its next part
 }
 
 void Machine::leaf_becomes(const Config& c, ExprId state, Configs& out) {
@@ -86,9 +87,11 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, bool& 
     Configs todo;
     todo.swap(todo_);
     todo.assign(1, config);
+    Gone gone;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
+        if (gone.before(c)) continue;
         if (c.node == kDone) {
             popped = true;
             continue;
@@ -122,9 +125,11 @@ void Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
 
 bool Machine::accepting(const Config& config) {
     Configs todo{config};
+    Gone gone;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
+        if (gone.before(c)) continue;
         if (c.node == kDone) return true;
         if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo);
     }
@@ -167,10 +172,11 @@ int Machine::best_byte(const Configs& configs) {
     Configs todo;
     for (const Config& c : configs)
         if (cost(c) == target) todo.push_back(c);
+    Gone gone;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        if (c.node == kDone || cost(c) != target) continue;
+        if (c.node == kDone || gone.before(c) || cost(c) != target) continue;
         int byte = -1;
         const NodeKind kind = components_[c.node].kind;
         if (kind == NodeKind::leaf) {

@@ -9,6 +9,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxForced = 4096;       // bytes looked ahead at once
+constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
 constexpr std::size_t kMaxWork = 20'000'000;      // configurations stepped to find completions, in one call
 constexpr std::size_t kMaxRemembered = 1 << 18;  // configurations whose finish is remembered
 
@@ -167,7 +168,15 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
     return tokens;
 }
 
+std::uint32_t Matcher::cost(const Configs& configs) const {
+    std::uint32_t bytes = kInfinite;
+    for (const Config& c : configs) bytes = std::min(bytes, automaton_->machine_->cost(c));
+    return bytes;
+}
+
 std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
+    if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
+        throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
     std::string text;
     Configs next;
     for (int b; (b = automaton_->machine_->best_byte(configs)) >= 0;) {
@@ -191,7 +200,9 @@ std::uint32_t Matcher::finish(const Configs& configs, std::size_t& work) const {
     auto& memo = automaton_->finish_;
     if (configs.size() == 1)
         if (auto known = memo.find(configs[0]); known != memo.end()) return known->second;
-    const std::uint32_t tokens = sum(automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
+    // Beyond a length that no budget has, bytes are as good as tokens.
+    const std::uint32_t bytes = cost(configs);
+    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() == 1) memo.emplace(configs[0], tokens);
     return tokens;
@@ -221,10 +232,10 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
             continue;
         }
         if (const auto tokens = trie.tokens_at(i); !tokens.empty()) {
-            std::uint32_t bytes = kInfinite;
-            for (const Config& c : here) bytes = std::min(bytes, machine.cost(c));
+            const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            if (sum(needs, 1) > left) needs = finish(here, work);
+            // Not even the longest tokens would do: no need to look.
+            if (sum(needs, 1) > left && bytes / vocabulary.longest() < left) needs = finish(here, work);
             worst = std::max(worst, needs);
             if (sum(needs, 1) > left)
                 for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));

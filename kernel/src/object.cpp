@@ -133,7 +133,7 @@ std::uint32_t Machine::required_cost(const Component& k, std::uint32_t regs) con
     if (k.ordered) return k.required_cost[regs];
     std::uint32_t total = 0;
     for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
-        if (!seen(k, regs, i)) total = sum(total, k.entry_cost[i] + static_cast<std::uint32_t>(k.punctuation.comma.size()));
+        if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], static_cast<std::uint32_t>(k.punctuation.comma.size())));
     return total;
 }
 
@@ -148,7 +148,7 @@ LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId
         if (!may_open(k, regs, label)) continue;
         std::uint32_t after = all;
         if (k.ordered) after = k.required_cost[std::min(label + 1, k.fixed)];
-        else if (k.entries[label].required) after = all - (k.entry_cost[label] + comma);
+        else if (k.entries[label].required) after = all - std::min(all, sum(k.entry_cost[label], comma));
         const std::uint32_t total = sum(sum(reach.distance + colon, components_[k.entries[label].value].cost), after);
         if (total < best.distance) best = {label, total, false};
     }

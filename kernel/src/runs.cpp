@@ -24,10 +24,11 @@ void Runs::fill(Machine& machine, const Configs& configs, std::span<std::uint32_
     tasks_.clear();
     for (const Config& c : configs) tasks_.push_back({0, c});
     bool blank = true;  // the row holds nothing worth keeping yet
-    while (!tasks_.empty()) {
+    std::unordered_map<std::uint32_t, Gone> gone;
+    for (std::size_t count = 0; !tasks_.empty();) {
         const Task task = tasks_.back();
         tasks_.pop_back();
-        if (task.config.node == kDone) continue;
+        if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
         const Run made = run(machine, task.trie, task.config);
         const TokenSet& set = sets_[made.tokens];
         if (set.dense && blank) std::copy(set.data.begin(), set.data.end(), row.begin());

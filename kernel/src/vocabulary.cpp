@@ -24,6 +24,7 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
         if (bytes.empty()) continue;
         if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
         if (bytes.size() == 1) single[static_cast<std::uint8_t>(bytes[0])] = true;
+        longest_ = std::max(longest_, static_cast<std::uint32_t>(bytes.size()));
         suffixes.push_back({bytes, id});
     }
     trie_ = Trie::of(suffixes);

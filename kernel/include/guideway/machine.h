@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -32,6 +33,17 @@ struct ConfigHash {
 };
 
 using Configs = std::vector<Config>;
+
+// Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many roads lead to
+// the same few configurations, and each must be gone once.
+class Gone {
+public:
+    bool before(const Config& c) { return ++count_ > 64 && !seen_.insert(c).second; }
+
+private:
+    std::size_t count_ = 0;
+    std::unordered_set<Config, ConfigHash> seen_;
+};
 inline constexpr std::uint32_t kDone = 0xffffffff;
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
@@ -83,7 +95,8 @@ public:
     ExprPool& pool() { return pool_; }
 
 private:
-    void enter(std::uint32_t node, std::uint32_t parent, Configs& out);
+    void enter(std::uint32_t node, std::uint32_t parent, Configs& out) { enter({node, 0, 0, parent}, out); }
+    void enter(const Config& first, Configs& out);  // a sequence: from the part that its state names
     std::uint32_t push(const Config& frame);
     void leaf_becomes(const Config& c, ExprId state, Configs& out);
 

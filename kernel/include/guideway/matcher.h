@@ -52,7 +52,8 @@ public:
     std::size_t validate(std::span<const std::int64_t> tokens) const;
     std::string forced_bytes() const;
     std::vector<std::uint32_t> forced_tokens() const;
-    // Fewest tokens that spell the shortest completion, end token included; kInfinite if the vocabulary cannot.
+    // Fewest tokens that spell the shortest completion, end token included; kInfinite if the vocabulary cannot. Beyond
+    // a million bytes it is the number of bytes.
     std::uint32_t tokens_to_finish() const;
     std::string completion() const;
     bool is_accepting() const;
@@ -66,6 +67,7 @@ private:
     bool step_token(Configs& configs, std::uint32_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const;
+    std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
     std::string completion_of(Configs configs, std::size_t& work) const;
     std::string forced_of(Configs configs) const;
     std::uint32_t finish(const Configs& configs, std::size_t& work) const;

@@ -47,6 +47,7 @@ public:
     const Trie& trie() const { return trie_; }
     // The root's child by byte, 0 if there is none.
     std::uint32_t root_child(std::uint8_t b) const { return root_child_[b]; }
+    std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     std::shared_ptr<Store> store() const;
     // Fewest tokens that spell `text`; kInfinite if they cannot.
@@ -59,6 +60,7 @@ private:
     Trie trie_;
     std::array<std::uint32_t, 256> root_child_{};
     bool spells_every_byte_ = true;
+    std::uint32_t longest_ = 1;
     mutable std::mutex store_lock_;
     mutable std::shared_ptr<Store> store_;
 };
