@@ -10,6 +10,7 @@ one result, a list of prompts a list; `samples=` makes each of them a list.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -297,7 +298,9 @@ class _Plan:
     def __init__(self, model: Model, output: object, options: Options, *, samples: int | None = None) -> None:
         self.model = model
         self.source: Source[object] | None = None if output is None else sources.of(output)
-        self.max_tokens = options.get("max_tokens", MAX_TOKENS)
+        if unknown := sorted(options.keys() - Options.__annotations__.keys()):
+            raise TypeError(f"unknown options: {', '.join(unknown)}; known are {', '.join(Options.__annotations__)}")
+        self.max_tokens = operator.index(options.get("max_tokens", MAX_TOKENS))
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
         if samples is not None and samples < 1:
@@ -305,7 +308,7 @@ class _Plan:
         temperature = options.get("temperature")
         if temperature is None:
             temperature = 0.0 if samples is None else 1.0
-        self.seed = options.get("seed", 0)
+        self.seed = operator.index(options.get("seed", 0))
         self.sampler = Sampler(
             temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0)
         )

@@ -25,9 +25,11 @@ def demo(
 ) -> None:
     """Read the example sentences into the example records."""
     types = load_type(f"{folder / 'records.py'}:RECORDS")
+    if not isinstance(types, dict):
+        raise NotAvailable(f"{folder / 'records.py'}: RECORDS must be a dict of types by name")
     by_kind: dict[str, list[str]] = {}
     for entry in read_lines(folder / "sentences.jsonl"):
-        if entry.get("kind") not in types:
+        if not isinstance(entry.get("kind"), str) or entry["kind"] not in types:
             raise NotAvailable(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
         by_kind.setdefault(entry["kind"], []).append(entry["text"])
     console, rows = make_console(), list[Extracted]()

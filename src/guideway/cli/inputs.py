@@ -27,12 +27,12 @@ def read_file(path: Path) -> str:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSON lines file, each with a "text". Raises `NotAvailable` that names the line."""
     found = []
-    for number, line in enumerate(read_file(path).splitlines(), 1):
+    for number, line in enumerate(read_file(path).split("\n"), 1):  # splitlines would cut strings at U+2028
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise NotAvailable(f"{path}, line {number} is not JSON: {error}") from error
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise NotAvailable(f'{path}, line {number}: expected an object with a string under "text"')
@@ -44,6 +44,8 @@ def read_texts(given: str) -> list[str]:
     """The texts: the argument itself, or a file's non-empty lines, or the "text" of each line of a .jsonl file."""
     path = Path(given)
     if given != "-" and not _is_file(path):
+        if path.suffix in (".jsonl", ".txt") and len(given.split()) == 1:
+            raise NotAvailable(f"there is no file {given}")
         return [given]
     if path.suffix == ".jsonl":
         return [entry["text"] for entry in read_lines(path)]

@@ -19,11 +19,12 @@ class Choice(Source[str]):
     def __init__(self, texts: Iterable[str]) -> None:
         if isinstance(texts, str):
             raise InvalidConstraint("a choice is a list of texts, not one text")
-        self.texts = tuple(dict.fromkeys(texts))
+        if not isinstance(texts, Iterable):
+            raise InvalidConstraint(f"a choice is a list of texts, not {type(texts).__name__}")
+        checked = (check_text(text, f"text {number} of the choice") for number, text in enumerate(texts))
+        self.texts = tuple(dict.fromkeys(checked))
         if not self.texts:
             raise InvalidConstraint("a choice needs at least one text")
-        for number, text in enumerate(self.texts):
-            check_text(text, f"text {number} of the choice")
         self._members = frozenset(self.texts)
 
     def grammar(self) -> Grammar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from guideway.errors import InvalidConstraint, InvalidText, Unsupported
+from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Grammar
 
 from .base import Source
@@ -89,6 +89,8 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         raise InvalidConstraint(
             f"{annotation!r} is not a type whose values can be read from JSON: {problem}"
         ) from problem
+    except RecursionError:
+        raise LimitExceeded("the type is nested too deeply") from None
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
@@ -98,6 +100,8 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
         return adapter.json_schema(mode="validation")
     except PydanticUserError as problem:
         raise Unsupported(f"the type has no JSON Schema: {problem}") from problem
+    except RecursionError:
+        raise LimitExceeded("the type is nested too deeply") from None
 
 
 def _check_parts(core_schema: object) -> None:

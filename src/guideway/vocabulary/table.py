@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -44,8 +45,8 @@ class Vocabulary:
     ) -> None:
         tokens = tuple(token_bytes)
         if not set(map(type, tokens)) <= {bytes}:
-            index, wrong = next((i, t) for i, t in enumerate(tokens) if type(t) is not bytes)
-            raise TypeError(f"token_bytes[{index}] is {type(wrong).__name__}; every token must be bytes")
+            at, wrong = next((i, t) for i, t in enumerate(tokens) if type(t) is not bytes)
+            raise TypeError(f"token_bytes[{at}] is {type(wrong).__name__}; every token must be bytes")
         put = object.__setattr__
         put(self, "token_bytes", tokens)
         put(self, "eos_ids", _id_set(eos_ids, len(tokens), "eos_ids"))
@@ -147,7 +148,7 @@ class Vocabulary:
 
 
 def _id_set(ids: Iterable[int], size: int, name: str) -> tuple[int, ...]:
-    found = sorted({int(i) for i in ids})
+    found = sorted({index(i) for i in ids})
     for token_id in found:
         if not 0 <= token_id < size:
             raise InvalidToken(f"{name} holds {token_id}, and the vocabulary has {size} tokens")

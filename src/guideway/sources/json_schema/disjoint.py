@@ -14,6 +14,9 @@ from .scalars import kind_of
 
 __all__ = ["Resolve", "are_disjoint"]
 
+MAX_PAIRED = 1000
+"""How many branches are compared with each other where no one tag or value tells all of them apart."""
+
 Resolve = Callable[[object, str], tuple[object, str]]
 """Follows a schema that is only a reference to the schema that it means."""
 
@@ -30,7 +33,21 @@ class _Face:
 def are_disjoint(branches: Sequence[object], places: Sequence[str], resolve: Resolve) -> bool:
     """Whether no value can fit two of the branches."""
     faces = [_face(branch, place, resolve) for branch, place in zip(branches, places, strict=True)]
-    return all(_excluded(left, right) for i, left in enumerate(faces) for right in faces[:i])
+    if _told_apart([face.values for face in faces]):
+        return True
+    if all(face.types <= {"object"} for face in faces):
+        first = faces[0].tags if faces else {}
+        if any(_told_apart([face.tags.get(name) for face in faces]) for name in first):
+            return True
+    return len(faces) <= MAX_PAIRED and all(
+        _excluded(left, right) for i, left in enumerate(faces) for right in faces[:i]
+    )
+
+
+def _told_apart(sets: Sequence[frozenset[str] | None]) -> bool:
+    """Whether all are known, and no value is in two of them."""
+    known = [values for values in sets if values is not None]
+    return len(known) == len(sets) and sum(map(len, known)) == len(frozenset().union(*known))
 
 
 def _excluded(left: _Face, right: _Face) -> bool:

@@ -43,6 +43,7 @@ class Lowering:
         self._values: list[tuple[int, object, str]] = []
         self._assertions: dict[str, Keywords] = {}
         self._refusals: dict[str, str] = {}
+        self._followed: dict[tuple[str, frozenset[str]], tuple[object, str, frozenset[str]]] = {}  # ends of references
         self.contract: dict[tuple[str, str], str] = {}
 
     def run(self) -> Grammar:
@@ -85,16 +86,22 @@ class Lowering:
     def _follow(self, schema: object, place: str, types: frozenset[str]) -> tuple[object, str, frozenset[str]]:
         """Follow a schema that is a reference to what it means, and keep the types that are allowed beside it."""
         seen: set[str] = set()
+        steps: list[tuple[str, frozenset[str]]] = []
         while isinstance(schema, dict) and "$ref" in schema:
             if place in seen:
                 raise InvalidConstraint(f"at {place!r}: the reference leads back to itself", place)
+            if (place, types) in self._followed:
+                schema, place, types = self._followed[place, types]
+                break
             seen.add(place)
+            steps.append((place, types))
             keywords = self._keywords(schema, place)
             types = self._types(keywords, types)
             for name in keywords:
                 if name not in ("$ref", "type") and _speaks(name, types):
                     self._refuse(pointer(place, name), f"{name} beside $ref")
             place, schema = resolve(self._document, str(schema["$ref"]), place)
+        self._followed.update(dict.fromkeys(steps, (schema, place, types)))
         return schema, place, types
 
     def _keywords(self, schema: dict[str, object], place: str) -> Keywords:

@@ -38,7 +38,7 @@ class Bounds:
 
     def digits(self) -> tuple[int, int]:
         """The most digits that a bound has before its point, and after it."""
-        found = [_split(abs(bound)) for bound in (self.low, self.high) if bound is not None]
+        found = [_split(bound.copy_abs()) for bound in (self.low, self.high) if bound is not None]
         return max((len(whole) for whole, _ in found), default=1), max((len(part) for _, part in found), default=0)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import NoReturn
 
 from guideway.errors import InvalidConstraint, LimitExceeded
@@ -97,7 +97,10 @@ class _Reader:
         self._at = found.end()
         if len(found[0]) > MAX_DIGITS:
             self._fail(f"a number of at most {MAX_DIGITS} digits")
-        number = Decimal(found[0]) if found[1] or found[2] else int(found[0])
+        try:
+            number = Decimal(found[0]) if found[1] or found[2] else int(found[0])
+        except InvalidOperation:  # an exponent of twenty digits
+            raise LimitExceeded(f"line {self._place()}: a number has more than {MAX_DIGITS} digits") from None
         return _number(number, f"line {self._place()}"), False
 
     def _string(self) -> str:
@@ -132,7 +135,7 @@ class _Reader:
         return f"{self._text.count(chr(10), 0, self._at) + 1}, column {column}"
 
 
-def copy_value(value: object, *, exact: bool = True) -> object:
+def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
     """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraint` where it is not JSON.
 
     `exact`: numbers that are not integers as `Decimal` (a float by its shortest spelling), else as float.
@@ -143,8 +146,8 @@ def copy_value(value: object, *, exact: bool = True) -> object:
     while todo:
         one, box, slot, path = todo.pop()
         count += 1
-        if count > MAX_VALUES or (path and path.depth > MAX_DEPTH):
-            raise LimitExceeded(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {MAX_DEPTH}")
+        if count > MAX_VALUES or (path and path.depth > deepest):
+            raise LimitExceeded(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {deepest}")
         if isinstance(one, Mapping):
             made: dict[str, object] = {}
             for key, inner in one.items():
@@ -198,10 +201,12 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
 
 
 def _number(value: int | Decimal, path: _Path | str | None) -> int | Decimal:
+    if not value:
+        return 0  # 0e-999999999 would be written out with all its zeros
     if isinstance(value, int):
         fits = value.bit_length() <= MAX_DIGITS * 3
     else:
-        fits = not value or (value.adjusted() < MAX_DIGITS and int(value.as_tuple().exponent) >= -MAX_DIGITS)
+        fits = value.adjusted() < MAX_DIGITS and int(value.as_tuple().exponent) >= -MAX_DIGITS
     if not fits:
         where = path if isinstance(path, str) else f"at {_place(path)!r}"
         raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")

@@ -26,7 +26,13 @@ def resolve(document: object, reference: str, place: str) -> tuple[str, object]:
         name = name_of(part)
         if isinstance(found, dict) and name in found:
             found = found[name]
-        elif isinstance(found, list) and name.isascii() and name.isdecimal() and int(name[:9]) < len(found):
+        elif (
+            isinstance(found, list)
+            and name.isascii()
+            and name.isdecimal()
+            and len(name) < 10
+            and int(name) < len(found)
+        ):
             found = found[int(name)]
         else:
             raise InvalidConstraint(f"at {at!r}: {reference!r} leads nowhere: no {name!r} in '#{target}'", at)

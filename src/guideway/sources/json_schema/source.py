@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import ConstraintError, InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
 
@@ -67,9 +67,15 @@ class JsonSchema(Source[Any]):
         try:
             return json.loads(text)
         except RecursionError:
-            return read_json(text, deepest=len(text))
+            return self._parse_deep(text)
         except ValueError as problem:
             raise InvalidText(f"not JSON: {problem}") from problem
+
+    def _parse_deep(self, text: str) -> Any:
+        try:
+            return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
+        except ConstraintError as problem:
+            raise InvalidText(str(problem)) from problem
 
     def _content(self) -> object:
         return (self._text, self._style)
