@@ -1,0 +1,195 @@
+"""Input that is meant to break something: every case is refused by type, or served; and none takes long."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway import _kernel
+from guideway.cli.inputs import read_lines, read_texts
+from guideway.testing import ConstantModel
+
+BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
+A, B = ord("a"), ord("b")
+
+
+def matcher_of(constraint: Any) -> gw.Matcher:
+    return gw.compile(constraint, BYTES, cache=False).matcher()
+
+
+def legal(matcher: gw.Matcher, tokens_left: int) -> list[int]:
+    row = np.zeros(9, np.uint32)
+    matcher.fill_mask_within(row, tokens_left)
+    return [int(bit) for bit in np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]
+
+
+@pytest.mark.parametrize(
+    "row", [np.zeros(9, np.int64), np.zeros(9, np.int32), np.zeros(9, np.float32), np.zeros(18, np.uint32)[::2]]
+)
+def test_a_row_that_cannot_be_filled_in_place_is_refused(row: Any) -> None:
+    matcher = matcher_of(gw.Regex("a"))
+    with pytest.raises(TypeError):
+        matcher.fill_mask(row)
+    with pytest.raises(TypeError):
+        matcher.fill_mask_within(row, 9)
+    with pytest.raises(TypeError):
+        gw.fill_masks([matcher], row[None])
+    with pytest.raises(TypeError):
+        _kernel.apply_mask(np.zeros(257, np.float64), np.zeros(9, np.uint32))
+
+
+def test_a_batch_may_be_made_as_it_is_asked_for() -> None:
+    matcher = matcher_of(gw.Regex("a"))
+
+    class Forks(list[gw.Matcher]):
+        def __iter__(self) -> Any:
+            return (matcher.fork() for _ in range(50))
+
+    rows = np.zeros((50, 9), np.uint32)
+    gw.fill_masks(Forks(), rows)
+    assert np.unpackbits(rows.view(np.uint8)).sum() == 50
+
+
+def test_empty_parts_do_not_use_the_stack() -> None:
+    count = 300_000
+    words = [0x31505747, 1, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
+    program = struct.pack(f"<{len(words)}I", *words)
+    assert _kernel.Automaton.compile(BYTES.kernel, program).matcher().is_accepting
+
+
+def test_many_roads_to_few_places_are_gone_once() -> None:
+    part = gw.Regex("a*") | gw.JsonSchema({"type": "array"}) | gw.Regex("[a]*")
+    whole = part
+    for _ in range(20):
+        whole = whole + part
+    matcher = matcher_of(whole)
+    row = np.zeros(9, np.uint32)
+    matcher.fill_mask(row)
+    matcher.advance(A)
+    assert matcher.is_accepting
+    assert legal(matcher, 500) == [ord("["), A, 256]
+
+
+_LONG = {"type": "string", "minLength": 2**31 - 1}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        (gw.Regex("b|(a{70000}){70000}"), [B]),
+        (gw.JsonSchema({"anyOf": [{"type": "null"}, _LONG]}), [ord("n")]),
+        (gw.JsonSchema({"anyOf": [{"type": "null"}, {"type": "array", "minItems": 10**9}]}), [ord("n")]),
+    ],
+)
+def test_what_is_too_long_is_not_begun(constraint: Any, expected: list[int]) -> None:
+    assert legal(matcher_of(constraint), 500) == expected
+
+
+@pytest.mark.parametrize("constraint", [gw.Regex("(a{70000}){70000}"), gw.Regex("a{4294967294}"), gw.JsonSchema(_LONG)])
+def test_what_is_only_too_long_fits_no_budget(constraint: Any) -> None:
+    matcher = matcher_of(constraint)
+    assert matcher.tokens_to_finish() > 10**9
+    with pytest.raises(gw.LimitExceeded):
+        matcher.completion()
+    with pytest.raises(gw.BudgetTooSmall):
+        gw.generate(ConstantModel(BYTES), "x", constraint)
+
+
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "1e999999999", "1e-999999", "0.5e5000"])
+def test_numbers_without_end(number: str) -> None:
+    with pytest.raises(gw.LimitExceeded):
+        gw.JsonSchema(f'{{"type": "number", "minimum": {number}}}')
+
+
+@pytest.mark.parametrize("number", ["-0.0", "-0", "0e-999999999", "0e-99999999999999", "0e99999999"])
+def test_every_zero_is_zero(number: str) -> None:
+    for kind in ("number", "integer"):
+        matcher = matcher_of(gw.JsonSchema(f'{{"type": "{kind}", "minimum": {number}, "maximum": {number}}}'))
+        assert matcher.completion() == b"0"
+
+
+def test_bounds_of_forty_digits() -> None:
+    low, high = "0.1234567890123456789012345678901234567890", "0.12345678901234567890123456789012345678901"
+    matcher = matcher_of(gw.JsonSchema(f'{{"type": "number", "minimum": {low}, "maximum": {high}}}'))
+    assert matcher.validate([*low.encode(), 256]) == len(low) + 1
+    assert matcher.validate([*high.encode(), 256]) == len(high) + 1
+    assert matcher.validate([*b"0.12345678901234567890123456789012345678902", 256]) < 43
+
+
+def test_long_chains_of_references_are_followed_once() -> None:
+    count = 3000
+    chain: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(count)}
+    schema = {
+        "$defs": {**chain, f"d{count}": {"type": "null"}},
+        "properties": {f"p{i}": {"$ref": f"#/$defs/d{i}"} for i in range(count)},
+        "required": [f"p{count - 1}"],
+    }
+    gw.JsonSchema({**schema, "type": "object"})
+
+
+def test_a_pointer_with_thousands_of_digits() -> None:
+    with pytest.raises(gw.InvalidConstraint, match="leads nowhere"):
+        gw.JsonSchema({"prefixItems": [True], "items": {"$ref": "#/prefixItems/" + "0" * 5000}})
+
+
+def test_one_of_with_many_branches() -> None:
+    tagged = [{"type": "object", "properties": {"t": {"const": f"a{i}"}}, "required": ["t"]} for i in range(5000)]
+    gw.JsonSchema({"oneOf": tagged})
+    gw.JsonSchema({"oneOf": [{"const": i} for i in range(5000)]})
+    with pytest.raises(gw.Unsupported):
+        gw.JsonSchema({"oneOf": [*tagged, tagged[7]]})
+
+
+def test_deep_text_that_is_not_json() -> None:
+    with pytest.raises(gw.InvalidText):
+        gw.JsonSchema(True).parse("[" * 100_000)
+    deep = gw.JsonSchema(True).parse("[" * 100_000 + "1.5" + "]" * 100_000)
+    while isinstance(deep, list):
+        (deep,) = deep
+    assert type(deep) is float
+
+
+@pytest.mark.parametrize("texts", [5, None, [[]], [1], [], "abc", ["\ud800"]])
+def test_choices_that_are_none(texts: Any) -> None:
+    with pytest.raises(gw.InvalidConstraint):
+        gw.Choice(texts)
+
+
+def test_a_type_nested_too_deeply() -> None:
+    nested: Any = int
+    for _ in range(1500):
+        nested = list[nested]
+    with pytest.raises(gw.LimitExceeded):
+        gw.compile(nested, BYTES)
+
+
+def test_ids_are_integers() -> None:
+    with pytest.raises(TypeError):
+        gw.Vocabulary([b"a", b"b"], eos_ids=[0.7])  # type: ignore[list-item]
+
+
+def test_options_are_not_dropped() -> None:
+    model = ConstantModel(BYTES)
+    options: Any = {"max_token": 1}
+    with pytest.raises(TypeError, match="max_token"):
+        gw.stream(model, "x", gw.Regex("a"), **options)
+    for options in ({"max_tokens": 5.5}, {"max_tokens": "5"}, {"seed": [1]}, {"seed": None}):
+        with pytest.raises(TypeError):
+            gw.generate(model, "x", gw.Regex("a"), **options)
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_text(json.dumps({"text": "one\u2028two\x85three"}, ensure_ascii=False) + "\n", "utf-8")
+    assert read_texts(str(file)) == ["one\u2028two\x85three"]
+    file.write_text("[" * 100_000, "utf-8")
+    with pytest.raises(gw.NotAvailable, match="line 1"):
+        read_lines(file)
+    with pytest.raises(gw.NotAvailable, match="no file"):
+        read_texts(str(tmp_path / "missing.jsonl").replace(" ", ""))
