@@ -34,12 +34,24 @@ def table(figures: dict[str, dict[str, float]]) -> str:
     return "\n".join(rows)
 
 
+def course(curve: list[dict[str, float]]) -> str:
+    """The measured points of the curve, and its end."""
+    rows = ["| million tokens | loss | fields right |", "|---|---|---|"]
+    loss = 0.0
+    for line in curve:
+        loss = line.get("loss", loss)
+        if "fields_right" in line:
+            rows.append(f"| {line['million_tokens']:.0f} | {loss:.2f} | {line['fields_right']:.1%} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
     folder, figures = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
     curve = curve_of([Path(name) for name in sys.argv[3:]])
     (folder / "curve.json").write_text("[\n" + ",\n".join(json.dumps(line) for line in curve) + "\n]\n")
     facts = {
         "@TABLE@": table(figures),
+        "@CURVE@": course(curve),
         "@COUNT@": str(figures["samples"]),
         "@STEPS@": f"{curve[-1]['step']:,.0f}",
         "@TOKENS@": f"{curve[-1]['million_tokens']:.0f}",

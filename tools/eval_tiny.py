@@ -82,7 +82,7 @@ def constrained() -> Answer | None:
 
     def answer(text: str, schema: dict[str, object]) -> str:
         closed = close(schema)
-        record = gw.generate(model, extraction_prompt(text, schema), gw.JsonSchema(closed))
+        record = gw.generate(model, extraction_prompt(text, schema), gw.JsonSchema(closed, formats="annotate"))
         return record if isinstance(record, str) else json.dumps(record, ensure_ascii=False)
 
     return answer
