@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 
 import guideway as gw
 from guideway import _kernel
 from guideway.cli.inputs import read_lines, read_texts
 from guideway.testing import ConstantModel
+from guideway.vocabulary import Tokenizer
 
 BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
 A, B = ord("a"), ord("b")
@@ -182,6 +184,22 @@ def test_options_are_not_dropped() -> None:
     for options in ({"max_tokens": 5.5}, {"max_tokens": "5"}, {"seed": [1]}, {"seed": None}):
         with pytest.raises(TypeError):
             gw.generate(model, "x", gw.Regex("a"), **options)
+
+
+def test_a_tokenizer_whose_huge_id_hides_behind_an_added_token(tmp_path: Path) -> None:
+    added = [{"id": 0, "content": "a", "special": True, "single_word": False, "lstrip": False, "rstrip": False}]
+    document = {"model": {"type": "BPE", "vocab": {"a": 4_000_000_000}, "merges": []}, "added_tokens": added}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
+    with pytest.raises(gw.EngineError, match="4000000000"):
+        Tokenizer.of(tmp_path)
+
+
+def test_a_text_with_a_lone_surrogate() -> None:
+    bare = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0}, []))
+    bare.decoder = tokenizers.decoders.ByteLevel()
+    for source in (bare, BYTES):
+        with pytest.raises(gw.InvalidToken, match="character 1"):
+            Tokenizer.of(source).encode("a\ud800")
 
 
 def test_lines_of_json(tmp_path: Path) -> None:

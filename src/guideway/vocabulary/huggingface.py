@@ -146,7 +146,8 @@ def _from_path(path: Path) -> HuggingFace:
 
     text = _read_text(file)
     try:
-        largest = max(_id_by_name(text).values(), default=0)
+        # twice, since an added token may hide one of the model's by its name
+        largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
         if largest >= _MAX_TOKENS:  # the library writes an entry for every id below it, used or not
             raise EngineError(f"{file} has the token id {largest}; at most {_MAX_TOKENS} tokens are supported")
         serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
@@ -196,17 +197,17 @@ def _by_custom(serialized: str) -> SpecialTokens:
 
 
 def _id_by_name(serialized: str, *, special_only: bool = False) -> dict[str, int]:
-    document = json.loads(serialized)
-    added = document.get("added_tokens") or []
-    result: dict[str, int] = {}
-    if not special_only:
-        model_vocabulary = document["model"].get("vocab")
-        if isinstance(model_vocabulary, dict):
-            result.update(model_vocabulary)
-        elif isinstance(model_vocabulary, list):
-            result.update({piece[0]: index for index, piece in enumerate(model_vocabulary)})
+    added = json.loads(serialized).get("added_tokens") or []
+    result = {} if special_only else _model_ids(serialized)
     result.update({token["content"]: token["id"] for token in added if token["special"] or not special_only})
     return result
+
+
+def _model_ids(serialized: str) -> dict[str, int]:
+    found = json.loads(serialized)["model"].get("vocab")
+    if isinstance(found, list):
+        return {piece[0]: index for index, piece in enumerate(found)}
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def _ids(value: object) -> tuple[int, ...]:

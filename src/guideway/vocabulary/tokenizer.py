@@ -112,6 +112,7 @@ class Tokenizer:
         if not isinstance(text, str):
             raise TypeError(f"encode takes a str, got {type(text).__name__}")
         try:
+            text.encode("utf-8")  # not every backend says it when it cannot: a lone surrogate
             return self._backend.encode(text, special=special)
         except UnicodeEncodeError as error:
             raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
