@@ -9,6 +9,8 @@ from guideway.errors import InvalidConstraint, InvalidText, Unsupported
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
 
+from .fits import fits
+
 __all__ = ["Literal", "Source", "check_text", "leaf"]
 
 T_co = TypeVar("T_co", covariant=True)
@@ -166,7 +168,9 @@ class _Joined(_Combined[str]):
         return self._combined(Cat, Sequence)
 
     def parse(self, text: str) -> str:
-        """The text, unchecked: where one part ends and the next begins is not looked for."""
+        """The text itself, if it can be cut so that each part takes its piece."""
+        if not fits(self.grammar(), text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
         return text
 
 

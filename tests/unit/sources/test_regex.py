@@ -253,3 +253,14 @@ def test_parse_and_equality() -> None:
         Regex("a+").parse("b")
     assert Regex("a") == Regex("a") != Regex("b")
     assert len({Regex("a"), Regex("a")}) == 1
+
+
+def test_parse_takes_linear_time_and_checks_joined_sources() -> None:
+    text = "a" * 5000 + "b"
+    assert Regex("(a+)+c|a+b").parse(text) == text  # `re` would try 2**5000 ways
+    with pytest.raises(InvalidText):
+        Regex("(a+)+c").parse(text)
+    joined = Regex("a+") + Regex("[ab]")
+    assert joined.parse(text) == text
+    with pytest.raises(InvalidText):
+        joined.parse("b")
