@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kMaxEntries = 1u << 20;
+constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bits), an entry, and a place in the colon (8)
 
 class Analysis {
 public:
@@ -75,7 +75,7 @@ private:
     }
 
     std::uint32_t entry_cost(const Component& c, const Entry& e) {
-        return sum(sum(pool_.shortest(e.key), static_cast<std::uint32_t>(c.punctuation.colon.size())), nodes_[e.value].cost);
+        return sum(sum(pool_.shortest(e.key), length(c.punctuation.colon)), nodes_[e.value].cost);
     }
 
     std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
@@ -84,7 +84,6 @@ private:
     }
 
     std::uint32_t cost(Component& c) {
-        const auto length = [](const std::string& text) { return static_cast<std::uint32_t>(text.size()); };
         std::uint32_t total = 0;
         switch (c.kind) {
             case NodeKind::leaf: return pool_.shortest(c.expr);
@@ -108,11 +107,8 @@ private:
                 if (c.minimum > c.maximum) return kInfinite;
                 const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.parts.size()));
                 for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
-                if (c.minimum > known) {
-                    const std::uint64_t more = std::uint64_t{item_cost(c, known)} * (c.minimum - known);
-                    total = item_cost(c, known) == kInfinite ? kInfinite : sum(total, static_cast<std::uint32_t>(std::min<std::uint64_t>(more, kInfinite - 1)));
-                }
-                if (c.minimum > 1) total = sum(total, static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{c.minimum - 1} * length(c.punctuation.comma), kInfinite - 1)));
+                if (c.minimum > known) total = sum(total, multiply(item_cost(c, known), c.minimum - known));
+                if (c.minimum > 1) total = sum(total, multiply(length(c.punctuation.comma), c.minimum - 1));
                 break;
             }
         }
@@ -241,7 +237,8 @@ private:
             const bool required = c.entries[i].required;
             c.next_required[i] = required ? i : c.next_required[i + 1];
             c.next_live[i] = c.live[i] ? i : c.next_live[i + 1];
-            c.required_cost[i] = required ? sum(c.required_cost[i + 1], sum(c.entry_cost[i], static_cast<std::uint32_t>(c.punctuation.comma.size()))) : c.required_cost[i + 1];
+            c.required_cost[i] = c.required_cost[i + 1];
+            if (required) c.required_cost[i] = sum(c.required_cost[i], sum(c.entry_cost[i], length(c.punctuation.comma)));
         }
     }
 

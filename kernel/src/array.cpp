@@ -6,17 +6,27 @@
 
 namespace guideway {
 
+namespace {
+
+// The grammar of the item that comes after `count` others.
+std::uint32_t item_after(const Component& k, std::uint32_t count) { return count < k.parts.size() ? k.parts[count] : k.rest; }
+
+// The register once that item has come.
+std::uint32_t one_more(const Component& k, std::uint32_t count) {
+    if (k.maximum != kInfinite) return count + 1;
+    return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.parts.size())));
+}
+
+}  // namespace
+
 bool Machine::may_have_item(const Component& k, std::uint32_t count) const {
     return k.maximum == kInfinite || count < k.maximum;
 }
 
 void Machine::enter_item(const Config& c, Configs& out) {
     const Component& k = components_[c.node];
-    const auto known = static_cast<std::uint32_t>(k.parts.size());
-    const std::uint32_t item = c.regs < known ? k.parts[c.regs] : k.rest;
-    std::uint32_t count = c.regs + 1;
-    if (k.maximum == kInfinite) count = std::min(count, std::max(k.minimum, known));
-    enter(item, push({c.node, phase_state(Phase::after), count, c.parent}), out);
+    const std::uint32_t back = push({c.node, phase_state(Phase::after), one_more(k, c.regs), c.parent});
+    enter({item_after(k, c.regs), 0, 0, back}, out);
 }
 
 void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Configs& todo) {
@@ -74,19 +84,16 @@ std::uint32_t Machine::items_cost(const Component& k, std::uint32_t count, bool 
 std::uint32_t Machine::array_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const auto close = static_cast<std::uint32_t>(k.punctuation.close.size());
+    const std::uint32_t close = length(k.punctuation.close);
     auto next_item = [&] {  // an item now, whether it is needed or not
-        const std::uint32_t item = c.regs < k.parts.size() ? k.parts[c.regs] : k.rest;
-        std::uint32_t count = c.regs + 1;
-        if (k.maximum == kInfinite) count = std::min(count, std::max(k.minimum, static_cast<std::uint32_t>(k.parts.size())));
-        return sum(sum(components_[item].cost, items_cost(k, count, false)), close);
+        return sum(sum(components_[item_after(k, c.regs)].cost, items_cost(k, one_more(k, c.regs), false)), close);
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return sum(sum(items_cost(k, 0, true), close), static_cast<std::uint32_t>(k.punctuation.open.size()) - rest);
+        case Phase::open: return sum(sum(items_cost(k, 0, true), close), length(k.punctuation.open) - rest);
         case Phase::first: return sum(items_cost(k, 0, true), close);
         case Phase::value: return next_item();
         case Phase::after: return sum(items_cost(k, c.regs, false), close);
-        case Phase::comma: return sum(next_item(), static_cast<std::uint32_t>(k.punctuation.comma.size()) - rest);
+        case Phase::comma: return sum(next_item(), length(k.punctuation.comma) - rest);
         case Phase::close: return close - rest;
         default: return kInfinite;
     }
@@ -95,17 +102,16 @@ std::uint32_t Machine::array_cost(const Config& c) {
 int Machine::array_best_byte(const Config& c, Configs& instead) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const auto byte = [](const std::string& text, std::uint32_t at) { return static_cast<int>(static_cast<std::uint8_t>(text[at])); };
     switch (phase_of(c.state)) {
-        case Phase::open: return byte(k.punctuation.open, rest);
+        case Phase::open: return byte_at(k.punctuation.open, rest);
         case Phase::first:
-            if (k.minimum == 0) return byte(k.punctuation.close, 0);
+            if (k.minimum == 0) return byte_at(k.punctuation.close, 0);
             enter_item(c, instead);
             return -1;
         case Phase::value: enter_item(c, instead); return -1;
-        case Phase::after: return byte(c.regs >= k.minimum ? k.punctuation.close : k.punctuation.comma, 0);
-        case Phase::comma: return byte(k.punctuation.comma, rest);
-        case Phase::close: return byte(k.punctuation.close, rest);
+        case Phase::after: return byte_at(c.regs >= k.minimum ? k.punctuation.close : k.punctuation.comma, 0);
+        case Phase::comma: return byte_at(k.punctuation.comma, rest);
+        case Phase::close: return byte_at(k.punctuation.close, rest);
         default: return -1;
     }
 }

@@ -259,10 +259,9 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     return labels_.emplace(e, std::move(found)).first->second;
 }
 
-bool ExprPool::first_bytes_into(ExprId e, ByteSet& bytes) {
+void ExprPool::first_bytes_into(ExprId e, ByteSet& bytes) {
     for (unsigned b = 0; b < 256; ++b)
         if (next(e, static_cast<std::uint8_t>(b)) != kNone) bytes.insert(static_cast<std::uint8_t>(b));
-    return exprs_[e].nullable;
 }
 
 }  // namespace guideway

@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::uint8_t kAllSpellings = 7;
 
-std::uint32_t add(std::uint32_t a, std::uint32_t b) {
-    return a > kInfinite - 1 - std::min(b, kInfinite - 1) ? (a == kInfinite || b == kInfinite ? kInfinite : kInfinite - 1) : a + b;
-}
-
-std::uint32_t multiply(std::uint32_t a, std::uint32_t n) {
-    if (n == 0 || a == 0) return 0;
-    return a > (kInfinite - 1) / n ? kInfinite - 1 : a * n;
-}
-
 }  // namespace
 
 ExprPool::ExprPool(ExprLimits limits) : limits_(limits) {
@@ -116,7 +107,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         made.within = x.within & y.within;
         const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
         made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
-        made.shortest = add(x.shortest, y.shortest);
+        made.shortest = sum(x.shortest, y.shortest);
         b = intern(made);
     }
     return b;

@@ -26,31 +26,25 @@ std::uint32_t Machine::push(const Config& frame) {
     return place->second;
 }
 
-void Machine::enter(const Config& first, Configs& out) {
-    const std::size_t base = entering_.size();  // a resume inside comes back here
-    struct Trim {
-        Configs& list;
-        std::size_t size;
-        ~Trim() { list.resize(size, Config{}); }
-    } trim{entering_, base};
-    entering_.push_back(first);
-    auto leave = [&](std::uint32_t frame) {  // as resume, but what is entered next goes on the list: no recursion
-        const Config at = frames_[frame];
-        if (at.node == kDone || components_[at.node].kind != NodeKind::sequence) out.push_back(at);
-        else entering_.push_back({at.node, at.state, 0, at.parent});
+void Machine::enter(Config start, Configs& out) {
+    entering_.assign(1, start);
+    // As `resume`, but a list and no recursion: a sequence may have any number of empty parts.
+    auto end = [&](std::uint32_t frame) {
+        const Config& at = frames_[frame];
+        (is_sequence(at) ? entering_ : out).push_back(at);
     };
-    while (entering_.size() > base) {
+    while (!entering_.empty()) {
         const Config at = entering_.back();
         entering_.pop_back();
         const Component& c = components_[at.node];
         switch (c.kind) {
             case NodeKind::leaf:
-                if (c.expr == kEmpty) leave(at.parent);
+                if (c.expr == kEmpty) end(at.parent);
                 else if (pool_.alive(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
                 break;
             case NodeKind::sequence: {
                 const std::uint32_t i = at.state;
-                if (i == c.parts.size()) leave(at.parent);
+                if (i == c.parts.size()) end(at.parent);
                 else entering_.push_back({c.parts[i], 0, 0, i + 1 == c.parts.size() ? at.parent : push({at.node, i + 1, 0, at.parent})});
                 break;
             }
@@ -66,9 +60,8 @@ void Machine::enter(const Config& first, Configs& out) {
 
 void Machine::resume(std::uint32_t frame, Configs& out) {
     const Config at = frames_[frame];
-    if (at.node == kDone) out.push_back(at);
-    else if (components_[at.node].kind != NodeKind::sequence) out.push_back(at);
-    else enter(at, out);  // a sequence: on to its next part
+    if (is_sequence(at)) enter(at, out);
+    else out.push_back(at);
 }
 
 void Machine::leaf_becomes(const Config& c, ExprId state, Configs& out) {

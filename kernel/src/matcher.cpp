@@ -8,9 +8,9 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxForced = 4096;       // bytes looked ahead at once
+constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::size_t kMaxWork = 20'000'000;      // configurations stepped to find completions, in one call
+constexpr std::size_t kMaxWork = 20'000'000;     // configurations stepped to find completions, in one call
 constexpr std::size_t kMaxRemembered = 1 << 18;  // configurations whose finish is remembered
 
 }  // namespace
@@ -78,7 +78,8 @@ void Matcher::advance(std::int64_t id) {
     const std::lock_guard guard(automaton_->store_->lock);
     Configs configs = now();
     if (vocabulary.is_eos(token)) {
-        if (!accepting(configs)) throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
+        if (!accepting(configs))
+            throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
         finished_ = true;
         return;
     }

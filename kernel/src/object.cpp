@@ -59,7 +59,7 @@ bool Machine::may_continue(const Component& k, std::uint32_t regs) const {
 void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     const Component& k = components_[c.node];
     const std::uint32_t regs = with_seen(k, c.regs, label);
-    enter(k.entries[label].value, push({c.node, phase_state(Phase::after), regs, c.parent}), out);
+    enter({k.entries[label].value, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
 }
 
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
@@ -133,14 +133,13 @@ std::uint32_t Machine::required_cost(const Component& k, std::uint32_t regs) con
     if (k.ordered) return k.required_cost[regs];
     std::uint32_t total = 0;
     for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
-        if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], static_cast<std::uint32_t>(k.punctuation.comma.size())));
+        if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], length(k.punctuation.comma)));
     return total;
 }
 
 // The entry to finish the key with at the least cost, and that cost up to the end of the object.
 LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId state) {
-    const auto comma = static_cast<std::uint32_t>(k.punctuation.comma.size());
-    const auto colon = static_cast<std::uint32_t>(k.punctuation.colon.size());
+    const std::uint32_t comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
     const std::uint32_t all = required_cost(k, regs);
     LabelDistance best{0, kInfinite, false};
     for (const LabelDistance& reach : pool_.labels(state)) {
@@ -152,17 +151,14 @@ LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId
         const std::uint32_t total = sum(sum(reach.distance + colon, components_[k.entries[label].value].cost), after);
         if (total < best.distance) best = {label, total, false};
     }
-    best.distance = sum(best.distance, static_cast<std::uint32_t>(k.punctuation.close.size()));
+    best.distance = sum(best.distance, length(k.punctuation.close));
     return best;
 }
-
-std::uint32_t Machine::key_cost(const Component& k, std::uint32_t regs, ExprId state) { return best_label(k, regs, state).distance; }
 
 std::uint32_t Machine::object_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const auto size = [](const std::string& text) { return static_cast<std::uint32_t>(text.size()); };
-    const std::uint32_t close = size(k.punctuation.close), comma = size(k.punctuation.comma), colon = size(k.punctuation.colon);
+    const std::uint32_t close = length(k.punctuation.close), comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
     auto after = [&](std::uint32_t regs) { return sum(required_cost(k, regs), close); };
     auto first = [&] {
         const std::uint32_t needed = required_cost(k, c.regs);
@@ -170,13 +166,13 @@ std::uint32_t Machine::object_cost(const Config& c) {
     };
     auto value = [&](std::uint32_t label) { return sum(components_[k.entries[label].value].cost, after(with_seen(k, c.regs, label))); };
     switch (phase_of(c.state)) {
-        case Phase::open: return sum(first(), size(k.punctuation.open) - rest);
+        case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
         case Phase::first: return first();
-        case Phase::key: return key_cost(k, c.regs, rest);
+        case Phase::key: return best_label(k, c.regs, rest).distance;
         case Phase::colon: return sum(value(rest >> 8), colon - (rest & 0xff));
         case Phase::value: return value(rest);
         case Phase::after: return after(c.regs);
-        case Phase::comma: return sum(key_cost(k, c.regs, k.keys), comma - rest);
+        case Phase::comma: return sum(best_label(k, c.regs, k.keys).distance, comma - rest);
         case Phase::close: return close - rest;
     }
     return kInfinite;
@@ -185,7 +181,6 @@ std::uint32_t Machine::object_cost(const Config& c) {
 int Machine::object_best_byte(const Config& c, Configs& instead) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const auto byte = [](const std::string& text, std::uint32_t at) { return static_cast<int>(static_cast<std::uint8_t>(text[at])); };
     auto towards_key = [&](ExprId state) {
         const std::uint32_t label = best_label(k, c.regs, state).label;
         auto distance = [&](ExprId e) {
@@ -201,14 +196,14 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
         return -1;
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return byte(k.punctuation.open, rest);
-        case Phase::first: return may_close(k, c.regs) ? byte(k.punctuation.close, 0) : towards_key(k.keys);
+        case Phase::open: return byte_at(k.punctuation.open, rest);
+        case Phase::first: return may_close(k, c.regs) ? byte_at(k.punctuation.close, 0) : towards_key(k.keys);
         case Phase::key: return towards_key(rest);
-        case Phase::colon: return byte(k.punctuation.colon, rest & 0xff);
+        case Phase::colon: return byte_at(k.punctuation.colon, rest & 0xff);
         case Phase::value: enter_value(c, rest, instead); return -1;
-        case Phase::after: return may_close(k, c.regs) ? byte(k.punctuation.close, 0) : byte(k.punctuation.comma, 0);
-        case Phase::comma: return byte(k.punctuation.comma, rest);
-        case Phase::close: return byte(k.punctuation.close, rest);
+        case Phase::after: return may_close(k, c.regs) ? byte_at(k.punctuation.close, 0) : byte_at(k.punctuation.comma, 0);
+        case Phase::comma: return byte_at(k.punctuation.comma, rest);
+        case Phase::close: return byte_at(k.punctuation.close, rest);
     }
     return -1;
 }

@@ -103,6 +103,7 @@ private:
         made.space = word() != 0;
         for (std::string* text : {&made.open, &made.comma, &made.colon, &made.close}) {
             for (std::uint32_t n = counted(1); n--;) text->push_back(static_cast<char>(below(256)));
+            // A place in it takes 8 bits of a state of the machine.
             if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
         }
         return made;

@@ -111,12 +111,14 @@ ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
     parts.push_back(pool_.set(shorts));
     const ExprId u = byte('u');
     if (!any) {
+        const auto digit = [](unsigned d) {
+            const auto b = static_cast<unsigned>("0123456789abcdef"[d]);
+            return std::pair<unsigned, unsigned>{b, b};
+        };
         for (auto [low, high] : clip(ranges, 0, 0x1f))
             for (std::uint32_t c = low; c <= high; ++c)
-                if (c < 8 || c > 13 || c == 11) {
-                    const char hex[] = "0123456789abcdef";
-                    parts.push_back(pool_.cat(u, join({{'0', '0'}, {'0', '0'}, {'0' + (c >> 4), '0' + (c >> 4)}, {static_cast<unsigned>(hex[c & 15]), static_cast<unsigned>(hex[c & 15])}})));
-                }
+                if (std::find(std::begin(kShortTargets), std::end(kShortTargets), c) == std::end(kShortTargets))
+                    parts.push_back(pool_.cat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
         return pool_.cat(byte('\\'), pool_.alt(std::move(parts)));
     }
     for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(pool_.cat(u, hex4(low, high)));

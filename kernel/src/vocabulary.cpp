@@ -13,8 +13,10 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
     eos_.erase(std::unique(eos_.begin(), eos_.end()), eos_.end());
     for (const std::vector<std::uint32_t>* ids : {static_cast<const std::vector<std::uint32_t>*>(&eos_), &special})
         for (std::uint32_t id : *ids) {
-            if (id >= tokens_.size())
-                throw Error(ErrorKind::argument, "id " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(tokens_.size()) + " tokens");
+            if (id >= tokens_.size()) {
+                const std::string all = std::to_string(tokens_.size());
+                throw Error(ErrorKind::argument, "id " + std::to_string(id) + " is not in a vocabulary of " + all + " tokens");
+            }
             tokens_[id].clear();
         }
     std::vector<Suffix> suffixes;
@@ -22,6 +24,7 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
     for (std::uint32_t id = 0; id < size(); ++id) {
         const std::string& bytes = tokens_[id];
         if (bytes.empty()) continue;
+        // The trie counts depths in 16 bits.
         if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
         if (bytes.size() == 1) single[static_cast<std::uint8_t>(bytes[0])] = true;
         longest_ = std::max(longest_, static_cast<std::uint32_t>(bytes.size()));

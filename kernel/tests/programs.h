@@ -92,7 +92,8 @@ inline Words letters(bool split) {
 inline std::vector<std::string> tokens() {
     std::vector<std::string> made{""};
     for (int b = 0; b < 256; ++b) made.emplace_back(1, static_cast<char>(b));
-    for (const char* text : {"\"name", "{\"", "\":", "\":\"", "\"}", "\",\"", "kids", "[{", "]}", "}]", "ab", "abc", "bc", "ccc", "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
+    for (const char* text : {"\"name", "{\"", "\":", "\":\"", "\"}", "\",\"", "kids", "[{", "]}", "}]", "ab", "abc", "bc", "ccc",
+                             "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
         made.emplace_back(text);
     return made;
 }

@@ -10,12 +10,14 @@
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::stoi(argv[1]) : 1500;
     std::mt19937 random(20260);
-    const std::vector<programs::Words> seeds{programs::tree(true, false), programs::tree(false, true), programs::letters(false), programs::letters(true)};
+    const std::vector<programs::Words> seeds{programs::tree(true, false), programs::tree(false, true), programs::letters(false),
+                                             programs::letters(true)};
     for (int i = 0; i < rounds; ++i) {
         programs::Words words = seeds[random() % seeds.size()];
         for (unsigned n = random() % 4; n-- > 0;) {
             std::uint32_t& word = words[random() % words.size()];
-            const std::uint32_t choices[] = {static_cast<std::uint32_t>(random()), 0, 1, word + 1, word - 1, 0xffffffff, words[random() % words.size()]};
+            const auto any = static_cast<std::uint32_t>(random()), other = words[random() % words.size()];
+            const std::uint32_t choices[] = {any, 0, 1, word + 1, word - 1, 0xffffffff, other};
             word = choices[random() % std::size(choices)];
         }
         if (random() % 8 == 0) words.resize(random() % words.size());

@@ -91,6 +91,19 @@ void errors() {
     CHECK_THROWS(Automaton::compile(vocabulary(0), never.program(0)), Error);
 }
 
+// Empty parts cost no stack, however many there are.
+void empty_parts() {
+    programs::Writer w;
+    w.node({0, w.cat({})});
+    w.node({0, w.literal("a")});
+    constexpr std::uint32_t kParts = 300'000;
+    programs::Words sequence{1, kParts};
+    sequence.resize(2 + kParts, 0);
+    sequence.back() = 1;
+    w.node(sequence);
+    CHECK(Matcher(Automaton::compile(vocabulary(0), w.program(2))).completion() == "a");
+}
+
 }  // namespace
 
 int main() {
@@ -102,5 +115,6 @@ int main() {
         budget(programs::letters(true), seed);
     }
     errors();
+    empty_parts();
     return check::report();
 }

@@ -1,4 +1,4 @@
-// A set of byte values as 256 bits.
+// A set of byte values as 256 bits; and mixing numbers into a hash.
 #pragma once
 
 #include <array>
@@ -16,19 +16,9 @@ struct ByteSet {
         for (unsigned b = low; b <= high; ++b) made.insert(static_cast<std::uint8_t>(b));
         return made;
     }
-    static ByteSet all() {
-        ByteSet made;
-        made.words.fill(~std::uint64_t{0});
-        return made;
-    }
     void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }
     bool contains(std::uint8_t b) const { return (words[b >> 6] >> (b & 63)) & 1; }
     bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
-    std::size_t count() const {
-        std::size_t n = 0;
-        for (auto w : words) n += static_cast<std::size_t>(std::popcount(w));
-        return n;
-    }
     bool within(const ByteSet& other) const {
         for (std::size_t i = 0; i < 4; ++i)
             if (words[i] & ~other.words[i]) return false;

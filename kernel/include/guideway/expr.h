@@ -26,6 +26,17 @@ inline constexpr std::uint32_t kInfinite = 0xffffffff;
 inline constexpr ExprId kNone = 0;   // no text
 inline constexpr ExprId kEmpty = 1;  // the empty text
 
+// Of lengths: kInfinite stays so, and what is finite stays below it.
+inline std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    if (a == kInfinite || b == kInfinite) return kInfinite;
+    return a > kInfinite - 1 - b ? kInfinite - 1 : a + b;
+}
+inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
+    if (times == 0) return 0;
+    if (a == kInfinite) return kInfinite;
+    return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
+}
+
 enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label };
 
 struct Expr {
@@ -89,7 +100,7 @@ public:
             for (std::uint32_t i = 0; i < x.b; ++i)
                 if (exprs_[args_[x.a + i]].op == Op::label) f(exprs_[args_[x.a + i]].a);
     }
-    bool first_bytes_into(ExprId e, ByteSet& bytes);  // adds the bytes that may come first; true if e is nullable
+    void first_bytes_into(ExprId e, ByteSet& bytes);  // adds the bytes that may come first
 
     std::size_t size() const { return exprs_.size(); }
     std::size_t bytes() const;

@@ -1,6 +1,6 @@
 // The machine: walks a grammar byte by byte.
 //
-// For the user: a state of the text so far is a set of configurations; `enter` makes the first ones, `step` moves one
+// For the user: a state of the text so far is a set of configurations; `start` makes the first ones, `step` moves one
 // by a byte. Every configuration that exists can be completed. A configuration is a component (grammar node), the
 // state and the register it stands in, and the frame to return to. kDone is the configuration of "nothing more".
 //
@@ -75,7 +75,7 @@ class Machine {
 public:
     Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
 
-    void start(Configs& out) { enter(root_, kBottom, out); }
+    void start(Configs& out) { enter({root_, 0, 0, kBottom}, out); }
     // Adds what `config` becomes by `byte`; `popped` is set where the bottom frame would have to take the byte.
     void step(const Config& config, std::uint8_t byte, Configs& out, bool& popped);
     void step_all(const Configs& from, std::uint8_t byte, Configs& out);
@@ -89,14 +89,13 @@ public:
 
     const Component& component(std::uint32_t node) const { return components_[node]; }
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
-    const Config& frame(std::uint32_t id) const { return frames_[id]; }
-    std::uint32_t root_cost() const { return components_[root_].cost; }
+    bool is_sequence(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::sequence; }
     std::size_t frame_count() const { return frames_.size(); }
     ExprPool& pool() { return pool_; }
 
 private:
-    void enter(std::uint32_t node, std::uint32_t parent, Configs& out) { enter({node, 0, 0, parent}, out); }
-    void enter(const Config& first, Configs& out);  // a sequence: from the part that its state names
+    // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
+    void enter(Config start, Configs& out);
     std::uint32_t push(const Config& frame);
     void leaf_becomes(const Config& c, ExprId state, Configs& out);
 
@@ -111,7 +110,6 @@ private:
     bool seen(const Component& k, std::uint32_t regs, std::uint32_t label) const;
     std::uint32_t required_cost(const Component& k, std::uint32_t regs) const;
     LabelDistance best_label(const Component& k, std::uint32_t regs, ExprId state);
-    std::uint32_t key_cost(const Component& k, std::uint32_t regs, ExprId state);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
 
@@ -144,11 +142,10 @@ inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) { return s
 inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
 inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
-inline bool takes(const std::string& text, std::uint32_t at, std::uint8_t b) { return static_cast<std::uint8_t>(text[at]) == b; }
 
-inline std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    if (a == kInfinite || b == kInfinite) return kInfinite;
-    return a > kInfinite - 1 - b ? kInfinite - 1 : a + b;
-}
+// Punctuation: its length, its bytes.
+inline std::uint32_t length(const std::string& text) { return static_cast<std::uint32_t>(text.size()); }
+inline std::uint8_t byte_at(const std::string& text, std::uint32_t at) { return static_cast<std::uint8_t>(text[at]); }
+inline bool takes(const std::string& text, std::uint32_t at, std::uint8_t b) { return byte_at(text, at) == b; }
 
 }  // namespace guideway

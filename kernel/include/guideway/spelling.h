@@ -31,7 +31,6 @@ public:
 
 private:
     ExprId utf8(const Ranges& ranges);
-    ExprId utf8_piece(std::uint32_t low, std::uint32_t high);
     ExprId hex4(std::uint32_t low, std::uint32_t high);
     ExprId escapes(const Ranges& ranges, Spelling spelling);
     ExprId byte(unsigned b) { return pool_.set(ByteSet::range(b, b)); }
