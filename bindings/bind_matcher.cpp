@@ -17,7 +17,7 @@ std::shared_ptr<const Automaton> compile(std::shared_ptr<Vocabulary> vocabulary,
     std::vector<std::uint32_t> words(program.size() / 4);
     const auto* data = static_cast<const unsigned char*>(program.data());
     for (std::size_t i = 0; i < words.size(); ++i)
-        words[i] = static_cast<std::uint32_t>(data[4 * i] | data[4 * i + 1] << 8 | data[4 * i + 2] << 16) | static_cast<std::uint32_t>(data[4 * i + 3]) << 24;
+        for (unsigned b = 0; b < 4; ++b) words[i] |= static_cast<std::uint32_t>(data[4 * i + b]) << (8 * b);
     const nb::gil_scoped_release release;
     return Automaton::compile(std::move(vocabulary), words);
 }
@@ -38,7 +38,8 @@ nb::dict stats(const Automaton& a) {
 
 void bind_matcher(nb::module_& m) {
     nb::class_<Automaton>(m, "Automaton", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
-        .def_static("compile", &compile, nb::arg("vocabulary"), nb::arg("program"), "Compile a program (`guideway.grammar.program`), little-endian words.")
+        .def_static("compile", &compile, nb::arg("vocabulary"), nb::arg("program"),
+                    "Compile a program (`guideway.grammar.program`), little-endian words.")
         .def("matcher", [](std::shared_ptr<Automaton> self) { return Matcher(std::move(self)); }, "A matcher at the start of the text.")
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
@@ -47,13 +48,15 @@ void bind_matcher(nb::module_& m) {
              "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
         .def("fill_mask_within", [](const Matcher& self, const MaskRow& row, std::uint32_t left) { return self.fill_mask_within(words(row), left); },
              nb::arg("row").noconvert(), nb::arg("tokens_left"),
-             "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.")
+             "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
+             "False: there is none.")
         .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedToken or InvalidToken: nothing has changed.")
         .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")
         .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")
         .def("validate", [](const Matcher& self, const std::vector<std::int64_t>& tokens) { return self.validate(tokens); }, nb::arg("tokens"),
              "How many of the tokens, from the first on, could be taken. Nothing changes.")
-        .def("forced_bytes", [](const Matcher& self) { return bytes_of(self.forced_bytes()); }, "What the text goes on with in any case, up to 4,096 bytes.")
+        .def("forced_bytes", [](const Matcher& self) { return bytes_of(self.forced_bytes()); },
+             "What the text goes on with in any case, up to 4,096 bytes.")
         .def("forced_tokens", &Matcher::forced_tokens, "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
         .def("tokens_to_finish", &Matcher::tokens_to_finish, "Fewest tokens that spell the shortest completion, end token included.")
         .def("completion", [](const Matcher& self) { return bytes_of(self.completion()); }, "A shortest text that completes what was taken so far.")

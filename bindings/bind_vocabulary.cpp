@@ -26,8 +26,8 @@ void bind_vocabulary(nb::module_& m) {
                 limits.max_states = max_states;
                 new (self) Vocabulary(bytes, eos_ids, special_ids, limits);
             },
-            nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = std::size_t{256} << 20,
-            nb::arg("max_states") = std::size_t{4'000'000},
+            nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
+            nb::arg("max_states") = VocabularyLimits{}.max_states,
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, max_states: int = 4000000) -> None"))
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
