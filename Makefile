@@ -1,7 +1,9 @@
 # Doors to the house. On a fresh machine `make demo` and `make test` need Python >= 3.10, a C++20 compiler and make.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
+# The pins are those of Python 3.11 and later; several of them have no release for 3.10.
+PINS := $(shell $(PYTHON) -c "import sys; print('-c constraints.txt' if sys.version_info >= (3, 11) else '')")
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q $(PINS)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
