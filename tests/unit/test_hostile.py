@@ -173,7 +173,7 @@ def test_a_type_nested_too_deeply() -> None:
 
 def test_ids_are_integers() -> None:
     with pytest.raises(TypeError):
-        gw.Vocabulary([b"a", b"b"], eos_ids=[0.7])  # type: ignore[list-item]
+        gw.Vocabulary([b"a", b"b"], eos_ids=[0.7])  # type: ignore[list-item]  # a wrong type is what is tested
 
 
 def test_options_are_not_dropped() -> None:
