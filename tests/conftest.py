@@ -2,6 +2,9 @@
 
 import importlib.util
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -10,6 +13,15 @@ from hypothesis import settings
 # red run is the change's doing; GUIDEWAY_EXPLORE=1 draws new ones.
 settings.register_profile("guideway", deadline=None, derandomize="GUIDEWAY_EXPLORE" not in os.environ)
 settings.load_profile("guideway")
+
+# No test reads or fills the cache of whoever runs it; what tests start inherits this.
+os.environ["GUIDEWAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="guideway-tests-")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache() -> Iterator[None]:
+    yield
+    shutil.rmtree(os.environ["GUIDEWAY_CACHE_DIR"], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from .house import PACKAGE, imports, python_files
 
 LEVELS = {
-    0: ["errors", "_kernel"],
+    0: ["errors", "_kernel", "disk"],
     1: ["grammar", "vocabulary", "masks"],
     2: ["sources", "sampling", "prompts", "tiny"],
     3: ["matcher"],

@@ -1,0 +1,295 @@
+"""The cache on disk: small immutable files under content-addressed names, shared by any number of processes.
+
+An entry is written under a temporary name and renamed, so a reader sees all of it or nothing. It begins with a header
+that names the format and holds a checksum over the entry's name and content; whatever does not agree (a truncated or
+flipped file, another format, a file under another's name) is dropped and counts as missing. There are no locks and no
+index: a network file system will do, and a process killed at any point leaves at most a temporary file, which the next
+writer removes. Nothing here raises because the disk is full, read-only or gone: the cache is then simply empty.
+
+`GUIDEWAY_CACHE_DIR` says where (default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`); empty turns the disk
+off. `GUIDEWAY_CACHE_BYTES` bounds it (default: 1 GiB); the least recently used entries go first. `GUIDEWAY_CACHE=0`
+turns every cache off, as `set_enabled(False)` does for this process and `disabled()` for a `with` block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+__all__ = ["DiskCache", "DiskStatistics", "Entry", "cache", "disabled", "is_enabled", "set_enabled"]
+
+FORMAT = 1
+_MAGIC = b"GUIDEWAY"
+_HEADER = struct.Struct("<8sII Q 32s 8x")  # magic, format, unused, payload bytes, digest: 64 bytes, so payloads align
+_NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")
+_TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
+_STALE_SECONDS = 3600  # a temporary file this old has no writer any more, wherever that writer ran
+_TOUCH_SECONDS = 60  # how exact "recently used" is: a read marks the entry at most this often
+_DEFAULT_BYTES = 1 << 30
+
+_HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
+
+
+@dataclass
+class DiskStatistics:
+    """What this process saw. `damaged`: entries that were dropped; `refused`: writes that the disk did not take."""
+
+    hits: int = 0
+    misses: int = 0
+    writes: int = 0
+    damaged: int = 0
+    evicted: int = 0
+    refused: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the cache; `used` is the time of its last use, in seconds since the epoch."""
+
+    kind: str
+    key: str
+    size: int
+    used: float
+    path: Path
+
+
+class DiskCache:
+    """Entries by (kind, key) under a folder, at most `budget_bytes` together.
+
+    `kind`: what it is, with the number of its own format (lower case, `program-1`). `key`: a hex digest of everything
+    that the content follows from. Two writers of one key write the same content, so it does not matter who is last.
+    """
+
+    def __init__(self, root: Path, budget_bytes: int = _DEFAULT_BYTES) -> None:
+        self.root = root
+        self.folder = root / f"guideway-cache-{FORMAT}"
+        self.budget_bytes = budget_bytes
+        self.statistics = DiskStatistics()
+
+    def get(self, kind: str, key: str) -> memoryview | None:
+        """The content, checked, or None. It is a private copy: what happens to the file later cannot change it."""
+        path = self._path(kind, key)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                data = file.read()
+        except OSError:
+            self.statistics.misses += 1
+            return None
+        payload = _payload(path.name, data)
+        if payload is None:
+            self.statistics.damaged += 1
+            self.statistics.misses += 1
+            _remove(path)
+            return None
+        self.statistics.hits += 1
+        if time.time() - status.st_mtime > _TOUCH_SECONDS:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return payload
+
+    def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
+        """Keep the content; False where the disk does not take it. Older entries go until the budget holds."""
+        path = self._path(kind, key)
+        data = memoryview(data).cast("B")
+        if len(data) + _HEADER.size > self.budget_bytes:
+            self.statistics.refused += 1
+            return False
+        temporary = self.folder / f"writing-{_HOST}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(temporary, "xb", buffering=0) as file:
+                _write_all(file.fileno(), _HEADER.pack(_MAGIC, FORMAT, 0, len(data), _digest(path.name, data)))
+                _write_all(file.fileno(), data)
+            os.replace(temporary, path)
+        except OSError:
+            _remove(temporary)
+            self.statistics.refused += 1
+            return False
+        self.statistics.writes += 1
+        self.trim()
+        return True
+
+    def drop(self, kind: str, key: str) -> None:
+        """Forget an entry that turned out to be of no use."""
+        _remove(self._path(kind, key))
+
+    def entries(self) -> list[Entry]:
+        """What is there, least recently used first."""
+        found = []
+        for name, status in self._files():
+            if known := _NAME.fullmatch(name):
+                found.append(Entry(known[1], known[2], status.st_size, status.st_mtime, self.folder / name))
+        return sorted(found, key=lambda entry: (entry.used, entry.key))
+
+    def trim(self) -> None:
+        """Remove what dead writers left, and then the least recently used entries until the budget holds."""
+        total = 0
+        for name, status in self._files():
+            if _TEMPORARY.fullmatch(name) and _is_orphan(name, status):
+                _remove(self.folder / name)
+            else:
+                total += status.st_size
+        if total <= self.budget_bytes:
+            return
+        for entry in self.entries():
+            if total <= self.budget_bytes * 9 // 10:  # some room, so that not every write has to evict
+                break
+            _remove(entry.path)
+            self.statistics.evicted += 1
+            total -= entry.size
+
+    def verify(self) -> tuple[int, list[str]]:
+        """Check every entry: how many are whole, and the names of the damaged ones, which are dropped."""
+        whole, damaged = 0, []
+        for entry in self.entries():
+            try:
+                data = entry.path.read_bytes()
+            except OSError:
+                continue  # deleted meanwhile
+            if _payload(entry.path.name, data) is None:
+                damaged.append(entry.path.name)
+                _remove(entry.path)
+            else:
+                whole += 1
+        return whole, damaged
+
+    def clear(self) -> int:
+        """Remove every entry, of other formats too, and say how many; nothing else in the folder is touched."""
+        count = 0
+        for folder in self.root.glob("guideway-cache-*"):
+            for path in folder.glob("*"):
+                if path.suffix in (".entry", ".tmp"):
+                    count += path.suffix == ".entry"
+                    _remove(path)
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        return count
+
+    def as_dict(self) -> dict[str, int | str]:
+        """Where, how much, and the statistics of this process."""
+        entries = self.entries()
+        used = sum(entry.size for entry in entries)
+        known = {"folder": str(self.root), "entries": len(entries), "bytes": used, "budget_bytes": self.budget_bytes}
+        return {**known, **asdict(self.statistics)}
+
+    def _path(self, kind: str, key: str) -> Path:
+        name = f"{kind}.{key}.entry"
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of an entry: a kind in lower case, and a hex digest")
+        return self.folder / name
+
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
+        try:
+            with os.scandir(self.folder) as found:
+                for file in found:
+                    with contextlib.suppress(OSError):  # deleted meanwhile
+                        yield file.name, file.stat(follow_symlinks=False)
+        except OSError:
+            return
+
+
+def _payload(name: str, data: bytes) -> memoryview | None:
+    """The content of a file of this name; None where anything about it is wrong."""
+    if len(data) < _HEADER.size:
+        return None
+    magic, version, _, length, digest = _HEADER.unpack_from(data)
+    payload = memoryview(data)[_HEADER.size :]
+    if magic != _MAGIC or version != FORMAT or length != len(payload) or digest != _digest(name, payload):
+        return None
+    return payload
+
+
+def _digest(name: str, data: bytes | bytearray | memoryview) -> bytes:
+    digest = hashlib.sha256(name.encode() + b"\0")  # in hardware on most machines: twice as fast as blake2b here
+    digest.update(data)
+    return digest.digest()
+
+
+def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:
+    view = memoryview(data).cast("B")
+    while view:
+        view = view[os.write(file, view) :]
+
+
+def _is_orphan(name: str, status: os.stat_result) -> bool:
+    """Whether nobody writes this temporary file any more."""
+    if time.time() - status.st_mtime > _STALE_SECONDS:
+        return True
+    known = _TEMPORARY.fullmatch(name)
+    if known is None or known[1] != _HOST or os.name == "nt":  # there, asking after a process may end it
+        return False
+    try:
+        os.kill(int(known[2]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+# -- which cache, and whether -----------------------------------------------------------------------------------------
+
+_enabled = True
+_off: ContextVar[bool] = ContextVar("guideway_cache_off", default=False)
+_open: dict[tuple[str, int], DiskCache] = {}
+
+
+def is_enabled() -> bool:
+    """Whether caches are used here and now."""
+    return _enabled and not _off.get() and os.environ.get("GUIDEWAY_CACHE", "1") != "0"
+
+
+def set_enabled(enabled: bool) -> None:
+    """Turn every cache of compiled things on or off, for this process."""
+    global _enabled
+    _enabled = enabled
+
+
+@contextlib.contextmanager
+def disabled() -> Iterator[None]:
+    """In this block (this thread or task) nothing is looked up and nothing is kept."""
+    before = _off.set(True)
+    try:
+        yield
+    finally:
+        _off.reset(before)
+
+
+def cache() -> DiskCache | None:
+    """The cache on disk, as the environment says now; None where there is none, or caches are turned off."""
+    if not is_enabled():
+        return None
+    root = os.environ.get("GUIDEWAY_CACHE_DIR")
+    if root is None:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        root = os.path.join(base, "guideway") if os.path.isabs(base) else ""
+    if not root:
+        return None
+    key = (os.path.abspath(root), _budget())
+    found = _open.get(key)
+    if found is None:
+        found = _open[key] = DiskCache(Path(key[0]), key[1])
+    return found
+
+
+def _budget() -> int:
+    try:
+        return max(0, int(os.environ["GUIDEWAY_CACHE_BYTES"]))
+    except (KeyError, ValueError):
+        return _DEFAULT_BYTES

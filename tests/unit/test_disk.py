@@ -1,0 +1,217 @@
+"""The cache on disk: whole entries or none, under a budget, on folders of every kind, and off where it is told so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guideway import disk
+from guideway.disk import DiskCache
+
+KEY = "0123456789abcdef"
+
+
+def only_file(cache: DiskCache) -> Path:
+    (entry,) = cache.entries()
+    return entry.path
+
+
+def test_what_was_put_comes_back(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path / "new" / "folder")
+    assert cache.get("program-1", KEY) is None
+    assert cache.put("program-1", KEY, b"content")
+    found = cache.get("program-1", KEY)
+    assert found is not None
+    assert bytes(found) == b"content"
+    assert cache.get("program-2", KEY) is None
+    assert cache.as_dict()["hits"] == 1
+    assert cache.as_dict()["misses"] == 2
+    assert [(e.kind, e.key) for e in cache.entries()] == [("program-1", KEY)]
+
+
+@given(data=st.binary(max_size=200), where=st.integers(0, 10_000), how=st.sampled_from(["flip", "cut", "add", "zero"]))
+@settings(max_examples=200)
+def test_damage_is_found_dropped_and_healed(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, where: int, how: str
+) -> None:
+    cache = DiskCache(tmp_path_factory.mktemp("cache"))
+    cache.put("a", KEY, data)
+    path = only_file(cache)
+    whole = path.read_bytes()
+    at = where % len(whole)
+    unused = set(range(12, 16)) | set(range(56, 64))  # of the header; a bit there says nothing
+    harmless = how == "flip" and at in unused
+    broken = {
+        "flip": whole[:at] + bytes([whole[at] ^ (1 << where % 8)]) + whole[at + 1 :],
+        "cut": whole[:at],
+        "add": whole + b"\0",
+        "zero": bytes(len(whole)),
+    }[how]
+    path.write_bytes(broken)
+    assert (cache.get("a", KEY) is None) != harmless
+    assert path.exists() == harmless
+    assert cache.statistics.damaged == (not harmless)
+    assert cache.put("a", KEY, data)
+    assert bytes(cache.get("a", KEY) or b"") == data
+
+
+def test_a_file_under_anothers_name_or_of_another_format_is_foreign(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("a", KEY, b"content")
+    path = only_file(cache)
+    path.rename(path.with_name(f"a.{'f' * 16}.entry"))
+    assert cache.get("a", "f" * 16) is None
+    cache.put("a", KEY, b"content")
+    raw = bytearray(path.read_bytes())
+    raw[8] += 1
+    path.write_bytes(raw)
+    assert cache.get("a", KEY) is None
+    assert cache.statistics.damaged == 2
+
+
+@pytest.mark.parametrize("kind", ["", "A", "../a", "a/b", "a.b"])
+def test_names_cannot_leave_the_folder(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(ValueError, match="name of an entry"):
+        DiskCache(tmp_path).get(kind, KEY)
+    with pytest.raises(ValueError, match="name of an entry"):
+        DiskCache(tmp_path).put("a", kind, b"")
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path, budget_bytes=10_000)
+    for number in range(9):
+        assert cache.put("a", f"{number:016x}", bytes(1000))
+        os.utime(cache.folder / f"a.{number:016x}.entry", (1000 + number, 1000 + number))
+    assert cache.get("a", f"{0:016x}") is not None  # now the latest used
+    assert cache.put("a", f"{9:016x}", bytes(1000))
+    kept = {int(entry.key, 16) for entry in cache.entries()}
+    assert {0, 9} <= kept
+    assert 1 not in kept
+    assert sum(entry.size for entry in cache.entries()) <= 10_000
+    assert not cache.put("a", KEY, bytes(10_001))
+    assert cache.statistics.refused == 1
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    code = (
+        "import os, signal, sys; from pathlib import Path; from guideway import disk\n"
+        "disk.os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "disk.DiskCache(Path(sys.argv[1])).put('a', '0123456789abcdef', bytes(1000))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert done.returncode != 0
+    assert len(list(cache.folder.glob("*.tmp"))) == 1
+    assert cache.entries() == []
+    cache.put("a", KEY, b"content")
+    assert list(cache.folder.glob("*.tmp")) == []
+
+
+def test_temporary_files_of_the_living_stay_unless_they_are_old(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("a", KEY, b"content")
+    mine = cache.folder / f"writing-{disk._HOST}-{os.getpid()}-00.tmp"
+    theirs = cache.folder / "writing-abcdef-1-00.tmp"  # of another host
+    for path in (mine, theirs):
+        path.write_bytes(b"")
+    cache.trim()
+    assert mine.exists()
+    assert theirs.exists()
+    for path in (mine, theirs):
+        os.utime(path, (1, 1))
+    cache.trim()
+    assert not mine.exists()
+    assert not theirs.exists()
+
+
+def test_folders_that_cannot_be_written_are_an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    cache = DiskCache(tmp_path / "file" / "below")
+    assert not cache.put("a", KEY, b"content")
+    assert cache.get("a", KEY) is None
+    assert (cache.entries(), cache.verify(), cache.clear()) == ([], (0, []), 0)
+
+    whole = DiskCache(tmp_path / "whole")
+    whole.put("a", KEY, b"content")
+    os.utime(only_file(whole), (1, 1))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    for name in ("replace", "utime"):
+        monkeypatch.setattr(disk.os, name, refuse)
+    assert bytes(whole.get("a", KEY) or b"") == b"content"  # reading is enough for a hit
+    assert not whole.put("a", "f" * 16, b"content")
+    assert list(whole.folder.glob("*.tmp")) == []
+
+
+def test_verify_and_clear_touch_only_the_caches_own_files(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    for number in range(3):
+        cache.put("a", f"{number:016x}", b"content")
+    (tmp_path / "mine.txt").write_text("keep", "utf-8")
+    (cache.folder / "mine.txt").write_text("keep", "utf-8")
+    older = tmp_path / "guideway-cache-0"
+    older.mkdir()
+    (older / "a.00.entry").write_bytes(b"")
+    path = cache.entries()[0].path
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cache.verify() == (2, [path.name])
+    assert cache.clear() == 3
+    assert cache.entries() == []
+    assert not older.exists()
+    assert sorted(p.name for p in tmp_path.rglob("*.txt")) == ["mine.txt", "mine.txt"]
+
+
+def test_where_it_is_and_whether(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def root() -> str | None:
+        found = disk.cache()
+        return None if found is None else str(found.root)
+
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GUIDEWAY_CACHE_BYTES", "12345")
+    found = disk.cache()
+    assert found is not None
+    assert (found.root, found.budget_bytes) == (tmp_path, 12345)
+    assert disk.cache() is found
+    with disk.disabled():
+        assert root() is None
+        seen: list[bool] = []
+        thread = threading.Thread(target=lambda: seen.append(disk.is_enabled()))
+        thread.start()
+        thread.join()
+        assert seen == [True]  # the block is of this thread
+    disk.set_enabled(False)
+    assert root() is None
+    disk.set_enabled(True)
+    monkeypatch.setenv("GUIDEWAY_CACHE", "0")
+    assert root() is None
+    monkeypatch.delenv("GUIDEWAY_CACHE")
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", "")
+    assert root() is None
+    monkeypatch.delenv("GUIDEWAY_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert root() == str(tmp_path / "xdg" / "guideway")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert root() == str(tmp_path / "home" / ".cache" / "guideway")
+    monkeypatch.setenv("GUIDEWAY_CACHE_BYTES", "plenty")
+    again = disk.cache()
+    assert again is not None
+    assert again.budget_bytes == 1 << 30
+
+
+def test_a_read_marks_the_entry_as_used(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("a", KEY, b"content")
+    os.utime(only_file(cache), (1, 1))
+    cache.get("a", KEY)
+    assert time.time() - cache.entries()[0].used < 60
