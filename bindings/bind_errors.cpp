@@ -9,6 +9,7 @@ namespace {
 const char* class_of(ErrorKind kind) {
     switch (kind) {
         case ErrorKind::invalid: return "InvalidConstraint";
+        case ErrorKind::unsupported: return "Unsupported";
         case ErrorKind::unsatisfiable: return "Unsatisfiable";
         case ErrorKind::limit: return "LimitExceeded";
         case ErrorKind::rejected: return "RejectedToken";

@@ -26,6 +26,7 @@ public:
     }
 
     std::vector<Component> run() {
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i) refuse_unknown(nodes_[i], i);
         settle([&](Component& c) {
             const std::uint32_t before = c.cost;
             c.cost = std::min(before, cost(c));
@@ -52,8 +53,19 @@ private:
     template <class F>
     static void each_child(const Component& c, F&& f) {
         for (std::uint32_t p : c.parts) f(p);
-        for (const Entry& e : c.entries) f(e.value);
-        if (c.kind == NodeKind::array && c.rest != kInfinite) f(c.rest);
+        auto each = [&](const Value& value) {
+            for (const Reading& r : value) f(r.node);
+        };
+        for (const Entry& e : c.entries) each(e.value);
+        for (const Value& v : c.prefix) each(v);
+        each(c.rest);
+    }
+
+    // What the format can say and the machine does not run yet.
+    static void refuse_unknown(const Component& c, std::uint32_t number) {
+        const bool bounded = c.kind == NodeKind::object && (c.minimum > 0 || c.maximum != kInfinite || c.demands);
+        if (bounded || c.unique || !c.counts.empty() || c.kind == NodeKind::number)
+            throw Error(ErrorKind::unsupported, "this cannot be enforced yet", number);
     }
 
     // Applies `change` until nothing changes; users of a changed node are looked at again.
@@ -74,19 +86,25 @@ private:
         }
     }
 
+    std::uint32_t value_cost(const Value& value) const {
+        std::uint32_t least = kInfinite;
+        for (const Reading& r : value) least = std::min(least, nodes_[r.node].cost);
+        return least;
+    }
+
     std::uint32_t entry_cost(const Component& c, const Entry& e) {
-        return sum(sum(pool_.shortest(e.key), length(c.punctuation.colon)), nodes_[e.value].cost);
+        return sum(sum(pool_.shortest(e.key), length(c.punctuation.colon)), value_cost(e.value));
     }
 
     std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
-        if (i < c.parts.size()) return nodes_[c.parts[i]].cost;
-        return c.rest == kInfinite ? kInfinite : nodes_[c.rest].cost;
+        return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest);
     }
 
     std::uint32_t cost(Component& c) {
         std::uint32_t total = 0;
         switch (c.kind) {
             case NodeKind::leaf: return pool_.shortest(c.expr);
+            case NodeKind::number: return kInfinite;
             case NodeKind::sequence:
                 for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
                 return total;
@@ -105,7 +123,7 @@ private:
             }
             case NodeKind::array: {
                 if (c.minimum > c.maximum) return kInfinite;
-                const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.parts.size()));
+                const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.prefix.size()));
                 for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
                 if (c.minimum > known) total = sum(total, multiply(item_cost(c, known), c.minimum - known));
                 if (c.minimum > 1) total = sum(total, multiply(length(c.punctuation.comma), c.minimum - 1));
@@ -245,9 +263,9 @@ private:
     // Items that cannot be completed end the array; what is left is a plain bound.
     void finish_array(Component& c) {
         std::uint32_t usable = kInfinite;
-        for (std::uint32_t i = 0; i < c.parts.size() && usable == kInfinite; ++i)
-            if (nodes_[c.parts[i]].cost == kInfinite) usable = i;
-        const auto known = static_cast<std::uint32_t>(c.parts.size());
+        for (std::uint32_t i = 0; i < c.prefix.size() && usable == kInfinite; ++i)
+            if (item_cost(c, i) == kInfinite) usable = i;
+        const auto known = static_cast<std::uint32_t>(c.prefix.size());
         if (usable == kInfinite && item_cost(c, known) == kInfinite) usable = known;
         c.maximum = std::min(c.maximum, usable);
         c.tail_cost.assign(known + 1, 0);
@@ -265,11 +283,15 @@ private:
             };
             if (c.kind == NodeKind::sequence || (c.kind == NodeKind::alternative && c.parts.size() == 1))
                 for (std::uint32_t p : c.parts) look(p);
+            auto look_into = [&](const Value& value) {
+                if (value_cost(value) == kInfinite)
+                    for (const Reading& r : value) look(r.node);
+            };
             for (const Entry& e : c.entries)
-                if (e.required) look(e.value);
+                if (e.required) look_into(e.value);
             if (c.kind == NodeKind::array) {
-                for (std::size_t i = 0; i < std::min<std::size_t>(c.minimum, c.parts.size()); ++i) look(c.parts[i]);
-                if (c.minimum > c.parts.size() && c.rest != kInfinite) look(c.rest);
+                for (std::size_t i = 0; i < std::min<std::size_t>(c.minimum, c.prefix.size()); ++i) look_into(c.prefix[i]);
+                if (c.minimum > c.prefix.size()) look_into(c.rest);
             }
             if (down == kInfinite) break;
             at = down;

@@ -9,12 +9,12 @@ namespace guideway {
 namespace {
 
 // The grammar of the item that comes after `count` others.
-std::uint32_t item_after(const Component& k, std::uint32_t count) { return count < k.parts.size() ? k.parts[count] : k.rest; }
+const Value& item_after(const Component& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
 
 // The register once that item has come.
 std::uint32_t one_more(const Component& k, std::uint32_t count) {
     if (k.maximum != kInfinite) return count + 1;
-    return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.parts.size())));
+    return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.prefix.size())));
 }
 
 }  // namespace
@@ -26,7 +26,8 @@ bool Machine::may_have_item(const Component& k, std::uint32_t count) const {
 void Machine::enter_item(const Config& c, Configs& out) {
     const Component& k = components_[c.node];
     const std::uint32_t back = push({c.node, phase_state(Phase::after), one_more(k, c.regs), c.parent});
-    enter({item_after(k, c.regs), 0, 0, back}, out);
+    for (const Reading& r : item_after(k, c.regs))
+        if (components_[r.node].cost != kInfinite) enter({r.node, 0, 0, back}, out);
 }
 
 void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Configs& todo) {
@@ -72,11 +73,11 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Confi
 // Items that are still needed after `count`, with their commas.
 std::uint32_t Machine::items_cost(const Component& k, std::uint32_t count, bool first) const {
     if (count >= k.minimum) return 0;
-    const auto known = static_cast<std::uint32_t>(k.parts.size());
+    const auto known = static_cast<std::uint32_t>(k.prefix.size());
     const std::uint32_t from = std::min(count, known), to = std::min(k.minimum, known);
     std::uint64_t total = from < to ? std::uint64_t{k.tail_cost[to]} - k.tail_cost[from] : 0;
     const std::uint32_t more = k.minimum - std::max(count, to);
-    if (more) total += std::uint64_t{more} * components_[k.rest].cost;
+    if (more) total += std::uint64_t{more} * value_cost(k.rest);
     total += std::uint64_t{k.minimum - count - (first ? 1 : 0)} * k.punctuation.comma.size();
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
 }
@@ -86,7 +87,7 @@ std::uint32_t Machine::array_cost(const Config& c) {
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation.close);
     auto next_item = [&] {  // an item now, whether it is needed or not
-        return sum(sum(components_[item_after(k, c.regs)].cost, items_cost(k, one_more(k, c.regs), false)), close);
+        return sum(sum(value_cost(item_after(k, c.regs)), items_cost(k, one_more(k, c.regs), false)), close);
     };
     switch (phase_of(c.state)) {
         case Phase::open: return sum(sum(items_cost(k, 0, true), close), length(k.punctuation.open) - rest);

@@ -51,6 +51,7 @@ void Machine::enter(Config start, Configs& out) {
             case NodeKind::alternative:
                 for (auto part = c.parts.rbegin(); part != c.parts.rend(); ++part) entering_.push_back({*part, 0, 0, at.parent});
                 break;
+            case NodeKind::number: break;
             case NodeKind::object:
             case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), 0, at.parent}); break;
         }
@@ -69,7 +70,7 @@ void Machine::leaf_becomes(const Config& c, ExprId state, Configs& out) {
     else out.push_back({c.node, state, 0, c.parent});
 }
 
-void Machine::step(const Config& config, std::uint8_t byte, Configs& out, bool& popped) {
+void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (is_leaf(config)) {  // the common case needs no list
         const ExprId next = pool_.next(config.state, byte);
         if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
@@ -86,7 +87,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, bool& 
         todo.pop_back();
         if (gone.before(c)) continue;
         if (c.node == kDone) {
-            popped = true;
+            outcome.popped = true;
             continue;
         }
         switch (components_[c.node].kind) {
@@ -108,8 +109,8 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, bool& 
 
 void Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
-    bool popped = false;
-    for (const Config& c : from) step(c, byte, out, popped);
+    Outcome outcome;
+    for (const Config& c : from) step(c, byte, out, outcome);
     if (out.size() > 1) {
         std::sort(out.begin(), out.end());
         out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -127,6 +128,12 @@ bool Machine::accepting(const Config& config) {
         if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo);
     }
     return false;
+}
+
+std::uint32_t Machine::value_cost(const Value& value) const {
+    std::uint32_t least = kInfinite;
+    for (const Reading& r : value) least = std::min(least, components_[r.node].cost);
+    return least;
 }
 
 std::uint32_t Machine::local_cost(const Config& c) {

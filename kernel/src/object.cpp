@@ -59,7 +59,9 @@ bool Machine::may_continue(const Component& k, std::uint32_t regs) const {
 void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     const Component& k = components_[c.node];
     const std::uint32_t regs = with_seen(k, c.regs, label);
-    enter({k.entries[label].value, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+    const std::uint32_t back = push({c.node, phase_state(Phase::after), regs, c.parent});
+    for (const Reading& r : k.entries[label].value)
+        if (components_[r.node].cost != kInfinite) enter({r.node, 0, 0, back}, out);
 }
 
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
@@ -148,7 +150,7 @@ LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId
         std::uint32_t after = all;
         if (k.ordered) after = k.required_cost[std::min(label + 1, k.fixed)];
         else if (k.entries[label].required) after = all - std::min(all, sum(k.entry_cost[label], comma));
-        const std::uint32_t total = sum(sum(reach.distance + colon, components_[k.entries[label].value].cost), after);
+        const std::uint32_t total = sum(sum(reach.distance + colon, value_cost(k.entries[label].value)), after);
         if (total < best.distance) best = {label, total, false};
     }
     best.distance = sum(best.distance, length(k.punctuation.close));
@@ -164,7 +166,7 @@ std::uint32_t Machine::object_cost(const Config& c) {
         const std::uint32_t needed = required_cost(k, c.regs);
         return sum(needed ? needed - comma : 0, close);
     };
-    auto value = [&](std::uint32_t label) { return sum(components_[k.entries[label].value].cost, after(with_seen(k, c.regs, label))); };
+    auto value = [&](std::uint32_t label) { return sum(value_cost(k.entries[label].value), after(with_seen(k, c.regs, label))); };
     switch (phase_of(c.state)) {
         case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
         case Phase::first: return first();

@@ -109,43 +109,97 @@ private:
         return made;
     }
 
+    Decimal read_decimal() {
+        Decimal made;
+        made.negative = below(2) != 0;
+        made.exponent = static_cast<std::int32_t>(word());
+        for (std::uint32_t n = counted(1); n--;) made.digits.push_back(static_cast<char>('0' + below(10)));
+        return made;
+    }
+
+    std::vector<Decimal> read_decimals() {
+        std::vector<Decimal> made;
+        for (std::uint32_t n = counted(3); n--;) made.push_back(read_decimal());
+        return made;
+    }
+
+    Cell read_cell() {
+        Cell made;
+        const std::uint32_t flags = below(16);
+        made.has_low = flags & 1;
+        made.has_high = flags & 2;
+        made.open_low = flags & 4;
+        made.open_high = flags & 8;
+        if (made.has_low) made.low = read_decimal();
+        if (made.has_high) made.high = read_decimal();
+        made.multiple_of = read_decimals();
+        made.not_multiple_of = read_decimals();
+        return made;
+    }
+
+    Value read_value(std::uint32_t n_nodes, std::uint32_t marks, bool may_be_none) {
+        Value made;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t bits = word();
+            if (bits & ~marks) fail("a mark that nothing asks for");
+            made.push_back({bits, below(n_nodes)});
+        }
+        if (made.empty() && !may_be_none) fail("a value without a node");
+        return made;
+    }
+
+    void read_object(Node& node, std::uint32_t n_nodes) {
+        node.punctuation = read_punctuation();
+        node.ordered = word() != 0;
+        node.minimum = word();
+        node.maximum = word();
+        node.demands = word();
+        for (int part = 0; part < 2; ++part) {
+            for (std::uint32_t n = counted(4); n--;) {
+                const std::uint32_t key = want();
+                const bool required = word() != 0 && part == 0;
+                node.entries.push_back({key, required, read_value(n_nodes, node.demands, false)});
+            }
+            if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
+        }
+    }
+
+    void read_array(Node& node, std::uint32_t n_nodes) {
+        node.punctuation = read_punctuation();
+        node.minimum = word();
+        node.maximum = word();
+        node.unique = word() != 0;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t minimum = word();
+            node.counts.push_back({minimum, word()});
+        }
+        if (node.counts.size() > 32) fail("more counters than marks");
+        const auto marks = static_cast<std::uint32_t>((std::uint64_t{1} << node.counts.size()) - 1);
+        for (std::uint32_t n = counted(1); n--;) node.prefix.push_back(read_value(n_nodes, marks, false));
+        node.rest = read_value(n_nodes, marks, true);
+    }
+
+    ExprId want() {
+        const std::uint32_t e = below(static_cast<std::uint32_t>(exprs_.size()));
+        exprs_[e].wanted |= 1;
+        return e;
+    }
+
     Node read_node(std::uint32_t n_nodes) {
         Node node;
-        const auto n_exprs = static_cast<std::uint32_t>(exprs_.size());
-        auto nodes = [&] {
-            for (std::uint32_t n = counted(1); n--;) node.parts.push_back(below(n_nodes));
-        };
-        auto want = [&] {
-            const std::uint32_t e = below(n_exprs);
-            exprs_[e].wanted |= 1;
-            return e;
-        };
-        node.kind = static_cast<NodeKind>(below(5));
+        node.kind = static_cast<NodeKind>(below(6));
         switch (node.kind) {
             case NodeKind::leaf: node.expr = want(); break;
             case NodeKind::sequence:
-            case NodeKind::alternative: nodes(); break;
-            case NodeKind::object:
-                node.punctuation = read_punctuation();
-                node.ordered = word() != 0;
-                for (int part = 0; part < 2; ++part) {
-                    for (std::uint32_t n = counted(3); n--;) {
-                        const std::uint32_t key = want(), value = below(n_nodes);
-                        node.entries.push_back({key, value, word() != 0 && part == 0});
-                    }
-                    if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
-                }
+            case NodeKind::alternative:
+                for (std::uint32_t n = counted(1); n--;) node.parts.push_back(below(n_nodes));
                 break;
-            case NodeKind::array: {
-                node.punctuation = read_punctuation();
-                nodes();
-                const std::uint32_t rest = word();
-                if (rest != kInfinite && rest >= n_nodes) fail("a reference out of range");
-                node.rest = rest;
-                node.minimum = word();
-                node.maximum = word();
+            case NodeKind::object: read_object(node, n_nodes); break;
+            case NodeKind::array: read_array(node, n_nodes); break;
+            case NodeKind::number:
+                node.plain = word() != 0;
+                for (std::uint32_t n = counted(3); n--;) node.cells.push_back(read_cell());
                 break;
-            }
         }
         return node;
     }

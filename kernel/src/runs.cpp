@@ -106,14 +106,14 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         const std::size_t depth = x.depth[i];
         begin.resize(depth + 1);
         path.resize(begin[depth], Config{});
-        bool popped = false;
+        Outcome outcome;
         made.clear();
-        for (std::size_t c = begin[depth - 1]; c < begin[depth]; ++c) machine.step(path[c], x.byte[i], made, popped);
+        for (std::size_t c = begin[depth - 1]; c < begin[depth]; ++c) machine.step(path[c], x.byte[i], made, outcome);
         if (made.size() > 1) {
             std::sort(made.begin(), made.end());
             made.erase(std::unique(made.begin(), made.end()), made.end());
         }
-        if (popped) pieces.push_back(i);
+        if (outcome.popped) pieces.push_back(i);
         if (made.empty()) {
             i = x.end[i];
             continue;

@@ -65,12 +65,12 @@ inline Words tree(bool ordered, bool space) {
     const std::uint32_t name = w.quoted(w.literal("name")), kids = w.quoted(w.literal("kids"));
     Words object{3};
     for (std::uint32_t word : Writer::marks(space, "{", "}")) object.push_back(word);
-    for (std::uint32_t word : {std::uint32_t{ordered}, 2u, name, 1u, 1u, kids, 2u, 0u, 0u}) object.push_back(word);
+    for (std::uint32_t word : {std::uint32_t{ordered}, 0u, ~0u, 0u, 2u, name, 1u, 1u, 0u, 1u, kids, 0u, 1u, 0u, 2u, 0u}) object.push_back(word);
     w.node(object);
     w.node({0, text});
     Words array{4};
     for (std::uint32_t word : Writer::marks(space, "[", "]")) array.push_back(word);
-    for (std::uint32_t word : {0u, 0u, 0u, 3u}) array.push_back(word);  // no prefix, rest: node 0, 0 to 3 items
+    for (std::uint32_t word : {0u, 3u, 0u, 0u, 0u, 1u, 0u, 0u}) array.push_back(word);  // 0 to 3 items, no prefix, rest: node 0
     w.node(array);
     return w.program(0);
 }

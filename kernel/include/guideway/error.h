@@ -7,7 +7,7 @@
 
 namespace guideway {
 
-enum class ErrorKind { invalid, unsatisfiable, limit, rejected, token, argument };
+enum class ErrorKind { invalid, unsupported, unsatisfiable, limit, rejected, token, argument };
 
 // `node` is the number of the grammar node that is to blame, or -1.
 struct Error : std::runtime_error {

@@ -60,7 +60,7 @@ struct Component : Node {
     std::vector<std::uint32_t> next_required;  // object: first required property from i on
     std::vector<std::uint32_t> next_live;      // object: first live property from i on
     std::vector<std::uint32_t> required_cost;  // object: all required ones from i on, each with a comma
-    std::vector<std::uint32_t> tail_cost;      // sequence: parts from i on; array: prefix items before i
+    std::vector<std::uint32_t> tail_cost;      // sequence: parts from i on; array: items of the prefix before i
 };
 
 // Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
@@ -71,13 +71,19 @@ struct MachineLimits {
     std::size_t max_frames = 8'000'000;  // different stacks seen
 };
 
+// What else a step found out about a configuration that stands on the bottom frame.
+struct Outcome {
+    bool popped = false;  // the component has ended: the frame below would have to take the byte
+    bool unsure = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
+};
+
 class Machine {
 public:
     Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
 
     void start(Configs& out) { enter({root_, 0, 0, kBottom}, out); }
-    // Adds what `config` becomes by `byte`; `popped` is set where the bottom frame would have to take the byte.
-    void step(const Config& config, std::uint8_t byte, Configs& out, bool& popped);
+    // Adds what `config` becomes by `byte`.
+    void step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome);
     void step_all(const Configs& from, std::uint8_t byte, Configs& out);
     // Adds what goes on once the component above `frame` has ended.
     void resume(std::uint32_t frame, Configs& out);
@@ -121,6 +127,7 @@ private:
     std::uint32_t array_cost(const Config& c);
     int array_best_byte(const Config& c, Configs& instead);
 
+    std::uint32_t value_cost(const Value& value) const;
     std::uint32_t local_cost(const Config& c);
     std::uint32_t frame_cost(std::uint32_t id);
 

@@ -4,9 +4,15 @@
 //   expression: 0 chars n (low high)*n | 1 literals n (length code_point*)*n | 2 cat n id* | 3 either n id*
 //             | 4 both n id* | 5 not id | 6 repeat id minimum maximum | 7 spelled id spelling
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
-//             | 3 object punctuation ordered n (expr node required)*n m (expr node required)*m
-//             | 4 array punctuation n node*n rest minimum maximum
+//             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
+//             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
+//             | 5 number plain n cell*n
 //   punctuation: space, then open comma colon close, each: length byte*
+//   entry:       expr required value
+//   value:       n (marks node)*n : ways to read it; of an array's last one n may be 0
+//   cell:        flags (1 low, 2 high, 4 low is out, 8 high is out), the bounds it has, then n decimal*n whose multiple
+//                it is, n decimal*n whose multiple it is not
+//   decimal:     sign exponent n digit*n : (-1)^sign * digits * 10^exponent, digits in 0..9, exponent signed
 // Expressions refer to earlier ones only; nodes to any. 0xffffffff: no node, no maximum.
 #pragma once
 
@@ -20,31 +26,58 @@
 namespace guideway {
 
 inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
-inline constexpr std::uint32_t kProgramVersion = 1;
+inline constexpr std::uint32_t kProgramVersion = 2;
 
-enum class NodeKind : std::uint8_t { leaf, sequence, alternative, object, array };
+enum class NodeKind : std::uint8_t { leaf, sequence, alternative, object, array, number };
 
 struct Punctuation {
     bool space = false;
     std::string open, comma, colon, close;
 };
 
+struct Reading {  // a way to read a value: a node, and the demands or counters that it then counts for
+    std::uint32_t marks, node;
+};
+using Value = std::vector<Reading>;
+
 struct Entry {  // a property, or a class of open keys
     ExprId key;
-    std::uint32_t value;
     bool required;
+    Value value;
+};
+
+struct Count {  // how many items bear a mark
+    std::uint32_t minimum, maximum;
+};
+
+struct Decimal {
+    bool negative = false;
+    std::int32_t exponent = 0;
+    std::string digits;  // '0'..'9', most significant first
+};
+
+struct Cell {  // numbers between bounds, by what divides them
+    bool has_low = false, has_high = false, open_low = false, open_high = false;
+    Decimal low, high;
+    std::vector<Decimal> multiple_of, not_multiple_of;
 };
 
 struct Node {
     NodeKind kind = NodeKind::leaf;
     ExprId expr = kNone;                // leaf
-    std::vector<std::uint32_t> parts;   // sequence, alternative, array prefix
+    std::vector<std::uint32_t> parts;   // sequence, alternative
     Punctuation punctuation;            // object, array
     std::vector<Entry> entries;         // object: `fixed` properties, then open classes
     std::uint32_t fixed = 0;
     bool ordered = true;
-    std::uint32_t rest = kInfinite;     // array
-    std::uint32_t minimum = 0, maximum = kInfinite;
+    std::uint32_t demands = 0;
+    std::vector<Value> prefix;          // array
+    Value rest;                         // array; empty: no items after the prefix
+    bool unique = false;
+    std::vector<Count> counts;
+    std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
+    std::vector<Cell> cells;            // number
+    bool plain = false;
 };
 
 struct Program {

@@ -9,20 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence as Numbers
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Literal
 
 from .regular import Regular
 
 __all__ = [
     "Alternative",
     "Array",
+    "Cell",
     "Grammar",
     "Leaf",
+    "Marked",
     "Node",
+    "Number",
     "Object",
     "Property",
     "Punctuation",
     "Sequence",
+    "Value",
     "children",
+    "readings",
     "renumbered",
 ]
 
@@ -63,40 +70,92 @@ class Punctuation:
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """One way to read a value; read so, it counts for the demands (or counters) whose bits stand in `marks`."""
+
+    marks: int
+    node: int
+
+
+Value = int | tuple[Marked, ...]  # a node, or ways to read it: the machine follows all that fit
+
+
+def readings(value: Value) -> tuple[Marked, ...]:
+    """The ways to read a value; a plain node counts for nothing."""
+    return (Marked(0, value),) if isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
 class Property:
-    """A key (its whole text, quotes included), the node of its value, and whether it must be there."""
+    """A key (its whole text, quotes included), its value, and whether it must be there."""
 
     key: Regular
-    value: int
+    value: Value
     required: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Keyed entries. Keys of `properties` and `open` must be disjoint languages.
+    """Keyed entries. Keys of `properties` and `open` must be disjoint languages; no key comes twice.
 
     `properties`: each at most once. `open`: entries that may come any number of times (additional properties).
-    `ordered`: properties come in the order given, open ones after them; else any order.
+    `ordered`: properties come in the order given, open ones after them; else any order. The number of entries is
+    within [`minimum`, `maximum`] (None: no end); each of `demands` (bits) is met by at least one entry, which is read
+    in a way that bears its mark.
     """
 
     punctuation: Punctuation
     properties: tuple[Property, ...]
     open: tuple[Property, ...] = ()
     ordered: bool = True
+    minimum: int = 0
+    maximum: int | None = None
+    demands: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Items: the i-th is `prefix[i]`, later ones `rest` (None: there are none). `maximum` None: no end."""
+    """Items: the i-th is `prefix[i]`, later ones `rest` (None: there are none). `maximum` None: no end.
+
+    `unique`: no two items are equal as JSON values, however they are written. `counts[j]`: how many items must at
+    least and may at most (None: no end) bear the mark of bit j; where there is a most, the ways to read an item must
+    be disjoint.
+    """
 
     punctuation: Punctuation
-    prefix: tuple[int, ...]
-    rest: int | None
+    prefix: tuple[Value, ...]
+    rest: Value | None
     minimum: int = 0
     maximum: int | None = None
+    unique: bool = False
+    counts: tuple[tuple[int, int | None], ...] = ()
 
 
-Node = Leaf | Sequence | Alternative | Object | Array
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Numbers between two bounds (None: no bound; `open_`: the bound itself is out), by what divides them."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    open_low: bool = False
+    open_high: bool = False
+    multiple_of: tuple[Decimal, ...] = ()
+    not_multiple_of: tuple[Decimal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """JSON numbers whose exact value is in one of the cells.
+
+    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction where the cell is
+    whole (it has an integer among `multiple_of`).
+    """
+
+    cells: tuple[Cell, ...]
+    spelling: Literal["any", "plain"] = "any"
+
+
+Node = Leaf | Sequence | Alternative | Object | Array | Number
 
 
 def children(node: Node) -> tuple[int, ...]:
@@ -105,29 +164,39 @@ def children(node: Node) -> tuple[int, ...]:
         case Sequence(parts) | Alternative(parts):
             return parts
         case Array(_, prefix, rest):
-            return prefix if rest is None else (*prefix, rest)
+            values = prefix if rest is None else (*prefix, rest)
         case Object(_, properties, others):
-            return tuple(entry.value for entry in (*properties, *others))
-        case Leaf():
+            values = tuple(entry.value for entry in (*properties, *others))
+        case Leaf() | Number():
             return ()
+    return tuple(number for value in values for number in _nodes(value))
+
+
+def _nodes(value: Value) -> tuple[int, ...]:
+    return (value,) if isinstance(value, int) else tuple(way.node for way in value)
 
 
 def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
     """The same with `numbers[i]` in the place of each i that it refers to."""
+
+    def moved(value: Value) -> Value:
+        if isinstance(value, int):
+            return numbers[value]
+        return tuple(Marked(way.marks, numbers[way.node]) for way in value)
+
+    def entries(given: tuple[Property, ...]) -> tuple[Property, ...]:
+        return tuple(replace(entry, value=moved(entry.value)) for entry in given)
+
     match node:
         case Sequence(parts) | Alternative(parts):
             return replace(node, parts=tuple(numbers[part] for part in parts))
         case Array(_, prefix, rest):
-            after = None if rest is None else numbers[rest]
-            return replace(node, prefix=tuple(numbers[part] for part in prefix), rest=after)
+            after = None if rest is None else moved(rest)
+            return replace(node, prefix=tuple(map(moved, prefix)), rest=after)
         case Object(_, properties, others):
-            return replace(node, properties=_moved(properties, numbers), open=_moved(others, numbers))
-        case Leaf():
+            return replace(node, properties=entries(properties), open=entries(others))
+        case Leaf() | Number():
             return node
-
-
-def _moved(entries: tuple[Property, ...], numbers: Mapping[int, int] | Numbers[int]) -> tuple[Property, ...]:
-    return tuple(replace(entry, value=numbers[entry.value]) for entry in entries)
 
 
 @dataclass(slots=True)

@@ -8,28 +8,50 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from decimal import Decimal
 from sys import byteorder
 
-from ..errors import InvalidConstraint
-from .nodes import Alternative, Array, Grammar, Leaf, Node, Object, Property, Punctuation, Sequence
+from ..errors import InvalidConstraint, LimitExceeded
+from .nodes import (
+    Alternative,
+    Array,
+    Cell,
+    Grammar,
+    Leaf,
+    Node,
+    Number,
+    Object,
+    Property,
+    Punctuation,
+    Sequence,
+    Value,
+    readings,
+)
 from .regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
 
 __all__ = ["encode"]
 
 _MAGIC = 0x31505747
-_VERSION = 1
+_VERSION = 2
 _NONE = 0xFFFFFFFF
 _SPELLINGS = {"json": 1, "json-any": 2}
+_MAX_MARKS = 32  # bits of a word
 
 
 def encode(grammar: Grammar) -> bytes:
-    """The grammar as little-endian 32-bit words. Raises `InvalidConstraint` for a node that was never defined."""
+    """The grammar as little-endian 32-bit words.
+
+    Raises `InvalidConstraint` for a node that was never defined, `LimitExceeded` for one that words cannot hold.
+    """
     expressions = _Expressions()
     nodes: list[int] = []
     for number, node in enumerate(grammar.nodes):
         if node is None:
             raise InvalidConstraint("a part was referred to but never given", grammar.places[number])
-        _write_node(node, nodes, expressions)
+        try:
+            _write_node(node, nodes, expressions)
+        except _TooLarge as error:
+            raise LimitExceeded(str(error), grammar.places[number]) from None
     words = array("I", [_MAGIC, _VERSION, expressions.count, len(grammar.nodes), grammar.root])
     words.extend(expressions.words)
     words.extend(nodes)
@@ -104,17 +126,25 @@ def _write_node(node: Node, words: list[int], expressions: _Expressions) -> None
             words += [1, len(parts), *parts]
         case Alternative(parts):
             words += [2, len(parts), *parts]
-        case Object(punctuation, properties, others, ordered):
-            words += [3, *_punctuation(punctuation), int(ordered)]
+        case Object(punctuation, properties, others, ordered, minimum, maximum, demands):
+            words += [3, *_punctuation(punctuation), int(ordered), *_bounds(minimum, maximum), _marks(demands)]
             words += [len(properties), *_entries(properties, expressions)]
             words += [len(others), *_entries(others, expressions)]
-        case Array(punctuation, prefix, rest, minimum, maximum):
-            words += [4, *_punctuation(punctuation), len(prefix), *prefix]
-            words += [
-                _NONE if rest is None else rest,
-                min(minimum, _NONE - 1),
-                _NONE if maximum is None else min(maximum, _NONE),
-            ]
+        case Array(punctuation, prefix, rest, minimum, maximum, unique, counts):
+            words += [4, *_punctuation(punctuation), *_bounds(minimum, maximum), int(unique)]
+            _marks((1 << len(counts)) - 1)
+            words += [len(counts), *(word for bounds in counts for word in _bounds(*bounds)), len(prefix)]
+            for value in prefix:
+                words += _value(value)
+            words += [0] if rest is None else _value(rest)
+        case Number(cells, spelling):
+            words += [5, int(spelling == "plain"), len(cells)]
+            for cell in cells:
+                words += _cell(cell)
+
+
+class _TooLarge(Exception):
+    """Something does not fit into words."""
 
 
 def _punctuation(marks: Punctuation) -> Iterable[int]:
@@ -125,6 +155,43 @@ def _punctuation(marks: Punctuation) -> Iterable[int]:
         yield from encoded
 
 
+def _bounds(minimum: int, maximum: int | None) -> tuple[int, int]:
+    """Bounds on a number of things; what no text could reach stays out of reach."""
+    return min(minimum, _NONE - 1), _NONE if maximum is None else min(maximum, _NONE)
+
+
+def _marks(marks: int) -> int:
+    if marks >> _MAX_MARKS:
+        raise _TooLarge(f"more than {_MAX_MARKS} demands on one object or array")
+    return marks
+
+
+def _value(value: Value) -> list[int]:
+    ways = readings(value)
+    return [len(ways), *(word for way in ways for word in (_marks(way.marks), way.node))]
+
+
 def _entries(entries: tuple[Property, ...], expressions: _Expressions) -> Iterable[int]:
     for entry in entries:
-        yield from (expressions.number(entry.key), entry.value, int(entry.required))
+        yield expressions.number(entry.key)
+        yield int(entry.required)
+        yield from _value(entry.value)
+
+
+def _cell(cell: Cell) -> Iterable[int]:
+    bounds = [bound for bound in (cell.low, cell.high) if bound is not None]
+    yield (cell.low is not None) | (cell.high is not None) << 1 | cell.open_low << 2 | cell.open_high << 3
+    for bound in bounds:
+        yield from _decimal(bound)
+    for divisors in (cell.multiple_of, cell.not_multiple_of):
+        yield len(divisors)
+        for divisor in divisors:
+            yield from _decimal(divisor)
+
+
+def _decimal(value: Decimal) -> Iterable[int]:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or not -(1 << 31) <= exponent < 1 << 31:
+        raise _TooLarge(f"the number {value} is out of range")
+    yield from (sign, exponent & _NONE, len(digits))
+    yield from digits
