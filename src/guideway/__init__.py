@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .generation import extract, generate, load, stream
     from .matcher import Matcher, fill_masks
     from .sessions import Model, Session
-    from .sources import Choice, JsonSchema, Regex
+    from .sources import Choice, Format, JsonSchema, Regex
     from .vocabulary import Tokenizer, Vocabulary
 
 _HOMES = {
@@ -61,7 +61,7 @@ _HOMES = {
     ".generation": ("extract", "generate", "load", "stream"),
     ".matcher": ("Matcher", "fill_masks"),
     ".sessions": ("Model", "Session"),
-    ".sources": ("Choice", "JsonSchema", "Regex"),
+    ".sources": ("Choice", "Format", "JsonSchema", "Regex"),
     ".vocabulary": ("Tokenizer", "Vocabulary"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -74,6 +74,7 @@ __all__ = [
     "ConstraintError",
     "ContextOverflow",
     "EngineError",
+    "Format",
     "GuidewayError",
     "InvalidConstraint",
     "InvalidText",

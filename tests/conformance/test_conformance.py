@@ -88,6 +88,11 @@ def test_choice(case: dict[str, Any]) -> None:
     holds(gw.Choice(case["choices"]), case["pass"], case["miss"])
 
 
+@pytest.mark.parametrize("case", cases("formats.toml"))
+def test_formats(case: dict[str, Any]) -> None:
+    holds(gw.Format(case["format"]), case["pass"], case["miss"])
+
+
 @pytest.mark.parametrize("case", cases("schema.toml"))
 def test_schema(case: dict[str, Any]) -> None:
     schema = json.loads(case["schema"])

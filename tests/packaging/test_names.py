@@ -9,7 +9,7 @@ from guideway import errors
 
 NAMES = {
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
-    *("JsonSchema", "Regex", "Choice"),
+    *("JsonSchema", "Regex", "Format", "Choice"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
     *errors.__all__,
     "__version__",

@@ -2,6 +2,7 @@
 
 base.py         `Source`, and how sources combine
 regex.py        `Regex`, on top of patterns/
+format.py       `Format`, on top of formats/
 choice.py       `Choice`
 json_schema/    `JsonSchema`
 python_types.py `PythonType`
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 from .base import Source
 from .choice import Choice
+from .format import Format
 from .json_schema import JsonSchema
 from .of import of
 from .python_types import PythonType
 from .regex import Regex
 
-__all__ = ["Choice", "JsonSchema", "PythonType", "Regex", "Source", "of"]
+__all__ = ["Choice", "Format", "JsonSchema", "PythonType", "Regex", "Source", "of"]
