@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs test-engines samples lint format types check bench docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow proofs test-engines samples lint format types check bench bench-full docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -29,8 +29,12 @@ format: .venv/.lint                ## let ruff mend what it can
 types: .venv/.lint                 ## mypy, strict
 	$(BIN)/mypy
 check: lint types test kernel-test ## what a change must pass before it lands
-bench: .venv/.test                 ## one script per claim; results go to benchmarks/record
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+bench: .venv/.bench                ## one script per claim, peers in the same run; under 10 minutes
+	for script in benchmarks/bench_*.py; do echo; $(BIN)/python $$script || exit 1; done
+bench-full: .venv/.bench           ## all schemas, half an hour and more; writes benchmarks/record
+	$(BIN)/python benchmarks/bench_maskbench.py --schemas 0 --record
+	$(BIN)/python benchmarks/bench_others.py --schemas 40 --limit 15 --record
+	$(BIN)/python benchmarks/bench_masks.py --record
 docs: .venv/.test                  ## the code in README and docs runs, and their links lead somewhere
 	$(BIN)/python -m pytest tests/packaging/test_documents.py
 
@@ -60,5 +64,8 @@ clean:
 	$(PIP) pytest hypothesis jsonschema jinja2 onnx mypy && touch $@
 .venv/.lint: .venv/.test
 	$(PIP) ruff && touch $@
+.venv/.bench: .venv/.test
+	$(PIP) torch==2.13.0
+	$(PIP) llguidance xgrammar==0.2.8 outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
 .venv/.engines: .venv/.test
 	$(PIP) torch transformers safetensors && touch $@

@@ -1,0 +1,1 @@
+"""What the benchmarks share: data, engines behind one face, timing, reports."""

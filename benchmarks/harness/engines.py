@@ -1,0 +1,197 @@
+"""Engines behind one face: guideway, llguidance, xgrammar. The slower ones are in `others.py`.
+
+Each is used as its own documentation uses it where speed counts: no Python between the caller and the native call that
+could be left out, rows allocated once, native JSON Schema front ends with any whitespace between pieces.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from .data import EOS
+
+Walker = tuple[Callable[[int], Any], Callable[[], Any]]  # advance(token), fill(): the engine's mask goes into `row`
+
+
+class Refused(Exception):
+    """The engine does not take the schema."""
+
+
+class Engine(ABC):
+    """`compile` and `start`; `row` holds the latest mask as bits. `repeats`: cheap enough to compile in every pass."""
+
+    package: str
+    setting: str
+    repeats = True
+
+    def __init__(self, tokens: Sequence[bytes]) -> None:
+        self.tokens = tokens
+        self.row: np.ndarray[Any, np.dtype[np.int32]] = np.zeros((len(tokens) + 31) // 32, np.int32)
+        self.fresh()
+
+    @classmethod
+    def title(cls) -> str:
+        """Name and version."""
+        try:
+            return f"{cls.package} {version(cls.package)}"
+        except PackageNotFoundError:
+            return f"{cls.package} (not installed)"
+
+    @abstractmethod
+    def fresh(self) -> None:
+        """Forget what earlier schemas left."""
+
+    @abstractmethod
+    def compile(self, schema: Any) -> Any:
+        """A schema, made ready. Raises `Refused`."""
+
+    def regex(self, pattern: str) -> Any:
+        """A pattern that the whole text must match, made ready. Raises `Refused`."""
+        raise Refused("no pattern here")
+
+    @abstractmethod
+    def start(self, compiled: Any) -> Walker:
+        """A matcher at the start of the text."""
+
+    def may_end(self) -> bool:
+        """Whether the latest mask holds the end token."""
+        return bool(int(self.row[EOS // 32]) >> (EOS % 32) & 1)
+
+    def allows(self, token: int) -> bool:
+        """Whether the latest mask holds a token."""
+        return bool(int(self.row[token // 32]) >> (token % 32) & 1)
+
+
+class Guideway(Engine):
+    """This library."""
+
+    package = "guideway"
+    setting = 'JsonSchema(profile="exact"); Matcher.fill_mask, Matcher.advance; compiled without the cache'
+
+    def fresh(self) -> None:
+        import guideway as gw
+
+        special = [i for i, token in enumerate(self.tokens) if not token]
+        self.vocabulary = gw.Vocabulary(self.tokens, eos_ids=[EOS], special_ids=special)
+        _ = self.vocabulary.kernel  # its tables belong to loading a model, not to the first schema
+
+    def compile(self, schema: Any) -> Any:
+        import guideway as gw
+
+        try:
+            return gw.compile(gw.JsonSchema(schema, profile="exact"), self.vocabulary, cache=False)
+        except (gw.GuidewayError, ValueError) as error:
+            raise Refused(str(error)) from error
+
+    def regex(self, pattern: str) -> Any:
+        import guideway as gw
+
+        try:
+            return gw.compile(gw.Regex(pattern), self.vocabulary, cache=False)
+        except gw.GuidewayError as error:
+            raise Refused(str(error)) from error
+
+    def start(self, compiled: Any) -> Walker:
+        matcher = compiled.matcher()
+        return matcher.advance, partial(matcher.fill_mask, self.row.view(np.uint32))
+
+
+class LLGuidance(Engine):
+    """llguidance: LLMatcher, its JSON slices, the mask written through a pointer (what its numpy helper calls)."""
+
+    package = "llguidance"
+    setting = "LLMatcher, JSON slices, whitespace_flexible, not lenient; unsafe_compute_mask_ptr, consume_token"
+
+    def __init__(self, tokens: Sequence[bytes]) -> None:
+        from llguidance import LLTokenizer, TokenizerWrapper
+
+        class Table:
+            eos_token_id, bos_token_id, special_token_ids = EOS, 1, list(range(1000))
+
+            def __init__(self, tokens: Sequence[bytes]) -> None:
+                self.tokens = [token or b"<s%d>" % i for i, token in enumerate(tokens)]
+
+            def __call__(self, text: Any) -> list[int]:
+                raise NotImplementedError("only masks are measured")
+
+        class Wrapper(TokenizerWrapper):  # type: ignore[misc,unused-ignore]
+            def __call__(self, text: str) -> list[int]:
+                return []
+
+        self.made = LLTokenizer(Wrapper(Table(tokens)), slices=LLTokenizer.json_slices())
+        super().__init__(tokens)
+
+    def fresh(self) -> None:
+        """Nothing is kept between grammars."""
+
+    def compile(self, schema: Any) -> Any:
+        from llguidance import LLMatcher
+
+        text = json.dumps(schema)
+        try:
+            return self._checked(LLMatcher.grammar_from_json_schema(text, defaults={"whitespace_flexible": True}))
+        except ValueError as error:
+            raise Refused(str(error)) from error
+
+    def regex(self, pattern: str) -> Any:
+        from llguidance import LLMatcher
+
+        return self._checked(LLMatcher.grammar_from_regex(pattern))
+
+    def _checked(self, grammar: str) -> Any:
+        from llguidance import LLMatcher
+
+        made = LLMatcher(self.made, grammar, log_level=0)
+        if made.is_error():
+            raise Refused(made.get_error())
+        return made
+
+    def start(self, compiled: Any) -> Walker:
+        matcher = compiled.deep_copy()
+        return matcher.consume_token, partial(matcher.unsafe_compute_mask_ptr, self.row.ctypes.data, self.row.nbytes)
+
+
+class XGrammar(Engine):
+    """xgrammar: GrammarCompiler and GrammarMatcher."""
+
+    package = "xgrammar"
+    setting = "GrammarCompiler(max_threads=2), any_whitespace, strict_mode; fill_next_token_bitmask, accept_token"
+    repeats = False  # seconds for some schemas
+
+    def __init__(self, tokens: Sequence[bytes]) -> None:
+        import torch
+        import xgrammar as xgr
+
+        self.info = xgr.TokenizerInfo(list(tokens), stop_token_ids=[EOS])
+        super().__init__(tokens)
+        self.bits = torch.from_numpy(self.row).reshape(1, -1)
+
+    def fresh(self) -> None:
+        import xgrammar as xgr
+
+        self.compiler = xgr.GrammarCompiler(self.info, max_threads=2, cache_enabled=False)
+
+    def compile(self, schema: Any) -> Any:
+        try:
+            return self.compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=True)
+        except Exception as error:  # it raises RuntimeError and others, by what went wrong inside
+            raise Refused(str(error)) from error
+
+    def regex(self, pattern: str) -> Any:
+        try:
+            return self.compiler.compile_regex(pattern)
+        except Exception as error:
+            raise Refused(str(error)) from error
+
+    def start(self, compiled: Any) -> Walker:
+        import xgrammar as xgr
+
+        matcher = xgr.GrammarMatcher(compiled)
+        return matcher.accept_token, partial(matcher.fill_next_token_bitmask, self.bits)
