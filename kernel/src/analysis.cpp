@@ -180,7 +180,7 @@ private:
     }
 
     void first_into(const Component& c, ByteSet& bytes) {
-        if (c.kind == NodeKind::leaf) pool_.first_bytes_into(c.expr, bytes);
+        if (c.kind == NodeKind::leaf) bytes |= pool_.live(c.expr);
         else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation.open[0]));
         else
             for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;

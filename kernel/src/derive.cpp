@@ -35,7 +35,10 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         classes_.push_back(classes);
         class_ids_.emplace(h, class_id);
     }
-    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size())});
+    ByteSet live;
+    for (unsigned b = 0; b < 256; ++b)
+        if (targets[b] != kNone) live.insert(static_cast<std::uint8_t>(b));
+    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live)});
     targets_.insert(targets_.end(), distinct.begin(), distinct.end());
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
@@ -204,6 +207,18 @@ std::uint32_t ExprPool::shortest(ExprId e) {
     return searched_.at(e);
 }
 
+ExprId ExprPool::majority(ExprId e) {
+    std::array<unsigned, 256> count{};
+    next(e, 0);  // makes the row
+    const Row row = rows_[live_row_[e]];
+    unsigned best = 0;
+    for (unsigned b = 0; b < 256; ++b) {
+        const unsigned k = classes_[row.classes][b];
+        if (++count[k] > count[best]) best = k;
+    }
+    return targets_[row.offset + best];
+}
+
 int ExprPool::best_byte(ExprId e) {
     if (best_byte_[e] == -2) {
         const std::uint32_t target = shortest(e);
@@ -259,9 +274,5 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     return labels_.emplace(e, std::move(found)).first->second;
 }
 
-void ExprPool::first_bytes_into(ExprId e, ByteSet& bytes) {
-    for (unsigned b = 0; b < 256; ++b)
-        if (next(e, static_cast<std::uint8_t>(b)) != kNone) bytes.insert(static_cast<std::uint8_t>(b));
-}
 
 }  // namespace guideway

@@ -66,6 +66,12 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     return id;
 }
 
+std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
+    auto [place, fresh] = set_ids_.emplace(bytes, static_cast<std::uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back(bytes);
+    return place->second;
+}
+
 ExprId ExprPool::set(const ByteSet& bytes) {
     if (bytes.empty()) return kNone;
     static const ByteSet ascii = ByteSet::range(0, 0x7f);
@@ -75,11 +81,9 @@ ExprId ExprPool::set(const ByteSet& bytes) {
         plain.words[1] &= ~(std::uint64_t{1} << ('\\' - 64));
         return plain;
     }();
-    auto [place, fresh] = set_ids_.emplace(bytes, static_cast<std::uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(bytes);
     Expr made;
     made.op = Op::set;
-    made.a = place->second;
+    made.a = set_id(bytes);
     made.shortest = 1;
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
@@ -103,6 +107,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         made.b = b;
         made.nullable = x.nullable && y.nullable;
         made.boolean = x.boolean || y.boolean;
+        made.bounded = x.bounded || y.bounded;
         made.labelled = x.labelled || y.labelled;
         made.within = x.within & y.within;
         const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
@@ -143,6 +148,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         const Expr& x = exprs_[p];
         made.nullable |= x.nullable;
         made.boolean |= x.boolean;
+        made.bounded |= x.bounded;
         made.labelled |= x.labelled;
         made.within &= x.within;
         made.shortest = std::min(made.shortest, x.shortest);
@@ -211,10 +217,58 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.c = maximum;
     made.nullable = minimum == 0;
     made.boolean = x.boolean;
+    made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
     made.within = x.within;
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
     made.shortest = multiply(x.shortest, minimum);
     return intern(made);
+}
+
+ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
+    const Expr x = exprs_[e];
+    const ExprId head = x.op == Op::cat ? x.a : e;
+    const Expr y = exprs_[head];
+    if (y.op != Op::repeat || (y.b == 0 && y.c == kInfinite)) return {e, kInfinite};
+    const ExprId more = repeat(y.a, 0, kInfinite);
+    return {x.op == Op::cat ? cat(more, x.b) : more, y.c};
+}
+
+// From the parts up, by a list of what waits for its parts.
+ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
+    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
+    if (fixed(e)) return e;
+    if (reach != reach_) clipped_.clear();
+    reach_ = reach;
+    auto known = [&](ExprId p) { return fixed(p) ? p : clipped_.at(p); };
+    std::vector<ExprId> todo{e};
+    while (!todo.empty()) {
+        const ExprId at = todo.back();
+        if (fixed(at) || clipped_.contains(at)) {
+            todo.pop_back();
+            continue;
+        }
+        const Expr x = exprs_[at];
+        std::vector<ExprId> parts;
+        if (x.op == Op::alt) parts = parts_of(at);
+        else if (x.op == Op::cat) parts = {x.a, x.b};
+        else parts = {x.a};
+        const std::size_t before = todo.size();
+        for (ExprId p : parts)
+            if (!fixed(p) && !clipped_.contains(p)) todo.push_back(p);
+        if (todo.size() > before) continue;
+        todo.pop_back();
+        for (ExprId& p : parts) p = known(p);
+        ExprId made = kNone;
+        if (x.op == Op::alt) made = alt(std::move(parts));
+        else if (x.op == Op::cat) made = cat(parts[0], parts[1]);
+        else {
+            // Each time takes a byte at least; of a part of more bytes, fewer times are in reach.
+            const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
+            made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
+        }
+        clipped_[at] = made;
+    }
+    return clipped_.at(e);
 }
 
 ExprId ExprPool::label(std::uint32_t number) {

@@ -150,7 +150,7 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
     const std::string forced = forced_of(now());
     std::vector<std::uint32_t> tokens;
     for (std::size_t at = 0; at < forced.size();) {
-        std::uint32_t node = vocabulary.root_child(static_cast<std::uint8_t>(forced[at])), best = kInfinite;
+        std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at])), best = kInfinite;
         std::size_t best_end = at, reached = at;
         while (node) {
             ++reached;

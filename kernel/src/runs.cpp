@@ -2,7 +2,25 @@
 
 #include <algorithm>
 
+#include "guideway/vocabulary.h"
+
 namespace guideway {
+
+namespace {
+
+constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
+
+std::uint32_t count_of(std::span<const Places> places) {
+    std::uint32_t n = 0;
+    for (const Places& p : places) n += p.end - p.begin;
+    return n;
+}
+
+}  // namespace
+
+Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts)
+    : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
+      budget_(budget), shortcuts_(shortcuts), sets_(words_) {}
 
 std::uint32_t Runs::component_id(const Component& component) {
     if (component.kind != NodeKind::leaf) return next_component_++;
@@ -13,7 +31,8 @@ std::uint32_t Runs::component_id(const Component& component) {
 
 void Runs::clear() {
     memo_.clear();
-    sets_.clear();
+    sets_ = TokenSets(words_);
+    loops_.clear();
     residuals_.clear();
     residual_ids_.clear();
     used_ = 0;
@@ -21,87 +40,125 @@ void Runs::clear() {
 
 void Runs::fill(Machine& machine, const Configs& configs, std::span<std::uint32_t> row) {
     trim();
-    tasks_.clear();
-    for (const Config& c : configs) tasks_.push_back({0, c});
     bool blank = true;  // the row holds nothing worth keeping yet
+    std::vector<std::uint32_t> aside;
+    for (const Config& c : configs) {
+        if (c.node == kDone) continue;
+        const Run made = run(machine, 0, c);
+        if (blank) {
+            sets_.write(made.tokens, row);
+            fill_one(machine, made, c, row);
+        } else if (sets_[made.tokens].form != TokenSet::Form::delta) {
+            sets_.merge(made.tokens, row);
+            fill_one(machine, made, c, row);
+        } else {  // what it clears concerns no other configuration
+            aside.resize(words_);
+            sets_.write(made.tokens, aside);
+            fill_one(machine, made, c, aside);
+            for (std::size_t i = 0; i < words_; ++i) row[i] |= aside[i];
+        }
+        blank = false;
+    }
+    if (blank) std::fill(row.begin(), row.end(), 0);
+}
+
+// Adds what comes of the residual further down the stack, makes the run's own changes, and steps through what is unsure.
+void Runs::fill_one(Machine& machine, const Run& top, const Config& config, std::span<std::uint32_t> row) {
+    tasks_.clear();
+    unsure_.clear();
+    auto note = [&](const Run& made) {
+        if (made.unsure != kNoTokens) unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+    };
+    auto below = [&](std::uint32_t residual, std::uint32_t frame) {
+        if (residual == 0) return;
+        below_.clear();
+        machine.resume(frame, below_);
+        for (const Config& c : below_) tasks_.push_back({residual, c});
+    };
+    note(top);
+    below(top.residual, config.parent);
     std::unordered_map<std::uint32_t, Gone> gone;
     for (std::size_t count = 0; !tasks_.empty();) {
         const Task task = tasks_.back();
         tasks_.pop_back();
         if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
         const Run made = run(machine, task.trie, task.config);
-        const TokenSet& set = sets_[made.tokens];
-        if (set.dense && blank) std::copy(set.data.begin(), set.data.end(), row.begin());
-        else {
-            if (blank) std::fill(row.begin(), row.end(), 0);
-            merge(set, row);
-        }
-        blank = false;
-        if (made.residual == 0) continue;
-        below_.clear();
-        machine.resume(task.config.parent, below_);
-        for (const Config& c : below_) tasks_.push_back({made.residual, c});
+        sets_.merge(made.tokens, row);
+        note(made);
+        below(made.residual, task.config.parent);
     }
-    if (blank) std::fill(row.begin(), row.end(), 0);
-}
-
-void Runs::merge(const TokenSet& set, std::span<std::uint32_t> row) const {
-    if (set.dense)
-        for (std::size_t i = 0; i < words_; ++i) row[i] |= set.data[i];
-    else
-        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+    sets_.change(top.tokens, row);
+    for (std::uint32_t t : unsure_) {
+        if (row[t >> 5] >> (t & 31) & 1) continue;
+        below_.assign(1, config);
+        for (char b : vocabulary_.token(t)) {
+            machine.step_all(below_, static_cast<std::uint8_t>(b), next_);
+            below_.swap(next_);
+        }
+        if (!below_.empty()) row[t >> 5] |= 1u << (t & 31);
+    }
 }
 
 Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
-    const Key key{trie, machine.component(config.node).id, config.state, config.regs};
+    const bool leaf = machine.is_leaf(config);
+    Key key{trie, machine.component(config.node).id, config.state, leaf ? 0 : config.regs};
+    if (leaf && shortcuts_.clips) key.state = machine.pool().clipped(config.state, vocabulary_.longest());
     auto known = memo_.find(key);
     if (known != memo_.end()) {
         ++hits_;
         return known->second;
     }
     ++misses_;
-    const Run made = walk(machine, trie, config);
+    Run made{};
+    Config at = config;
+    at.state = key.state;
+    if (!leaf) made = walk(machine, trie, at);
+    else if (trie != 0 || !walk_difference(machine, at, made))
+        made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     memo_.emplace(key, made);
     used_ += sizeof(Key) + sizeof(Run) + 48;
     return made;
 }
 
-// A leaf needs one state per depth, and no stack.
-Run Runs::walk_leaf(Machine& machine, const Trie& x, const Config& config) {
+// The run of the state that most bytes lead to, and what differs.
+bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
+    if (!shortcuts_.deltas) return false;
     ExprPool& pool = machine.pool();
-    const ByteSet& follow = machine.component(config.node).follow;
-    std::vector<ExprId> path{config.state};
-    std::vector<std::uint32_t> tokens, pieces;
-    for (std::uint32_t i = 1; i < x.size();) {
-        const std::size_t depth = x.depth[i];
-        const std::uint8_t byte = x.byte[i];
-        const ExprId state = path[depth - 1], next = pool.next(state, byte);
-        if (pool.nullable(state) && follow.contains(byte)) pieces.push_back(i);
-        if (next == kNone) {
-            i = x.end[i];
-            continue;
-        }
-        for (std::uint32_t t : x.tokens_at(i)) tokens.push_back(t);
-        if (next == kEmpty) {  // the leaf is left here, whatever follows
-            for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child]) pieces.push_back(child);
-            i = x.end[i];
-            continue;
-        }
-        if (path.size() <= depth) path.resize(depth + 1);
-        path[depth] = next;
-        ++i;
-    }
-    const std::uint32_t residual = pieces.empty() ? 0 : residual_of(x, pieces);
-    return {keep(tokens), residual};
+    const ExprId base = pool.majority(config.state);
+    if (base <= kEmpty || base == config.state || pool.majority(base) != base) return false;
+    const auto difference = pair_walk(pool, trie_, config.state, base, kMaxDifference);
+    if (!difference) return false;
+    Config there = config;
+    there.state = base;
+    const Run run_of_base = run(machine, 0, there);
+    if (sets_[run_of_base.tokens].form != TokenSet::Form::dense) return false;
+    made = run_of_base;
+    made.tokens = sets_.delta(run_of_base.tokens, difference->cleared, difference->added);
+    return true;
+}
+
+Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow) {
+    const Trie& x = trie(id);
+    LeafWalk walked;
+    walked.run(pool, x, state, follow, id == 0 && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
+    const std::uint32_t residual = walked.pieces.empty() ? 0 : residual_of(x, walked.pieces);
+    return {keep(x, walked), residual, kNoTokens};
 }
 
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     const Trie& x = trie(id);
-    if (machine.is_leaf(config)) return walk_leaf(machine, x, config);
     Configs path{{config.node, config.state, config.regs, kBottom}};  // configurations of all depths, one after the other
     std::vector<std::size_t> begin{0, 1};                             // depth d: [begin[d], begin[d + 1])
-    std::vector<std::uint32_t> tokens, pieces;
+    LeafWalk walked;
+    std::vector<std::uint32_t> unsure;
     Configs made;
+    // One leaf alone, and all below loops in it.
+    auto take_all = [&](std::uint32_t node) {
+        if (id != 0 || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
+        const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state);
+        const ByteSet& follow = machine.component(made[0].node).follow;
+        return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? follow : ByteSet{});
+    };
     for (std::uint32_t i = 1; i < x.size();) {
         const std::size_t depth = x.depth[i];
         begin.resize(depth + 1);
@@ -113,68 +170,135 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
             std::sort(made.begin(), made.end());
             made.erase(std::unique(made.begin(), made.end()), made.end());
         }
-        if (outcome.popped) pieces.push_back(i);
+        if (outcome.unsure) {  // what stands above decides, token by token
+            unsure.insert(unsure.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
+            i = x.end[i];
+            continue;
+        }
+        if (outcome.popped) walked.pieces.push_back(i);
         if (made.empty()) {
+            i = x.end[i];
+            continue;
+        }
+        if (x.end[i] > i + 1 && take_all(i)) {
+            walked.add(x.first_token[i], x.first_token[x.end[i]]);
             i = x.end[i];
             continue;
         }
         path.insert(path.end(), made.begin(), made.end());
         begin.push_back(path.size());
-        const auto here = x.tokens_at(i);
-        tokens.insert(tokens.end(), here.begin(), here.end());
+        walked.add(x.first_token[i], x.first_token[i + 1]);
         ++i;
     }
-    const std::uint32_t residual = pieces.empty() ? 0 : residual_of(x, pieces);
-    return {keep(tokens), residual};
+    const std::uint32_t residual = walked.pieces.empty() ? 0 : residual_of(x, walked.pieces);
+    std::sort(unsure.begin(), unsure.end());
+    return {keep(x, walked), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure))};
 }
 
 // The subtrees at `pieces`, as suffixes that begin with the piece's own byte, merged into one trie.
 std::uint32_t Runs::residual_of(const Trie& x, const std::vector<std::uint32_t>& pieces) {
-    std::string arena;
-    struct Span {
-        std::size_t at, length;
-        std::uint32_t token;
+    struct Group {  // nodes that become one, or a node to be closed
+        std::vector<std::uint32_t> nodes;
+        std::uint32_t depth, close;
     };
-    std::vector<Span> spans;
-    std::string path;
-    for (std::uint32_t piece : pieces) {
-        const std::size_t base = x.depth[piece];
-        for (std::uint32_t i = piece; i < x.end[piece]; ++i) {
-            path.resize(x.depth[i] - base);
-            path.push_back(static_cast<char>(x.byte[i]));
-            const auto here = x.tokens_at(i);
-            if (here.empty()) continue;
-            for (std::uint32_t t : here) spans.push_back({arena.size(), path.size(), t});
-            arena += path;
+    TrieBuilder builder;
+    std::vector<Group> todo;
+    std::vector<std::uint32_t> tokens;
+    auto open_groups = [&](std::vector<std::uint32_t>& nodes, std::uint32_t depth) {  // last byte first: a stack
+        std::stable_sort(nodes.begin(), nodes.end(), [&](std::uint32_t a, std::uint32_t b) { return x.byte[a] > x.byte[b]; });
+        for (std::size_t i = 0, j; i < nodes.size(); i = j) {
+            for (j = i; j < nodes.size() && x.byte[nodes[j]] == x.byte[nodes[i]]; ++j) {}
+            todo.push_back({{nodes.begin() + static_cast<std::ptrdiff_t>(i), nodes.begin() + static_cast<std::ptrdiff_t>(j)}, depth, 0});
         }
+    };
+    std::vector<std::uint32_t> nodes = pieces;
+    open_groups(nodes, 1);
+    while (!todo.empty()) {
+        Group group = std::move(todo.back());
+        todo.pop_back();
+        if (group.close) {
+            builder.close(group.close);
+            continue;
+        }
+        const std::uint32_t made = builder.open(x.byte[group.nodes[0]], group.depth);
+        todo.push_back({{}, 0, made});
+        tokens.clear();
+        nodes.clear();
+        for (std::uint32_t n : group.nodes) {
+            const auto here = x.tokens_at(n);
+            tokens.insert(tokens.end(), here.begin(), here.end());
+            for (std::uint32_t c = n + 1; c < x.end[n]; c = x.end[c]) nodes.push_back(c);
+        }
+        std::sort(tokens.begin(), tokens.end());
+        for (std::uint32_t t : tokens) builder.token(t);
+        open_groups(nodes, group.depth + 1);
     }
-    std::vector<Suffix> suffixes;
-    suffixes.reserve(spans.size());
-    for (const Span& s : spans) suffixes.push_back({std::string_view(arena).substr(s.at, s.length), s.token});
-    Trie made = Trie::of(suffixes);
+    Trie made = builder.build();
     std::uint64_t h = made.size();
-    for (std::size_t i = 0; i < made.byte.size(); ++i) h = mix(h, std::uint64_t{made.byte[i]} << 32 | made.end[i]);
-    for (std::uint32_t t : made.tokens) h = mix(h, t);
+    for (std::uint64_t word : made.block()) h = mix(h, word);
     auto [first, last] = residual_ids_.equal_range(h);
     for (; first != last; ++first)
-        if (residuals_[first->second - 1] == made) return first->second;
-    used_ += made.bytes() + 64;
-    residuals_.push_back(std::move(made));
+        if (*residuals_[first->second - 1] == made) return first->second;
+    used_ += made.bytes() + sizeof(Trie) + 64;
+    residuals_.push_back(std::make_unique<Trie>(std::move(made)));
     const auto id = static_cast<std::uint32_t>(residuals_.size());
     residual_ids_.emplace(h, id);
     return id;
 }
 
-std::uint32_t Runs::keep(const std::vector<std::uint32_t>& tokens) {
-    TokenSet set;
-    set.dense = tokens.size() > words_ / 2;
-    if (set.dense) {
-        set.data.assign(words_, 0);
-        for (std::uint32_t t : tokens) set.data[t >> 5] |= 1u << (t & 31);
-    } else set.data = tokens;
-    used_ += set.data.size() * 4 + sizeof(TokenSet);
-    sets_.push_back(std::move(set));
-    return static_cast<std::uint32_t>(sets_.size() - 1);
+// Sets the bits of the tokens at these places: one by one, or of all but the others.
+void Runs::bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row) {
+    auto put = [&](std::uint32_t begin, std::uint32_t end, bool on) {
+        for (std::uint32_t p = begin; p < end; ++p) {
+            const std::uint32_t t = x.tokens[p];
+            if (on) row[t >> 5] |= 1u << (t & 31);
+            else row[t >> 5] &= ~(1u << (t & 31));
+        }
+    };
+    if (&x != &trie_ || count_of(places) < x.tokens.size() / 2) {
+        row.assign(words_, 0);
+        for (const Places& p : places) put(p.begin, p.end, true);
+        return;
+    }
+    if (all_.empty()) {
+        all_.assign(words_, 0);
+        for (std::uint32_t t : x.tokens) all_[t >> 5] |= 1u << (t & 31);
+    }
+    row = all_;
+    std::uint32_t at = 0;
+    for (const Places& p : places) {
+        put(at, p.begin, false);
+        at = p.end;
+    }
+    put(at, static_cast<std::uint32_t>(x.tokens.size()), false);
+}
+
+const std::vector<std::uint32_t>& Runs::tokens_up_to(std::uint8_t characters) {
+    auto [place, fresh] = up_to_.try_emplace(characters);
+    if (fresh) {
+        place->second.assign(words_, 0);
+        for (std::uint32_t p = 0; p < trie_.tokens.size(); ++p)
+            if (subtrees_.characters(p) <= characters) place->second[trie_.tokens[p] >> 5] |= 1u << (trie_.tokens[p] & 31);
+    }
+    return place->second;
+}
+
+std::uint32_t Runs::keep(const Trie& x, const LeafWalk& walked) {
+    const std::uint32_t count = count_of(walked.places);
+    if (walked.limited.empty() && count <= words_ / 2) {
+        std::vector<std::uint32_t> tokens;
+        for (const Places& p : walked.places) tokens.insert(tokens.end(), x.tokens.begin() + p.begin, x.tokens.begin() + p.end);
+        std::sort(tokens.begin(), tokens.end());
+        return sets_.sparse(std::move(tokens));
+    }
+    std::vector<std::uint32_t> row;
+    bits_of(x, walked.places, row);
+    for (const LeafWalk::Limited& some : walked.limited) {
+        bits_of(x, some.places, scratch_);
+        const auto& fit = tokens_up_to(some.characters);
+        for (std::size_t i = 0; i < words_; ++i) row[i] |= scratch_[i] & fit[i];
+    }
+    return sets_.row(std::move(row));
 }
 
 }  // namespace guideway

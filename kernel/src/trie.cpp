@@ -1,43 +1,146 @@
 #include "guideway/trie.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include "guideway/error.h"
 
 namespace guideway {
+
+namespace {
+
+// The block: these counts, then the arrays in the order of `lay_out`, each padded to 8 bytes.
+struct Counts {
+    std::uint32_t nodes, tokens, wides, children;
+};
+static_assert(sizeof(Counts) == 16 && sizeof(Trie::Wide) == 40);
+
+std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
+
+std::size_t words_for(const Counts& n) {
+    return 2 + words_for(std::size_t{n.nodes} * 4) + words_for((std::size_t{n.nodes} + 1) * 4) + words_for(std::size_t{n.tokens} * 4) +
+           words_for(std::size_t{n.children} * 4) + std::size_t{n.wides} * 5 + 2 * words_for(std::size_t{n.nodes} * 2) + words_for(n.nodes);
+}
+
+}  // namespace
+
+void Trie::lay_out(std::span<const std::uint64_t> block) {
+    block_ = block;
+    Counts n;
+    std::memcpy(&n, block.data(), sizeof n);
+    const std::uint64_t* at = block.data() + 2;
+    auto take = [&]<class T>(std::span<const T>& view, std::size_t count) {
+        view = {reinterpret_cast<const T*>(at), count};
+        at += words_for(count * sizeof(T));
+    };
+    take(end, n.nodes);
+    take(first_token, std::size_t{n.nodes} + 1);
+    take(tokens, n.tokens);
+    take(children, n.children);
+    take(wides, n.wides);
+    take(depth, n.nodes);
+    take(wide_of, n.nodes);
+    take(byte, n.nodes);
+}
+
+Trie Trie::over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size) {
+    Counts n{};
+    if (block.size() >= 2) std::memcpy(&n, block.data(), sizeof n);
+    if (n.nodes == 0 || words_for(n) != block.size()) throw Error(ErrorKind::argument, "a trie of impossible size");
+    Trie made;
+    made.lay_out(block);
+    made.check(vocabulary_size);
+    return made;
+}
+
+// Whatever a walk relies on: subtrees nest, siblings rise, indices stay inside.
+void Trie::check(std::uint32_t vocabulary_size) const {
+    const std::uint32_t n = size();
+    bool good = end[0] == n && depth[0] == 0 && first_token[0] == 0 && first_token[n] == tokens.size();
+    std::vector<std::uint32_t> open{n};  // ends of the subtrees that node i stands in
+    for (std::uint32_t i = 1; good && i < n; ++i) {
+        while (open.back() <= i && open.size() > 1) open.pop_back();
+        good = depth[i] == open.size() && end[i] > i && end[i] <= open.back() && open.size() < 0xffff;
+        open.push_back(end[i]);
+    }
+    for (std::uint32_t i = 0; good && i < n; ++i) good = first_token[i] <= first_token[i + 1] && wide_of[i] <= wides.size();
+    for (std::uint32_t i = 0; good && i < n; ++i)
+        if (const Wide* w = wide(i)) {
+            good = w->node == i && std::uint64_t{w->first} + w->bytes.size() <= children.size();
+            std::uint32_t k = 0;
+            for (std::uint32_t c = i + 1; good && c < end[i]; c = end[c], ++k)
+                good = k < w->bytes.size() && children[w->first + k] == c && w->bytes.contains(byte[c]) && w->bytes.rank(byte[c]) == k;
+            good = good && k == w->bytes.size();
+        }
+    for (std::size_t i = 0; good && i < tokens.size(); ++i) good = tokens[i] < vocabulary_size;
+    if (!good) throw Error(ErrorKind::argument, "a trie that points out of place");
+}
+
+Trie TrieBuilder::build() {
+    close(0);
+    const auto n = static_cast<std::uint32_t>(byte_.size());
+    std::vector<std::uint16_t> wide_of(n, 0);
+    std::vector<std::uint32_t> children;
+    std::vector<Trie::Wide> wides;
+    for (std::uint32_t i = 0; i < n; ++i) {
+        std::uint32_t count = 0;
+        for (std::uint32_t c = i + 1; c < end_[i] && count < Trie::kWide; c = end_[c]) ++count;
+        if (count < Trie::kWide || wides.size() == 0xffff) continue;
+        Trie::Wide made{{}, static_cast<std::uint32_t>(children.size()), i};
+        for (std::uint32_t c = i + 1; c < end_[i]; c = end_[c]) {
+            made.bytes.insert(byte_[c]);
+            children.push_back(c);
+        }
+        wides.push_back(made);
+        wide_of[i] = static_cast<std::uint16_t>(wides.size());
+    }
+    first_token_.push_back(static_cast<std::uint32_t>(tokens_.size()));
+    const Counts counts{n, static_cast<std::uint32_t>(tokens_.size()), static_cast<std::uint32_t>(wides.size()),
+                        static_cast<std::uint32_t>(children.size())};
+    Trie made;
+    made.owned_.assign(words_for(counts), 0);
+    std::uint64_t* at = made.owned_.data();
+    std::memcpy(at, &counts, sizeof counts);
+    at += 2;
+    auto put = [&](const auto& array) {
+        const std::size_t bytes = array.size() * sizeof(array[0]);
+        if (bytes) std::memcpy(at, array.data(), bytes);
+        at += words_for(bytes);
+    };
+    put(end_);
+    put(first_token_);
+    put(tokens_);
+    put(children);
+    put(wides);
+    put(depth_);
+    put(wide_of);
+    put(byte_);
+    made.lay_out(made.owned_);
+    return made;
+}
 
 Trie Trie::of(std::vector<Suffix>& suffixes) {
     std::sort(suffixes.begin(), suffixes.end(), [](const Suffix& x, const Suffix& y) {
         const int order = x.bytes.compare(y.bytes);
         return order != 0 ? order < 0 : x.token < y.token;
     });
-    Trie made;
-    std::vector<std::uint32_t> path{0};  // nodes on the way to the current string
-    auto open = [&](std::uint8_t b) {
-        made.byte.push_back(b);
-        made.end.push_back(0);
-        made.depth.push_back(static_cast<std::uint16_t>(path.size()));
-        made.first_token.push_back(static_cast<std::uint32_t>(made.tokens.size()));
-    };
+    TrieBuilder made;
+    std::vector<std::uint32_t> path;  // nodes on the way to the current string, the root left out
     auto close_to = [&](std::size_t length) {
-        for (; path.size() > length + 1; path.pop_back()) made.end[path.back()] = made.size();
+        for (; path.size() > length; path.pop_back()) made.close(path.back());
     };
-    open(0);
-    made.depth[0] = 0;
     std::string_view before;
     for (const Suffix& suffix : suffixes) {
         std::size_t shared = 0;
         while (shared < before.size() && shared < suffix.bytes.size() && before[shared] == suffix.bytes[shared]) ++shared;
         close_to(shared);
-        for (std::size_t i = shared; i < suffix.bytes.size(); ++i) {
-            open(static_cast<std::uint8_t>(suffix.bytes[i]));
-            path.push_back(made.size() - 1);
-        }
-        made.tokens.push_back(suffix.token);
+        for (std::size_t i = shared; i < suffix.bytes.size(); ++i)
+            path.push_back(made.open(static_cast<std::uint8_t>(suffix.bytes[i]), static_cast<std::uint32_t>(i + 1)));
+        made.token(suffix.token);
         before = suffix.bytes;
     }
     close_to(0);
-    made.end[0] = made.size();
-    made.first_token.push_back(static_cast<std::uint32_t>(made.tokens.size()));
-    return made;
+    return made.build();
 }
 
 }  // namespace guideway

@@ -31,7 +31,7 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
         suffixes.push_back({bytes, id});
     }
     trie_ = Trie::of(suffixes);
-    for (std::uint32_t c = 1; c < trie_.size(); c = trie_.end[c]) root_child_[trie_.byte[c]] = c;
+    subtrees_ = std::make_unique<Subtrees>(trie_);
     spells_every_byte_ = std::all_of(single.begin(), single.end(), [](bool b) { return b; });
 }
 
@@ -44,7 +44,7 @@ std::shared_ptr<Store> Vocabulary::store() const {
         const std::lock_guard inner(store_->lock);
         full = store_->pool.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
     }
-    if (full || !store_) store_ = std::make_shared<Store>(trie_, size(), limits_);
+    if (full || !store_) store_ = std::make_shared<Store>(*this, limits_);
     return store_;
 }
 
@@ -52,7 +52,7 @@ std::uint32_t Vocabulary::fewest_tokens(std::string_view text) const {
     std::vector<std::uint32_t> from(text.size() + 1, kInfinite);  // from[i]: fewest tokens that spell text[i:]
     from[text.size()] = 0;
     for (std::size_t i = text.size(); i-- > 0;) {
-        std::uint32_t node = root_child_[static_cast<std::uint8_t>(text[i])];
+        std::uint32_t node = trie_.child(0, static_cast<std::uint8_t>(text[i]));
         for (std::size_t j = i + 1; node; ++j) {
             if (from[j] != kInfinite && !trie_.tokens_at(node).empty()) from[i] = std::min(from[i], from[j] + 1);
             if (j == text.size()) break;

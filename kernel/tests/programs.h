@@ -22,6 +22,11 @@ public:
     }
     std::uint32_t cat(Words ids) { return list(2, ids); }
     std::uint32_t either(Words ids) { return list(3, ids); }
+    std::uint32_t both(Words ids) { return list(4, ids); }
+    std::uint32_t without(std::uint32_t id) {
+        exprs_.insert(exprs_.end(), {5u, id});
+        return n_exprs_++;
+    }
     std::uint32_t repeat(std::uint32_t id, std::uint32_t minimum, std::uint32_t maximum) { return expr(6, id, {minimum, maximum}); }
     std::uint32_t spelled(std::uint32_t id, std::uint32_t spelling) { return expr(7, id, {spelling}); }
     std::uint32_t quoted(std::uint32_t id) { return cat({literal("\""), spelled(id, 1), literal("\"")}); }
@@ -87,6 +92,23 @@ inline Words letters(bool split) {
     w.node({0, tail});
     w.node({1, 2, 0, 1});
     return w.program(2);
+}
+
+// What the shortcuts of masks are for: counts near and beyond the longest token, and strings with some texts left out.
+inline Words counted(unsigned kind) {
+    Writer w;
+    const std::uint32_t any = w.chars({0, 0x10ffff}), letters = w.chars({'a', 'c', 0xe9, 0xe9});
+    std::uint32_t made = 0;
+    if (kind == 0) made = w.quoted(w.repeat(any, 0, 7));
+    else if (kind == 1) made = w.cat({w.repeat(letters, 2, 40), w.literal("x")});
+    else if (kind == 2) made = w.repeat(w.cat({w.repeat(letters, 1, 0xffffffff), w.literal(" ")}), 0, 9);
+    else if (kind == 3) made = w.cat({w.repeat(any, 30, 90), w.literal("!")});
+    else {
+        const std::uint32_t all = w.repeat(any, 0, 0xffffffff);
+        made = w.quoted(w.both({all, w.without(w.either({w.literal("kids"), w.literal("ab"), w.literal("abc"), w.literal("\n")}))}));
+    }
+    w.node({0, made});
+    return w.program(0);
 }
 
 inline std::vector<std::string> tokens() {

@@ -12,9 +12,10 @@ namespace {
 
 using Row = std::vector<std::uint32_t>;
 
-std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
+std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts shortcuts = {}) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
+    limits.shortcuts = shortcuts;
     return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
 }
 
@@ -22,13 +23,16 @@ bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; 
 
 void walk(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
-    Matcher matcher(automaton), twin(forgetful);
+    const Shortcuts closed{false, false, false};
+    Matcher matcher(automaton), twin(forgetful), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
     const Vocabulary& v = automaton->vocabulary();
     std::mt19937 random(seed);
     Row row(v.words()), other(v.words());
     for (int step = 0; step < 60 && !matcher.is_finished(); ++step) {
         matcher.fill_mask(row);
         twin.fill_mask(other);
+        CHECK(row == other);
+        plodder.fill_mask(other);
         CHECK(row == other);
         std::vector<std::uint32_t> legal;
         for (std::uint32_t t = 0; t < v.size(); ++t) {
@@ -44,6 +48,7 @@ void walk(const programs::Words& program, unsigned seed) {
         const std::uint32_t chosen = legal[random() % legal.size()];
         matcher.advance(chosen);
         twin.advance(chosen);
+        plodder.advance(chosen);
         matcher.rollback(1);
         matcher.fill_mask(other);
         CHECK(row == other);
@@ -113,6 +118,7 @@ int main() {
             for (bool space : {false, true}) walk(programs::tree(ordered, space), seed);
         for (bool ordered : {false, true}) budget(programs::tree(ordered, seed % 2), seed);
         budget(programs::letters(true), seed);
+        for (unsigned kind = 0; kind < 5; ++kind) walk(programs::counted(kind), seed);
     }
     errors();
     empty_parts();

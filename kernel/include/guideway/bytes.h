@@ -24,8 +24,35 @@ struct ByteSet {
             if (words[i] & ~other.words[i]) return false;
         return true;
     }
+    bool meets(const ByteSet& other) const {
+        for (std::size_t i = 0; i < 4; ++i)
+            if (words[i] & other.words[i]) return true;
+        return false;
+    }
+    unsigned size() const {
+        unsigned n = 0;
+        for (auto w : words) n += static_cast<unsigned>(std::popcount(w));
+        return n;
+    }
+    // The smallest member that is not below b, -1 if there is none.
+    int from(unsigned b) const {
+        for (unsigned i = b >> 6; i < 4; ++i) {
+            const std::uint64_t w = words[i] & (i == b >> 6 ? ~std::uint64_t{0} << (b & 63) : ~std::uint64_t{0});
+            if (w) return static_cast<int>(i * 64 + static_cast<unsigned>(std::countr_zero(w)));
+        }
+        return -1;
+    }
+    unsigned rank(unsigned b) const {  // members below b
+        unsigned n = static_cast<unsigned>(std::popcount(words[b >> 6] & ((std::uint64_t{1} << (b & 63)) - 1)));
+        for (unsigned i = 0; i < b >> 6; ++i) n += static_cast<unsigned>(std::popcount(words[i]));
+        return n;
+    }
     ByteSet& operator|=(const ByteSet& other) {
         for (std::size_t i = 0; i < 4; ++i) words[i] |= other.words[i];
+        return *this;
+    }
+    ByteSet& operator&=(const ByteSet& other) {
+        for (std::size_t i = 0; i < 4; ++i) words[i] &= other.words[i];
         return *this;
     }
     friend bool operator==(const ByteSet&, const ByteSet&) = default;

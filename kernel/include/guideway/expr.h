@@ -44,6 +44,7 @@ struct Expr {
     bool nullable = false;
     bool boolean = false;         // holds both or negate: liveness needs a search
     bool labelled = false;        // holds a label
+    bool bounded = false;         // holds a repetition with bounds
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -84,6 +85,24 @@ public:
             r = make_live_row(e);
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
+    // The bytes b for which next(e, b) is not none.
+    ByteSet live(ExprId e) {
+        std::uint32_t r = live_row_[e];
+        if (r == 0) [[unlikely]]
+            r = make_live_row(e);
+        return sets_[rows_[r].live];
+    }
+    // The state that most bytes lead to, none included.
+    ExprId majority(ExprId e);
+    // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
+    struct Unbounded {
+        ExprId expr;
+        std::uint32_t left;
+    };
+    Unbounded unbounded(ExprId e);
+    // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
+    // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
+    ExprId clipped(ExprId e, std::uint32_t reach);
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (!exprs_[e].boolean || shortest(e) != kInfinite); }
@@ -100,7 +119,6 @@ public:
             for (std::uint32_t i = 0; i < x.b; ++i)
                 if (exprs_[args_[x.a + i]].op == Op::label) f(exprs_[args_[x.a + i]].a);
     }
-    void first_bytes_into(ExprId e, ByteSet& bytes);  // adds the bytes that may come first
 
     std::size_t size() const { return exprs_.size(); }
     std::size_t bytes() const;
@@ -108,7 +126,7 @@ public:
 private:
     using Targets = std::array<ExprId, 256>;
     struct Row {
-        std::uint32_t classes, offset;
+        std::uint32_t classes, offset, live;
     };
     struct Source {  // one summand of a derivative: a row, and what follows it
         std::uint32_t row;
@@ -122,6 +140,7 @@ private:
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     std::uint32_t store_row(const Targets& targets);
+    std::uint32_t set_id(const ByteSet& bytes);
     void derive(ExprId e, Targets& out);
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
@@ -142,6 +161,8 @@ private:
     std::unordered_multimap<std::uint64_t, std::uint32_t> class_ids_;
     std::unordered_map<ExprId, std::uint32_t> searched_;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
+    std::unordered_map<ExprId, ExprId> clipped_;  // for the reach asked for last
+    std::uint32_t reach_ = 0;
 };
 
 }  // namespace guideway

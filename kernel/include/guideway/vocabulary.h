@@ -14,6 +14,7 @@
 
 #include "guideway/expr.h"
 #include "guideway/runs.h"
+#include "guideway/subtrees.h"
 #include "guideway/trie.h"
 
 namespace guideway {
@@ -22,11 +23,12 @@ struct VocabularyLimits {
     std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; dropped and made anew when full
     std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
     std::size_t max_states = 4'000'000;    // expressions in one store
+    Shortcuts shortcuts{};
 };
 
 struct Store {
-    Store(const Trie& trie, std::uint32_t vocabulary_size, const VocabularyLimits& limits)
-        : pool(ExprLimits{limits.max_states}), runs(trie, vocabulary_size, limits.memo_bytes) {}
+    Store(const Vocabulary& vocabulary, const VocabularyLimits& limits)
+        : pool(ExprLimits{limits.max_states}), runs(vocabulary, limits.memo_bytes, limits.shortcuts) {}
     std::mutex lock;
     ExprPool pool;
     Runs runs;
@@ -45,8 +47,7 @@ public:
     bool is_eos(std::uint32_t id) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const Trie& trie() const { return trie_; }
-    // The root's child by byte, 0 if there is none.
-    std::uint32_t root_child(std::uint8_t b) const { return root_child_[b]; }
+    const Subtrees& subtrees() const { return *subtrees_; }
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     std::shared_ptr<Store> store() const;
@@ -58,7 +59,7 @@ private:
     std::vector<std::uint32_t> eos_;
     VocabularyLimits limits_;
     Trie trie_;
-    std::array<std::uint32_t, 256> root_child_{};
+    std::unique_ptr<Subtrees> subtrees_;
     bool spells_every_byte_ = true;
     std::uint32_t longest_ = 1;
     mutable std::mutex store_lock_;

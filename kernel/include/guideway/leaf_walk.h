@@ -1,0 +1,65 @@
+// How a trie is walked from one state of a leaf, and what can be left out of the walk.
+//
+// Below a node whose whole subtree loops on the state (`Subtrees`), every token is taken at once; where the state counts
+// what it repeats, every token of no more characters than are left. Below a wide node only children that can go on are
+// visited. `PairWalk` finds in what two states differ: where both come to the same state, their subtrees agree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "guideway/expr.h"
+#include "guideway/subtrees.h"
+#include "guideway/trie.h"
+
+namespace guideway {
+
+struct Places {  // of a trie's list of tokens
+    std::uint32_t begin, end;
+};
+
+// The states that come back to themselves, remembered by their expression.
+class LoopMemo {
+public:
+    // What `state` loops by, null if by no ASCII byte. Valid until the next call.
+    const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state);
+    void clear() {
+        number_.clear();
+        kept_.clear();
+    }
+    std::size_t bytes() const { return number_.size() * 4 + kept_.size() * 200; }
+
+private:
+    std::vector<std::uint32_t> number_;  // by expression: 0 unknown, 1 none, else 2 + its number in kept_
+    std::vector<Loops> kept_;
+};
+
+struct LeafWalk {
+    struct Limited {  // places whose tokens count only up to so many characters
+        std::uint8_t characters;
+        std::vector<Places> places;
+    };
+    std::vector<Places> places;
+    std::vector<Limited> limited;
+    std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
+
+    // `subtrees`: of this trie, or null.
+    void run(ExprPool& pool, const Trie& trie, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops);
+    void add(std::uint32_t begin, std::uint32_t end) {
+        if (begin == end) return;
+        if (!places.empty() && places.back().end == begin) places.back().end = end;
+        else places.push_back({begin, end});
+    }
+    void add_up_to(std::uint8_t characters, Places more);
+};
+
+// Tokens that a leaf takes (or that leave it) in one state and not in the other.
+struct Difference {
+    std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only
+};
+
+// Nothing if that is not worth it (over `bound` nodes or tokens), or if the two states are left at different places.
+std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound);
+
+}  // namespace guideway

@@ -1,0 +1,67 @@
+// What stands below each node of the vocabulary's trie, as a set of atoms: ASCII bytes, and blocks of 64 characters
+// (all UTF-8 bytes but the last). Where a state comes back to itself by every atom of a subtree, every token there is
+// legal and nothing below needs to be walked.
+//
+// An atom for a prefix that a token ends in, inside a character, asks only that the state lives on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "guideway/expr.h"
+#include "guideway/trie.h"
+
+namespace guideway {
+
+// The atoms by which a state comes back to itself; made by `Subtrees::loops_of`.
+struct Loops {
+    std::uint64_t ascii[2] = {0, 0};
+    std::vector<std::uint64_t> blocks;
+    bool any() const { return ascii[0] | ascii[1]; }
+};
+
+class Subtrees {
+public:
+    explicit Subtrees(const Trie& trie);
+
+    Loops loops_of(ExprPool& pool, ExprId state) const;
+    // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`.
+    bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
+        const std::uint16_t id = below_[node];
+        if (id == kUnknown) return false;
+        const Set& set = sets_[id];
+        if ((set.ascii[0] & (~loops.ascii[0] | but.words[0])) | (set.ascii[1] & (~loops.ascii[1] | but.words[1]))) return false;
+        if (set.count == 0) return true;
+        if (but.words[2] | but.words[3]) return false;
+        for (std::uint32_t i = set.first; i < set.first + set.count; ++i)
+            if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
+        return true;
+    }
+    // Characters of the token at a place of the trie's list, those begun or ended in it too; 255: that many or more.
+    std::uint8_t characters(std::uint32_t place) const { return characters_[place]; }
+    std::uint8_t most_characters() const { return most_; }
+    std::size_t bytes() const { return below_.size() * 2 + sets_.size() * sizeof(Set) + members_.size() * 2 + characters_.size(); }
+
+private:
+    static constexpr std::uint16_t kUnknown = 0xffff;
+    struct Set {
+        std::uint64_t ascii[2];
+        std::uint32_t first, count;  // its blocks, in members_
+    };
+    struct Block {
+        std::uint8_t size, bytes[3];
+    };
+    friend class SubtreesBuilder;
+
+    std::vector<std::uint16_t> below_;  // by node: a set
+    std::vector<Set> sets_;
+    std::vector<std::uint16_t> members_;
+    std::vector<Block> blocks_;  // sorted by bytes
+    std::vector<std::uint8_t> characters_;
+    std::uint8_t most_ = 0;
+};
+
+inline bool is_continuation(std::uint8_t b) { return (b & 0xc0) == 0x80; }
+
+}  // namespace guideway

@@ -1,0 +1,59 @@
+// Sets of tokens, each kept once: ids of equal sets, written the same way, are equal.
+//
+// A set is a list of ids, or a whole mask row, or (where it is nearly another) a row that tokens are taken from and
+// added to. Ids stay valid until `sweep` is told that nobody needs them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/bytes.h"
+
+namespace guideway {
+
+struct TokenSet {
+    enum class Form : std::uint8_t { unused, sparse, dense, delta };
+    Form form = Form::unused;
+    std::uint32_t base = 0;           // delta: a dense set
+    std::uint32_t cleared = 0;        // delta: so many of `data` are taken from it, the others added
+    std::vector<std::uint32_t> data;  // ids, or words
+    friend bool operator==(const TokenSet&, const TokenSet&) = default;
+};
+
+class TokenSets {
+public:
+    explicit TokenSets(std::uint32_t words) : words_(words) {}
+
+    // A list of ids in rising order.
+    std::uint32_t sparse(std::vector<std::uint32_t> tokens) { return keep({TokenSet::Form::sparse, 0, 0, std::move(tokens)}); }
+    // A row; few bits become a list.
+    std::uint32_t row(std::vector<std::uint32_t> words);
+    std::uint32_t delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added);
+
+    const TokenSet& operator[](std::uint32_t id) const { return sets_[id]; }
+    // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
+    void write(std::uint32_t id, std::span<std::uint32_t> row) const;
+    void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
+    // What a delta clears and adds.
+    void change(std::uint32_t id, std::span<std::uint32_t> row) const;
+
+    // Forgets every set whose number is not set in `used` (resized to fit; bases of used ones are used).
+    void sweep(std::vector<bool>& used);
+    std::size_t bytes() const { return bytes_; }
+    std::size_t size() const { return sets_.size() - free_.size(); }
+
+private:
+    std::uint32_t keep(TokenSet set);
+    static std::uint64_t hash(const TokenSet& set);
+    static std::size_t cost(const TokenSet& set) { return set.data.size() * 4 + sizeof(TokenSet) + 48; }
+
+    std::uint32_t words_;
+    std::vector<TokenSet> sets_;
+    std::vector<std::uint32_t> free_;
+    std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,224 @@
+#include "guideway/leaf_walk.h"
+
+#include <algorithm>
+
+namespace guideway {
+
+const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
+    if (number_.size() <= state) number_.resize(pool.size(), 0);
+    if (number_[state] == 0) {
+        Loops made = subtrees.loops_of(pool, state);
+        number_.resize(std::max(number_.size(), pool.size()), 0);
+        number_[state] = 1;
+        if (made.any()) {
+            kept_.push_back(std::move(made));
+            number_[state] = static_cast<std::uint32_t>(kept_.size() + 1);
+        }
+    }
+    return number_[state] == 1 ? nullptr : &kept_[number_[state] - 2];
+}
+
+void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
+    if (more.begin == more.end) return;
+    for (Limited& known : limited)
+        if (known.characters == characters) {
+            known.places.push_back(more);
+            return;
+        }
+    limited.push_back({characters, {more}});
+}
+
+namespace {
+
+struct Level {  // a node on the path, and the state there
+    ExprId state = kNone;
+    const Trie::Wide* wide = nullptr;
+    ByteSet wanted;             // of a wide node's children
+    std::uint32_t end = 0;
+    std::uint32_t characters = 0;
+    bool nullable = false;
+};
+
+// The node to go on with among the children of a wide node: `node` or a sibling after it, or the parent's end.
+std::uint32_t next_wanted(const Trie& trie, const Level& level, std::uint32_t node) {
+    if (level.wanted.contains(trie.byte[node])) return node;
+    const int b = level.wanted.from(trie.byte[node]);
+    if (b < 0) return level.end;
+    return trie.children[level.wide->first + level.wide->bytes.rank(static_cast<unsigned>(b))];
+}
+
+}  // namespace
+
+void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops) {
+    const ByteSet nothing;
+    std::vector<Level> path(64);
+    // What loops at the state looked at last.
+    ExprId looked = kNone;
+    const Loops* found = nullptr;
+    std::uint32_t left = kInfinite;
+    bool open_end = false;
+    // True: all below the node is taken, as far as it can be.
+    auto take_all = [&](std::uint32_t node, ExprId state, std::uint32_t characters) {
+        if (state != looked) {
+            const ExprPool::Unbounded u = pool.unbounded(state);
+            looked = state;
+            left = u.left;
+            found = loops.find(pool, *subtrees, u.expr);
+            open_end = pool.nullable(u.expr);
+        }
+        if (!found || !subtrees->loop(node, *found, open_end ? follow : nothing)) return false;
+        const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};
+        const std::uint64_t most = std::uint64_t{left} + characters;
+        if (left == kInfinite || most >= subtrees->most_characters()) add(below.begin, below.end);
+        else add_up_to(static_cast<std::uint8_t>(most), below);
+        return true;
+    };
+    auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
+        Level& level = path[depth];
+        level.state = state;
+        level.end = x.end[node];
+        level.characters = characters;
+        level.nullable = pool.nullable(state);
+        level.wide = x.wide(node);
+        if (!level.wide) return;
+        level.wanted = pool.live(state);
+        if (level.nullable) level.wanted |= follow;
+        level.wanted &= level.wide->bytes;
+        if (level.wanted == level.wide->bytes) level.wide = nullptr;  // nothing to leap over
+    };
+    if (subtrees && take_all(0, start, 0)) return;
+    enter(0, 0, start, 0);
+    for (std::uint32_t i = 1; i < x.size();) {
+        const std::size_t depth = x.depth[i];
+        const Level& above = path[depth - 1];
+        if (above.wide) {
+            const std::uint32_t wanted = next_wanted(x, above, i);
+            if (wanted != i) {
+                i = wanted;
+                continue;
+            }
+        }
+        const std::uint8_t byte = x.byte[i];
+        const ExprId next = pool.next(above.state, byte);
+        if (above.nullable && follow.contains(byte)) pieces.push_back(i);
+        if (next == kNone) {
+            i = x.end[i];
+            continue;
+        }
+        add(x.first_token[i], x.first_token[i + 1]);
+        if (x.end[i] == i + 1) {
+            ++i;
+            continue;
+        }
+        if (next == kEmpty) {  // the leaf is left here, whatever follows
+            for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
+                if (follow.contains(x.byte[child])) pieces.push_back(child);
+            i = x.end[i];
+            continue;
+        }
+        const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
+        if (subtrees && take_all(i, next, characters)) {
+            i = x.end[i];
+            continue;
+        }
+        if (path.size() <= depth) path.resize(depth + 32);
+        enter(depth, i, next, characters);
+        ++i;
+    }
+}
+
+namespace {
+
+class PairWalker {
+public:
+    PairWalker(ExprPool& pool, const Trie& trie, std::size_t bound) : pool_(pool), x_(trie), bound_(bound) {}
+
+    bool run(ExprId state, ExprId base) {
+        if (pool_.nullable(state) || pool_.nullable(base)) return false;
+        path_.push_back(pair(0, state, base));
+        for (std::uint32_t i = 1; i < x_.size();) {
+            if (++visits_ > bound_) return false;
+            const std::size_t depth = x_.depth[i];
+            path_.resize(depth);
+            const Pair& above = path_.back();
+            if (above.level.wide) {
+                const std::uint32_t wanted = next_wanted(x_, above.level, i);
+                if (wanted != i) {
+                    i = wanted;
+                    continue;
+                }
+            }
+            const std::uint8_t byte = x_.byte[i];
+            const ExprId s = pool_.next(above.level.state, byte), t = pool_.next(above.base, byte);
+            if (s == t) {
+                i = x_.end[i];
+                continue;
+            }
+            if (!differ(i, s, t)) return false;
+            if (s == kNone || x_.end[i] == i + 1) {
+                i = x_.end[i];
+                continue;
+            }
+            path_.push_back(pair(i, s, t));
+            ++i;
+        }
+        return true;
+    }
+    Difference made;
+
+private:
+    struct Pair {
+        Level level;
+        ExprId base;
+    };
+
+    Pair pair(std::uint32_t node, ExprId s, ExprId t) {
+        Pair made_pair{{}, t};
+        Level& level = made_pair.level;
+        level.state = s;
+        level.end = x_.end[node];
+        level.wide = x_.wide(node);
+        if (level.wide) {
+            const ByteSet only_s = pool_.live(s), only_t = pool_.live(t);
+            ByteSet some = only_s;
+            some |= only_t;
+            some &= level.wide->bytes;
+            some.each([&](std::uint8_t b) {
+                if (pool_.next(s, b) != pool_.next(t, b)) level.wanted.insert(b);
+            });
+        }
+        return made_pair;
+    }
+
+    // Takes note of node i, which s and t come to; false: they leave the leaf in different ways.
+    bool differ(std::uint32_t i, ExprId s, ExprId t) {
+        const bool leaf = x_.end[i] == i + 1;
+        if (s == kNone) {  // what leaves the leaf below, by way of t, goes too
+            const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
+            if (made.cleared.size() + (end - begin) > bound_) return false;
+            made.cleared.insert(made.cleared.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);
+            return true;
+        }
+        if (t == kNone) {
+            const auto here = x_.tokens_at(i);
+            made.added.insert(made.added.end(), here.begin(), here.end());
+        }
+        // Where one of them may end, a token could go two ways, or leave at a place where the other stays.
+        return leaf || !(pool_.nullable(s) || (t != kNone && pool_.nullable(t)));
+    }
+
+    ExprPool& pool_;
+    const Trie& x_;
+    std::size_t bound_, visits_ = 0;
+    std::vector<Pair> path_;
+};
+
+}  // namespace
+
+std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
+    PairWalker walker(pool, trie, bound);
+    if (!walker.run(state, base)) return std::nullopt;
+    return std::move(walker.made);
+}
+
+}  // namespace guideway

@@ -1,0 +1,157 @@
+#include "guideway/subtrees.h"
+
+#include <algorithm>
+#include <map>
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is walked
+constexpr std::uint32_t kBroken = 0xffffffff;
+
+unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0; }
+
+}  // namespace
+
+class SubtreesBuilder {
+public:
+    SubtreesBuilder(const Trie& trie, Subtrees& made) : trie_(trie), made_(made), ids_(trie.size()) {}
+
+    void run() {
+        intern({});
+        for (std::uint32_t i = trie_.size(); i-- > 0;) ids_[i] = set_below(i);
+        made_.below_.resize(trie_.size());
+        for (std::uint32_t i = 0; i < trie_.size(); ++i) made_.below_[i] = ids_[i] < Subtrees::kUnknown ? static_cast<std::uint16_t>(ids_[i]) : Subtrees::kUnknown;
+        number_blocks();
+        characters();
+    }
+
+private:
+    struct Atoms {
+        std::uint64_t ascii[2] = {0, 0};
+        std::vector<std::uint32_t> blocks;  // prefixes: bytes from the left, then their number
+        bool broken = false;
+        friend auto operator<=>(const Atoms& a, const Atoms& b) {
+            if (a.ascii[0] != b.ascii[0]) return a.ascii[0] <=> b.ascii[0];
+            if (a.ascii[1] != b.ascii[1]) return a.ascii[1] <=> b.ascii[1];
+            return a.blocks <=> b.blocks;
+        }
+    };
+
+    std::uint32_t intern(const Atoms& atoms) {
+        if (atoms.broken || atoms.blocks.size() > kMaxBlocks) return kBroken;
+        auto [place, fresh] = known_.emplace(atoms, static_cast<std::uint32_t>(sets_.size()));
+        if (fresh) sets_.push_back(&place->first);
+        return place->second;
+    }
+
+    void join(Atoms& atoms, std::uint32_t node) {
+        if (ids_[node] == kBroken) {
+            atoms.broken = true;
+            return;
+        }
+        const Atoms& more = *sets_[ids_[node]];
+        atoms.ascii[0] |= more.ascii[0];
+        atoms.ascii[1] |= more.ascii[1];
+        atoms.blocks.insert(atoms.blocks.end(), more.blocks.begin(), more.blocks.end());
+    }
+
+    // Below `node`, so many bytes of a character are still to come.
+    void join_rest(Atoms& atoms, std::uint32_t node, std::uint32_t prefix, unsigned left) {
+        const std::uint32_t size = prefix > 0xffff ? 3 : prefix > 0xff ? 2 : 1;
+        if (left == 1 || trie_.end[node] == node + 1) atoms.blocks.push_back(prefix << (32 - 8 * size) | size);
+        for (std::uint32_t c = node + 1; c < trie_.end[node] && !atoms.broken; c = trie_.end[c]) {
+            const std::uint8_t b = trie_.byte[c];
+            if (!is_continuation(b)) atoms.broken = true;
+            else if (left == 1) join(atoms, c);
+            else join_rest(atoms, c, prefix << 8 | b, left - 1);  // three deep at most
+        }
+    }
+
+    std::uint32_t set_below(std::uint32_t node) {
+        if (trie_.end[node] == node + 1) return 0;
+        Atoms atoms;
+        for (std::uint32_t c = node + 1; c < trie_.end[node] && !atoms.broken; c = trie_.end[c]) {
+            const std::uint8_t b = trie_.byte[c];
+            if (b < 0x80) {
+                atoms.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
+                join(atoms, c);
+            } else if (length_of(b)) join_rest(atoms, c, b, length_of(b) - 1);
+            else atoms.broken = true;
+        }
+        if (atoms.broken) return kBroken;
+        std::sort(atoms.blocks.begin(), atoms.blocks.end());
+        atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
+        return intern(atoms);
+    }
+
+    // Blocks are numbered in the order of their bytes, so that states are shared when they are followed one by one.
+    void number_blocks() {
+        std::map<std::uint32_t, std::uint16_t> numbers;
+        const std::size_t count = std::min<std::size_t>(sets_.size(), Subtrees::kUnknown);
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::uint32_t b : sets_[i]->blocks) numbers.emplace(b, 0);
+        for (auto& [block, number] : numbers) {
+            number = static_cast<std::uint16_t>(made_.blocks_.size());
+            auto byte = [&](unsigned shift) { return static_cast<std::uint8_t>(block >> shift); };
+            made_.blocks_.push_back({byte(0), {byte(24), byte(16), byte(8)}});
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            const Atoms& atoms = *sets_[i];
+            made_.sets_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(made_.members_.size()), static_cast<std::uint32_t>(atoms.blocks.size())});
+            for (std::uint32_t b : atoms.blocks) made_.members_.push_back(numbers.at(b));
+        }
+    }
+
+    void characters() {
+        made_.characters_.resize(trie_.tokens.size());
+        std::vector<std::uint32_t> count{0};  // by depth
+        for (std::uint32_t i = 0; i < trie_.size(); ++i) {
+            const std::size_t depth = trie_.depth[i];
+            count.resize(depth + 1);
+            if (depth) count[depth] = count[depth - 1] + (is_continuation(trie_.byte[i]) ? 0 : 1);
+            const auto here = static_cast<std::uint8_t>(std::min<std::uint32_t>(count[depth], 255));
+            for (std::uint32_t p = trie_.first_token[i]; p < trie_.first_token[i + 1]; ++p) {
+                made_.characters_[p] = here;
+                made_.most_ = std::max(made_.most_, here);
+            }
+        }
+    }
+
+    const Trie& trie_;
+    Subtrees& made_;
+    std::vector<std::uint32_t> ids_;
+    std::map<Atoms, std::uint32_t> known_;
+    std::vector<const Atoms*> sets_;
+};
+
+Subtrees::Subtrees(const Trie& trie) { SubtreesBuilder(trie, *this).run(); }
+
+Loops Subtrees::loops_of(ExprPool& pool, ExprId state) const {
+    Loops made;
+    for (unsigned b = 0; b < 128; ++b)
+        if (pool.next(state, static_cast<std::uint8_t>(b)) == state) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
+    made.blocks.assign(blocks_.size() / 64 + 1, 0);
+    if (!made.any()) return made;
+    ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead back
+    bool whole = false;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        const Block& block = blocks_[i];
+        ExprId at = state;
+        for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
+        bool good = at != kNone;
+        if (good && block.size + 1u == length_of(block.bytes[0])) {
+            if (at != known) {
+                known = at;
+                whole = true;
+                for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = pool.next(at, static_cast<std::uint8_t>(b)) == state;
+            }
+            good = whole;
+        }
+        if (good) made.blocks[i >> 6] |= std::uint64_t{1} << (i & 63);
+    }
+    return made;
+}
+
+}  // namespace guideway

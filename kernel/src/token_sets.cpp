@@ -1,0 +1,88 @@
+#include "guideway/token_sets.h"
+
+#include <algorithm>
+
+namespace guideway {
+
+std::uint64_t TokenSets::hash(const TokenSet& set) {
+    std::uint64_t h = mix(static_cast<std::uint64_t>(set.form), std::uint64_t{set.base} << 32 | set.cleared);
+    std::size_t i = 0;
+    for (; i + 1 < set.data.size(); i += 2) h = (h ^ (std::uint64_t{set.data[i]} << 32 | set.data[i + 1])) * 0x9e3779b97f4a7c15ULL;
+    if (i < set.data.size()) h = mix(h, set.data[i]);
+    return mix(h, set.data.size());
+}
+
+std::uint32_t TokenSets::keep(TokenSet set) {
+    const std::uint64_t h = hash(set);
+    auto [first, last] = ids_.equal_range(h);
+    for (; first != last; ++first)
+        if (sets_[first->second] == set) return first->second;
+    bytes_ += cost(set);
+    auto id = static_cast<std::uint32_t>(sets_.size());
+    if (free_.empty()) sets_.push_back(std::move(set));
+    else {
+        id = free_.back();
+        free_.pop_back();
+        sets_[id] = std::move(set);
+    }
+    ids_.emplace(h, id);
+    return id;
+}
+
+std::uint32_t TokenSets::row(std::vector<std::uint32_t> words) {
+    std::size_t count = 0;
+    for (std::uint32_t w : words) count += static_cast<std::size_t>(std::popcount(w));
+    if (count > words_ / 2) return keep({TokenSet::Form::dense, 0, 0, std::move(words)});
+    std::vector<std::uint32_t> tokens;
+    for (std::uint32_t i = 0; i < words.size(); ++i)
+        for (std::uint32_t w = words[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
+    return sparse(std::move(tokens));
+}
+
+std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
+    if (cleared.empty() && added.empty()) return base;
+    const auto count = static_cast<std::uint32_t>(cleared.size());
+    cleared.insert(cleared.end(), added.begin(), added.end());
+    return keep({TokenSet::Form::delta, base, count, std::move(cleared)});
+}
+
+void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
+    if (set.form == TokenSet::Form::dense) std::copy(set.data.begin(), set.data.end(), row.begin());
+    else {
+        std::fill(row.begin(), row.end(), 0);
+        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+    }
+}
+
+void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
+    if (set.form == TokenSet::Form::dense)
+        for (std::size_t i = 0; i < words_; ++i) row[i] |= set.data[i];
+    else
+        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+}
+
+void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return;
+    for (std::size_t i = 0; i < set.cleared; ++i) row[set.data[i] >> 5] &= ~(1u << (set.data[i] & 31));
+    for (std::size_t i = set.cleared; i < set.data.size(); ++i) row[set.data[i] >> 5] |= 1u << (set.data[i] & 31);
+}
+
+void TokenSets::sweep(std::vector<bool>& used) {
+    used.resize(sets_.size());
+    for (std::size_t i = 0; i < sets_.size(); ++i)
+        if (used[i] && sets_[i].form == TokenSet::Form::delta) used[sets_[i].base] = true;
+    for (std::uint32_t i = 0; i < sets_.size(); ++i) {
+        if (used[i] || sets_[i].form == TokenSet::Form::unused) continue;
+        bytes_ -= cost(sets_[i]);
+        auto [first, last] = ids_.equal_range(hash(sets_[i]));
+        while (first->second != i) ++first;
+        ids_.erase(first);
+        sets_[i] = {};
+        free_.push_back(i);
+    }
+}
+
+}  // namespace guideway
