@@ -17,6 +17,7 @@ import numpy as np
 
 from .data import EOS
 
+Rows = np.ndarray[Any, np.dtype[np.int32]]  # [n, words]
 Walker = tuple[Callable[[int], Any], Callable[[], Any]]  # advance(token), fill(): the engine's mask goes into `row`
 
 
@@ -50,15 +51,27 @@ class Engine(ABC):
 
     @abstractmethod
     def compile(self, schema: Any) -> Any:
-        """A schema, made ready. Raises `Refused`."""
+        """A schema (a document or JSON text), made ready. Raises `Refused`."""
 
     def regex(self, pattern: str) -> Any:
         """A pattern that the whole text must match, made ready. Raises `Refused`."""
         raise Refused("no pattern here")
 
     @abstractmethod
-    def start(self, compiled: Any) -> Walker:
+    def matcher(self, compiled: Any) -> Any:
         """A matcher at the start of the text."""
+
+    @abstractmethod
+    def bound(self, matcher: Any) -> Walker:
+        """Its calls, as directly as can be."""
+
+    def start(self, compiled: Any) -> Walker:
+        """The calls of a new matcher."""
+        return self.bound(self.matcher(compiled))
+
+    def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
+        """A call that fills a row per matcher."""
+        raise NotImplementedError
 
     def may_end(self) -> bool:
         """Whether the latest mask holds the end token."""
@@ -98,9 +111,16 @@ class Guideway(Engine):
         except gw.GuidewayError as error:
             raise Refused(str(error)) from error
 
-    def start(self, compiled: Any) -> Walker:
-        matcher = compiled.matcher()
+    def matcher(self, compiled: Any) -> Any:
+        return compiled.matcher()
+
+    def bound(self, matcher: Any) -> Walker:
         return matcher.advance, partial(matcher.fill_mask, self.row.view(np.uint32))
+
+    def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
+        import guideway as gw
+
+        return partial(gw.fill_masks, matchers, rows.view(np.uint32))
 
 
 class LLGuidance(Engine):
@@ -134,7 +154,7 @@ class LLGuidance(Engine):
     def compile(self, schema: Any) -> Any:
         from llguidance import LLMatcher
 
-        text = json.dumps(schema)
+        text = schema if isinstance(schema, str) else json.dumps(schema)
         try:
             return self._checked(LLMatcher.grammar_from_json_schema(text, defaults={"whitespace_flexible": True}))
         except ValueError as error:
@@ -153,9 +173,18 @@ class LLGuidance(Engine):
             raise Refused(made.get_error())
         return made
 
-    def start(self, compiled: Any) -> Walker:
-        matcher = compiled.deep_copy()
+    def matcher(self, compiled: Any) -> Any:
+        return compiled.deep_copy()
+
+    def bound(self, matcher: Any) -> Walker:
         return matcher.consume_token, partial(matcher.unsafe_compute_mask_ptr, self.row.ctypes.data, self.row.nbytes)
+
+    def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
+        from llguidance import LLExecutor
+
+        pairs = [(matcher, n) for n, matcher in enumerate(matchers)]
+        executor, width = LLExecutor(threads), rows.shape[1] * rows.itemsize
+        return partial(executor.unsafe_compute_mask_ptr, pairs, rows.ctypes.data, width, len(rows))
 
 
 class XGrammar(Engine):
@@ -179,8 +208,9 @@ class XGrammar(Engine):
         self.compiler = xgr.GrammarCompiler(self.info, max_threads=2, cache_enabled=False)
 
     def compile(self, schema: Any) -> Any:
+        text = schema if isinstance(schema, str) else json.dumps(schema)
         try:
-            return self.compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=True)
+            return self.compiler.compile_json_schema(text, any_whitespace=True, strict_mode=True)
         except Exception as error:  # it raises RuntimeError and others, by what went wrong inside
             raise Refused(str(error)) from error
 
@@ -190,8 +220,16 @@ class XGrammar(Engine):
         except Exception as error:
             raise Refused(str(error)) from error
 
-    def start(self, compiled: Any) -> Walker:
+    def matcher(self, compiled: Any) -> Any:
         import xgrammar as xgr
 
-        matcher = xgr.GrammarMatcher(compiled)
+        return xgr.GrammarMatcher(compiled)
+
+    def bound(self, matcher: Any) -> Walker:
         return matcher.accept_token, partial(matcher.fill_next_token_bitmask, self.bits)
+
+    def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
+        import torch
+        import xgrammar as xgr
+
+        return partial(xgr.BatchGrammarMatcher(threads).batch_fill_next_token_bitmask, matchers, torch.from_numpy(rows))

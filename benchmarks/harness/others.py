@@ -48,10 +48,13 @@ class OutlinesCore(Engine):
 
         return Index(pattern, self.vocabulary)
 
-    def start(self, compiled: Any) -> Walker:
+    def matcher(self, compiled: Any) -> Any:
         from outlines_core import Guide
 
-        guide, row = Guide(compiled), self.row
+        return Guide(compiled)
+
+    def bound(self, matcher: Any) -> Walker:
+        guide, row = matcher, self.row
         pointer, words, size = row.ctypes.data, row.size, row.itemsize
         return lambda token: guide.advance(token, False), lambda: guide.write_mask_into(pointer, words, size)
 
@@ -90,10 +93,13 @@ class LMFormatEnforcer(Engine):
         except Exception as error:
             raise Refused(str(error)) from error
 
-    def start(self, compiled: Any) -> Walker:
+    def matcher(self, compiled: Any) -> Any:
         from lmformatenforcer import TokenEnforcer
 
-        enforcer, taken, row = TokenEnforcer(self.made, copy.deepcopy(compiled)), list[int](), self.row
+        return TokenEnforcer(self.made, copy.deepcopy(compiled))
+
+    def bound(self, matcher: Any) -> Walker:
+        enforcer, taken, row = matcher, list[int](), self.row
 
         def advance(token: int) -> bool:
             taken.append(token)
@@ -141,9 +147,12 @@ class Formatron(Engine):
         except Exception as error:
             raise Refused(str(error)) from error
 
-    def start(self, compiled: Any) -> Walker:
-        formatter, row = compiled, self.row
-        formatter.reset()
+    def matcher(self, compiled: Any) -> Any:
+        compiled.reset()  # one at a time
+        return compiled
+
+    def bound(self, matcher: Any) -> Walker:
+        formatter, row = matcher, self.row
         engine, pointer = formatter._engine, row.ctypes.data  # as its integrations reach the bits
 
         def advance(token: int) -> None:

@@ -1,0 +1,106 @@
+"""A batch of rows: 1 to 512 matchers over 16 automata at random positions, one call per batch.
+
+    python benchmarks/bench_batch.py [--rounds 40] [--record]
+
+In each round every row takes the next token of its instance (a row at its end begins again), then one call fills all
+masks; that call alone is timed, wall time, median over rounds. Rows stand at random places of valid instances of 16
+MaskBench schemas that all engines take. Memos are warm, as in a server that has run for a while. Two threads on two
+cores of a shared machine measure the machine too. Bar: 256 rows in 0.5 ms on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from harness import data
+from harness.engines import Engine, Guideway, LLGuidance, Refused, XGrammar
+from harness.report import Report
+from harness.timing import timed, walked
+
+SIZES = (1, 4, 16, 64, 128, 256, 512)
+THREADS = (1, 2)
+
+
+class Row:
+    """A matcher that goes round and round over its instance's tokens."""
+
+    def __init__(self, engine: Engine, compiled: Any, tokens: list[int]) -> None:
+        self.engine, self.compiled, self.tokens = engine, compiled, tokens
+        self.begin()
+
+    def begin(self) -> None:
+        """At the start of the text."""
+        self.matcher, self.place = self.engine.matcher(self.compiled), 0
+        self.advance = self.engine.bound(self.matcher)[0]
+
+    def move(self) -> None:
+        """One token on, or back to the start."""
+        if self.place == len(self.tokens):
+            self.begin()
+        else:
+            self.advance(self.tokens[self.place])
+            self.place += 1
+
+
+def chosen(engines: list[Engine], count: int) -> list[tuple[list[Any], list[int]]]:
+    """Automata of each engine and the tokens of an instance, for so many schemas that all of them take."""
+    encode, found = data.encoder(), list[tuple[list[Any], list[int]]]()
+    for case in data.spread(data.cases(), 200):
+        texts = [data.text_of(i) for i, valid in case.instances if valid]
+        tokens = encode(max(texts, key=len, default=""))
+        try:
+            made = [engine.compile(case.schema) for engine in engines] if 40 <= len(tokens) <= 400 else []
+        except Refused:
+            continue
+        pairs = zip(engines, made, strict=bool(made))
+        if made and all(walked(*engine.start(one), tokens) is not None for engine, one in pairs):
+            found.append((made, tokens))
+            if len(found) == count:
+                break
+    return found
+
+
+def measure(rows: list[Row], size: int, threads: int, rounds: int) -> float:
+    """Microseconds of a call over the first `size` rows."""
+    engine, taken = rows[0].engine, []
+    out = np.zeros((size, len(engine.row)), np.int32)
+    for _ in range(rounds):
+        for row in rows[:size]:
+            row.move()
+        call = engine.batch([row.matcher for row in rows[:size]], out, threads)
+        taken.append(timed(call)[1][0])
+    return median(taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--record", action="store_true")
+    given = parser.parse_args()
+    engines: list[Engine] = [kind(data.tekken()) for kind in (Guideway, LLGuidance, XGrammar)]
+    automata, rng = chosen(engines, 16), random.Random(1)
+    report = Report("batch", [f"{len(automata)} automata, Tekken 131k, microseconds per call, one call for all rows"])
+    table, single = list[list[str]](), float("nan")
+    for n, engine in enumerate(engines):
+        rows = [Row(engine, made[n], ids) for made, ids in (automata[i % len(automata)] for i in range(max(SIZES)))]
+        for row in rows:
+            for _ in range(rng.randrange(len(row.tokens))):
+                row.move()
+        for threads in THREADS:
+            cells = {size: measure(rows, size, threads, given.rounds) for size in SIZES}
+            table.append([engine.package, str(threads), *(f"{cell:,.0f}" for cell in cells.values())])
+            if engine is engines[0] and threads == 1:
+                single = cells[256]
+    report.table("fill all masks of a batch (us)", ["engine", "threads", *(f"{size} rows" for size in SIZES)], table)
+    report.line()
+    report.limit("256 rows on one thread", single / 1000, 0.5, "ms")
+    report.done(given.record)
+
+
+if __name__ == "__main__":
+    main()
