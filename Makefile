@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs test-engines samples lint format types check bench bench-full docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow proofs test-engines samples lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -34,7 +34,12 @@ bench: .venv/.bench                ## one script per claim, peers in the same ru
 bench-full: .venv/.bench           ## all schemas, half an hour and more; writes benchmarks/record
 	$(BIN)/python benchmarks/bench_maskbench.py --schemas 0 --record
 	$(BIN)/python benchmarks/bench_others.py --schemas 40 --limit 15 --record
+	$(BIN)/python benchmarks/bench_slow.py --limit 60 --record
+	$(BIN)/python benchmarks/bench_batch.py --record
+	$(BIN)/python benchmarks/bench_memory.py --peers 100 --record
 	$(BIN)/python benchmarks/bench_masks.py --record
+soak: .venv/.bench                 ## a million new schemas: resident memory must stay on a line
+	$(BIN)/python benchmarks/bench_soak.py --requests 1000000 --record
 docs: .venv/.test                  ## the code in README and docs runs, and their links lead somewhere
 	$(BIN)/python -m pytest tests/packaging/test_documents.py
 

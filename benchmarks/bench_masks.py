@@ -12,20 +12,16 @@ What the figures do not show: other machines, wall-clock tails, schemas with man
 from __future__ import annotations
 
 import argparse
-import base64
-import datetime
 import importlib.util
-import json
-import os
-import platform
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from time import thread_time_ns
 
 import numpy as np
 
 import guideway as gw
+from harness import data
+from harness.report import Report
 
 PERSON = {
     "type": "object",
@@ -51,12 +47,8 @@ SITES = {
 def vocabularies() -> dict[str, list[bytes]]:
     """Token bytes by name. Ids of specials have none."""
     found = {"tiny": list(gw.load("tiny").vocabulary.token_bytes)}
-    spec = importlib.util.find_spec("mistral_common")
-    if spec is not None and spec.origin is not None:
-        data = json.loads((Path(spec.origin).parent / "data" / "tekken_240718.json").read_text())
-        special = data["config"]["default_num_special_tokens"]
-        kept = data["vocab"][: data["config"]["default_vocab_size"] - special]
-        found["tekken"] = [b""] * special + [base64.b64decode(entry["token_bytes"]) for entry in kept]
+    if importlib.util.find_spec("mistral_common") is not None:
+        found["tekken"] = list(data.tekken())
     return found
 
 
@@ -113,19 +105,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="write the table to benchmarks/record/")
     arguments = parser.parse_args()
-    today = datetime.date.today().isoformat()
-    machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    lines = [
-        f"{today}, guideway {gw.__version__}, Python {platform.python_version()}, {machine}",
-        "microseconds of thread CPU time, calls through Python",
-    ]
+    report = Report("masks", ["microseconds of thread CPU time, calls through Python"])
     for name, token_bytes in vocabularies().items():
-        lines += ["", *measure(name, token_bytes)]
-    print("\n".join(lines))
-    if arguments.record:
-        folder = Path(__file__).parent / "record"
-        folder.mkdir(exist_ok=True)
-        (folder / f"{today}-masks.txt").write_text("\n".join(lines) + "\n")
+        report.lines += ["", *measure(name, token_bytes)]
+    report.done(arguments.record)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""Ever new schemas, for as long as asked: resident memory must stay on a line.
+
+    python benchmarks/bench_soak.py [--requests 8000] [--budget-mb 8] [--record]
+
+Each request compiles a schema that was never seen before (made-up keys, enums and patterns), through the cache as a
+server would, and walks it by random tokens, with a mask at each. Three budgets are set low, so that they are met many
+times in a short run: masks (`memo_bytes`), expressions (`store_bytes`) and the cache of automata. Memory is read at 40
+moments. The first quarter fills the budgets; the bar: after that, the second half of the run never holds more than 2 MB
+above what the half before held at most (the line is a saw: a store that was left is freed when the last automaton made
+from it is). `make soak` runs a million.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import guideway as gw
+from guideway import _kernel
+from guideway.compiler import cache
+from harness import data
+from harness.report import Report
+from harness.resident import resident
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def word(rng: random.Random) -> str:
+    """A name that hardly comes twice."""
+    return "".join(rng.choices(LETTERS, k=rng.randint(3, 10)))
+
+
+def schema(rng: random.Random, depth: int = 0) -> dict[str, Any]:
+    """A schema of many that a user may write."""
+    kind = rng.randrange(6 if depth < 3 else 4)
+    if kind == 0:
+        return {"enum": [word(rng) for _ in range(rng.randint(1, 12))]}
+    if kind == 1:
+        return {"type": "string", "maxLength": rng.randint(1, 400)}
+    if kind == 2:
+        return {"type": "string", "pattern": f"^{word(rng)}[{word(rng)}]{{1,{rng.randint(1, 9)}}}$"}
+    if kind == 3:
+        return {"type": "integer", "minimum": rng.randint(-999, 0), "maximum": rng.randint(1, 10**6)}
+    if kind == 4:
+        return {"type": "array", "items": schema(rng, depth + 1), "maxItems": rng.randint(1, 4)}
+    properties = {word(rng): schema(rng, depth + 1) for _ in range(rng.randint(1, 6))}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if rng.random() < 0.5],
+        "additionalProperties": rng.random() < 0.3,
+    }
+
+
+def request(seed: int, vocabulary: gw.Vocabulary, row: Any, steps: int = 24) -> int:
+    """Compile and walk; the number of tokens taken."""
+    rng = random.Random(seed)
+    matcher = gw.compile(gw.JsonSchema(schema(rng)), vocabulary).matcher()
+    for taken in range(steps):
+        matcher.fill_mask(row)
+        legal = np.flatnonzero(row)  # words with a legal token in them
+        at = int(legal[rng.randrange(len(legal))])
+        bits = int(row[at])
+        matcher.advance(at * 32 + rng.choice([b for b in range(32) if bits >> b & 1]))
+        if matcher.is_finished:
+            return taken + 1
+    return steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=8000)
+    parser.add_argument("--budget-mb", type=int, default=8)
+    parser.add_argument("--record", action="store_true")
+    given = parser.parse_args()
+    table = data.tekken()
+    special = [i for i, token in enumerate(table) if not token]
+    vocabulary, budget = gw.Vocabulary(table, eos_ids=[data.EOS], special_ids=special), given.budget_mb << 20
+    kernel = _kernel.Vocabulary(table, [data.EOS], special, memo_bytes=budget, store_bytes=budget)
+    object.__setattr__(vocabulary, "_kernel", kernel)  # no public way yet to give a vocabulary budgets of its own
+    cache.budget_bytes = budget // 16
+    row = np.zeros((len(table) + 31) // 32, np.uint32)
+    every, points, tokens, start = max(1, given.requests // 40), list[tuple[int, float]](), 0, perf_counter()
+    for n in range(given.requests):
+        tokens += request(n, vocabulary, row)
+        if (n + 1) % every == 0:
+            points.append((n + 1, resident()))
+    seconds = perf_counter() - start
+    report = Report("soak", [f"{given.requests} new schemas, {tokens} tokens, {seconds:.0f} s, Tekken 131k"])
+    report.table("resident memory", ["requests", "MB"], [[f"{n:,}", f"{mb:,.1f}"] for n, mb in points])
+    rest = [mb for _, mb in points[len(points) // 4 :]]
+    half = len(rest) // 2
+    report.line()
+    report.limit("highest of the second half above the highest before", max(rest[half:]) - max(rest[:half]), 2, "MB")
+    report.done(given.record)
+
+
+if __name__ == "__main__":
+    main()
