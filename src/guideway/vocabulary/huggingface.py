@@ -1,4 +1,4 @@
-"""Tokenizers of the Hub: `tokenizers.Tokenizer`, the fast tokenizers of transformers, and folders with tokenizer.json.
+"""Tokenizers of the Hub: `tokenizers.Tokenizer`, the fast tokenizers of transformers, and files tokenizer.json.
 
 The bytes of a token come from what its decoder would do to it alone (`decode([id])` would not do: it joins, strips
 and replaces). Two families are exact: byte-level BPE, where each character stands for a byte, and sentencepiece-like
@@ -8,30 +8,23 @@ decoders, where a mark stands for a space and `<0x0A>` for a byte. Anything else
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from guideway.errors import EngineError, NotAvailable
+from guideway.vocabulary.roles import by_custom, ids_of
 from guideway.vocabulary.table import Vocabulary
 from guideway.vocabulary.tokenizer import SpecialTokens, TokenizerBackend
 
-__all__ = ["HuggingFace", "backend_of"]
-
-# Where only tokenizer.json is at hand, nothing says which token ends a text; these names are the custom.
-_EOS_NAMES = (
-    "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>",
-    "<|endofsentence|>", "<｜end▁of▁sentence｜>", "[EOS]", "<|eos|>", "<EOS>",
-)  # fmt: skip
-_BOS_NAMES = ("<s>", "<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "[BOS]", "<|bos|>", "<BOS>")
-_PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")
+__all__ = ["MAX_TOKENS", "HuggingFace", "backend_of", "byte_level", "of_file", "read_text", "template_of"]
 
 _MAX_JSON_BYTES = 256 << 20
 """The largest file that is read as JSON; real ones have at most 40 MB."""
 
-_MAX_TOKENS = 4 << 20
+MAX_TOKENS = 4 << 20
 """The largest vocabulary that is read; real ones have at most 300 thousand tokens."""
 
 Step = Callable[[str], "str | bytes"]
@@ -102,18 +95,13 @@ class HuggingFace:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a tokenizer of the Hub; None for what is none.
-
-    Raises `NotAvailable` for a path without a tokenizer, `EngineError` for a file that cannot be read.
-    """
-    if isinstance(source, (str, Path)):
-        return _from_path(Path(source))
+    """The backend of a `tokenizers.Tokenizer` or of a fast tokenizer of transformers; None for anything else."""
     if _is_fast_tokenizer(inner := getattr(source, "backend_tokenizer", None)):
         attributes: Any = source
         eos = attributes.eos_token_id
         specials = SpecialTokens(
-            attributes.bos_token_id, () if eos is None else _ids(eos), attributes.pad_token_id,
-            _template(getattr(attributes, "chat_template", None)),
+            attributes.bos_token_id, () if eos is None else ids_of(eos), attributes.pad_token_id,
+            template_of(getattr(attributes, "chat_template", None)),
         )  # fmt: skip
         return HuggingFace(_private_copy(inner), specials)
     if _is_fast_tokenizer(source):
@@ -138,18 +126,19 @@ def _private_copy(source: Any) -> str:
     return serialized
 
 
-def _from_path(path: Path) -> HuggingFace:
-    file = path / "tokenizer.json" if path.is_dir() else path
-    if not file.is_file():
-        raise NotAvailable(f"no tokenizer at {path}: expected a tokenizer.json or a folder with one")
+def of_file(file: Path) -> HuggingFace:
+    """The backend of a tokenizer.json, with the roles that the files beside it give.
+
+    Raises `EngineError` for a file that cannot be read.
+    """
     import tokenizers
 
-    text = _read_text(file)
+    text = read_text(file)
     try:
         # twice, since an added token may hide one of the model's by its name
         largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
-        if largest >= _MAX_TOKENS:  # the library writes an entry for every id below it, used or not
-            raise EngineError(f"{file} has the token id {largest}; at most {_MAX_TOKENS} tokens are supported")
+        if largest >= MAX_TOKENS:  # the library writes an entry for every id below it, used or not
+            raise EngineError(f"{file} has the token id {largest}; at most {MAX_TOKENS} tokens are supported")
         serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
     except EngineError:
         raise
@@ -170,14 +159,14 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
         text = value.get("content") if isinstance(value, Mapping) else value
         if isinstance(text, str) and text in named:
             return named[text]
-        return next((i for i in _ids(model.get(f"{name}_token_id")) if i in there), None)
+        return next((i for i in ids_of(model.get(f"{name}_token_id")) if i in there), None)
 
-    eos = {i for i in _ids(model.get("eos_token_id")) if i in there}
+    eos = {i for i in ids_of(model.get("eos_token_id")) if i in there}
     if (one := role("eos")) is not None:
         eos.add(one)
     bos, pad = role("bos"), role("pad")
     file = folder / "chat_template.jinja"
-    template = _read_text(file) if file.is_file() else _template(config.get("chat_template"))
+    template = read_text(file) if file.is_file() else template_of(config.get("chat_template"))
     return SpecialTokens(
         bos_id=custom.bos_id if bos is None and not config else bos,
         eos_ids=tuple(sorted(eos)) or custom.eos_ids,
@@ -187,13 +176,7 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
 
 
 def _by_custom(serialized: str) -> SpecialTokens:
-    named = _id_by_name(serialized, special_only=True)
-
-    def first(names: Iterable[str]) -> int | None:
-        return next((named[name] for name in names if name in named), None)
-
-    eos = tuple(sorted(named[name] for name in _EOS_NAMES if name in named))
-    return SpecialTokens(first(_BOS_NAMES), eos, first(_PAD_NAMES))
+    return by_custom(_id_by_name(serialized, special_only=True))
 
 
 def _id_by_name(serialized: str, *, special_only: bool = False) -> dict[str, int]:
@@ -210,12 +193,7 @@ def _model_ids(serialized: str) -> dict[str, int]:
     return dict(found) if isinstance(found, dict) else {}
 
 
-def _ids(value: object) -> tuple[int, ...]:
-    values = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(v for v in values if isinstance(v, int) and not isinstance(v, bool) and v >= 0)
-
-
-def _template(value: object) -> str | None:
+def template_of(value: object) -> str | None:
     if isinstance(value, list):  # several, by name
         value = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, Mapping)}
     if isinstance(value, Mapping):
@@ -223,7 +201,7 @@ def _template(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _read_text(file: Path) -> str:
+def read_text(file: Path) -> str:
     try:
         if file.stat().st_size > _MAX_JSON_BYTES:
             raise EngineError(f"{file} has more than {_MAX_JSON_BYTES} bytes")
@@ -237,7 +215,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        document = json.loads(_read_text(file))
+        document = json.loads(read_text(file))
     except (ValueError, RecursionError) as error:
         raise EngineError(f"{file} is not JSON: {error}") from error
     if not isinstance(document, dict):
@@ -258,7 +236,7 @@ def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
             " ByteFallback, Fuse and Strip)"
         )
     if any(part["type"] == "ByteLevel" for part in parts):
-        return _byte_level
+        return byte_level
     steps: list[Step] = []
     fused = False
     for part in parts:
@@ -322,7 +300,7 @@ def _alphabet() -> dict[str, int]:
 _BYTE_OF = _alphabet()
 
 
-def _byte_level(token: str) -> bytes:
+def byte_level(token: str) -> bytes:
     try:
         return bytes([_BYTE_OF[character] for character in token])
     except KeyError:  # the library, too, takes a token outside the alphabet as it is spelled

@@ -62,5 +62,7 @@ class LongestMatch:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a `Vocabulary`; None for anything else."""
+    """The backend of a `Vocabulary`, or of a plain list with the bytes of each id; None for anything else."""
+    if isinstance(source, (list, tuple)) and source and isinstance(source[0], bytes):
+        source = Vocabulary(source)
     return LongestMatch(source) if isinstance(source, Vocabulary) else None

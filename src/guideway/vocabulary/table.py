@@ -14,6 +14,7 @@ from guideway.errors import InvalidToken
 
 if TYPE_CHECKING:
     from guideway._kernel import Vocabulary as KernelVocabulary
+    from guideway.vocabulary.report import VocabularyReport
 
 __all__ = ["Vocabulary"]
 
@@ -107,6 +108,12 @@ class Vocabulary:
         return {
             i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special
         }
+
+    def report(self) -> VocabularyReport:
+        """What can be used and what cannot, and why; `print(vocabulary.report())` shows it."""
+        from guideway.vocabulary.report import report
+
+        return report(self)
 
     def __len__(self) -> int:
         return len(self.token_bytes)

@@ -8,20 +8,26 @@ function there.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, Protocol
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from guideway.errors import InvalidToken, NotAvailable
 from guideway.vocabulary.chat import render_template
 from guideway.vocabulary.streaming import TextStream
 from guideway.vocabulary.table import Vocabulary
 
-__all__ = ["SpecialTokens", "Tokenizer", "TokenizerBackend"]
+__all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at"]
 
 _KNOWN = (
-    "a tokenizers.Tokenizer, a fast tokenizer of transformers, a folder or file tokenizer.json, a guideway.Vocabulary"
-    " or Tokenizer"
+    "tokenizers.Tokenizer; fast and slow tokenizers of transformers; sentencepiece.SentencePieceProcessor;"
+    " tiktoken.Encoding; tokenizers of mistral-common; llama_cpp.Llama; tokenizers of mlx_lm, vLLM and ExLlamaV2/V3;"
+    " a path to a tokenizer.json, a tekken.json, a sentencepiece model or a GGUF file, or a folder with one; a list"
+    " with the bytes of each id; guideway.Vocabulary and guideway.Tokenizer"
 )
 
 
@@ -33,6 +39,13 @@ class SpecialTokens:
     eos_ids: tuple[int, ...] = ()
     pad_id: int | None = None
     chat_template: str | None = None
+
+
+class Batch(NamedTuple):
+    """Several texts as ids, int64 [rows, width]; the mask is 1 where a token stands and 0 where the row was filled."""
+
+    ids: NDArray[np.int64]
+    attention_mask: NDArray[np.int64]
 
 
 class TokenizerBackend(Protocol):
@@ -81,12 +94,11 @@ class Tokenizer:
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
-        for adapter in _adapters():
-            backend = adapter(source)
-            if backend is not None:
-                return cls(backend, eos_ids=eos_ids)
-        given = repr(source) if isinstance(source, str) else type(source).__qualname__
-        raise NotAvailable(f"no tokenizer in {given}; known are: {_KNOWN}")
+        backend = find_backend(source)
+        if backend is not None:
+            return cls(backend, eos_ids=eos_ids)
+        kind = type(source)
+        raise NotAvailable(f"no tokenizer in an object of {kind.__module__}.{kind.__qualname__}; known are: {_KNOWN}")
 
     @property
     def bos_id(self) -> int | None:
@@ -116,6 +128,36 @@ class Tokenizer:
             return self._backend.encode(text, special=special)
         except UnicodeEncodeError as error:
             raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        *,
+        special: bool = False,
+        side: Literal["left", "right"] = "left",
+        pad_id: int | None = None,
+    ) -> Batch:
+        """The ids of several texts as one array, short rows filled on one side with `pad_id` (else `self.pad_id`).
+
+        Raises `NotAvailable` where rows must be filled and nothing says with what, `InvalidToken` for an id that the
+        vocabulary does not have.
+        """
+        if side not in ("left", "right"):
+            raise ValueError(f"side is 'left' or 'right', not {side!r}")
+        if isinstance(texts, str):
+            raise TypeError("encode_batch takes several texts; encode takes one")
+        rows = [self.encode(text, special=special) for text in texts]
+        width = max(map(len, rows), default=0)
+        fill = self.pad_id if pad_id is None else self.vocabulary.checked([pad_id])[0]
+        if fill is None and any(len(row) < width for row in rows):
+            raise NotAvailable("this tokenizer has no padding token and no EOS to pad with; give pad_id")
+        ids = np.full((len(rows), width), 0 if fill is None else fill, dtype=np.int64)
+        mask = np.zeros((len(rows), width), dtype=np.int64)
+        for number, row in enumerate(rows):
+            place = slice(width - len(row), None) if side == "left" else slice(len(row))
+            ids[number, place] = row
+            mask[number, place] = 1
+        return Batch(ids, mask)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids; EOS and specials have none, and bytes that are no UTF-8 become U+FFFD."""
@@ -176,6 +218,40 @@ def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...]) -> Tokenizer:
     return Tokenizer(backend, eos_ids=eos_ids)
 
 
+def find_backend(source: object) -> TokenizerBackend | None:
+    """What the first adapter that knows this makes of it; None where none does."""
+    for adapter in _adapters():
+        backend = adapter(source)
+        if backend is not None:
+            return backend
+    return None
+
+
+def split_at(text: str, tokens: Iterable[str]) -> list[str]:
+    """The text between these tokens, and they themselves: the parts with odd numbers are tokens, longest first."""
+    longest_first = sorted((token for token in tokens if token), key=len, reverse=True)
+    return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text) if longest_first else [text]
+
+
+def library(name: str, what: str) -> Any:
+    """A library of tokenizers. Raises `NotAvailable`, naming what needs it, where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0].replace("_", "-")
+        raise NotAvailable(f"{what} needs the library {package}: pip install {package} ({error})") from None
+
+
 def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:
-    for name in ("huggingface", "longest_match"):
+    # Holders first: several of them pass every attribute on to what they hold, and would look like that.
+    for name in (
+        "longest_match",
+        "wrapped",
+        "files",
+        "huggingface",
+        "sentencepiece",
+        "tiktoken",
+        "mistral",
+        "transformers",
+    ):
         yield importlib.import_module(f"guideway.vocabulary.{name}").backend_of
