@@ -104,6 +104,11 @@ void ExprPool::derive(ExprId e, Targets& out) {
             }
             return derive_sum(sources, heads, out);
         }
+        case Op::state: {
+            const auto steps = steps_[x.a];
+            for (auto [step, after] : steps) sources.push_back({raw_row(step), after});
+            return derive_sum(sources, {}, out);
+        }
         case Op::both: return derive_both(e, out);
         case Op::negate: {
             const std::uint32_t row = raw_row(x.a);

@@ -280,6 +280,61 @@ ExprId ExprPool::label(std::uint32_t number) {
     return intern(made);
 }
 
+ExprId ExprPool::graph(const std::vector<GraphState>& states) {
+    std::vector<std::uint32_t> key;
+    for (const GraphState& state : states) {
+        key.push_back(state.accepting);
+        key.push_back(static_cast<std::uint32_t>(state.edges.size()));
+        for (const GraphEdge& edge : state.edges) key.insert(key.end(), {edge.step, edge.to});
+    }
+    auto known = graphs_.find(key);
+    if (known != graphs_.end()) return known->second;
+
+    // Distances to acceptance, from its states backwards; what has none is not made.
+    std::vector<std::uint32_t> shortest(states.size(), kInfinite), queue;
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> into(states.size());
+    std::uint8_t within = kAllSpellings;
+    std::uint16_t depth = 0;
+    for (std::uint32_t i = 0; i < states.size(); ++i) {
+        for (const GraphEdge& edge : states[i].edges)
+            if (edge.step != kNone) {
+                into[edge.to].emplace_back(i, exprs_[edge.step].shortest);
+                within &= exprs_[edge.step].within;
+                depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(exprs_[edge.step].depth + 1));
+            }
+        if (states[i].accepting) shortest[i] = 0, queue.push_back(i);
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i)
+        for (auto [from, length] : into[queue[i]])
+            if (sum(shortest[queue[i]], length) < shortest[from]) {
+                shortest[from] = sum(shortest[queue[i]], length);
+                queue.push_back(from);
+            }
+
+    std::vector<ExprId> ids(states.size(), kNone);
+    auto leads_on = [&](const GraphEdge& edge) { return edge.step != kNone && shortest[edge.to] != kInfinite; };
+    for (std::uint32_t i = 0; i < states.size(); ++i) {
+        if (shortest[i] == kInfinite) continue;
+        Expr made;
+        made.op = Op::state;
+        made.a = static_cast<std::uint32_t>(steps_.size());
+        made.nullable = states[i].accepting;
+        made.within = within;
+        made.depth = depth;
+        made.shortest = shortest[i];
+        const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
+        ids[i] = ends ? kEmpty : intern(made);
+        steps_.emplace_back();
+    }
+    for (std::uint32_t i = 0; i < states.size(); ++i)
+        if (ids[i] > kEmpty)
+            for (const GraphEdge& edge : states[i].edges)
+                if (leads_on(edge)) steps_[exprs_[ids[i]].a].emplace_back(edge.step, ids[edge.to]);
+    const ExprId first = ids.empty() ? kNone : ids[0];
+    graphs_.emplace(std::move(key), first);
+    return first;
+}
+
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + 48) + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
            classes_.size() * 256;

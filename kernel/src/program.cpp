@@ -83,9 +83,19 @@ private:
                 below(index);
                 below(kSpellings);
                 break;
+            case 8: scan_graph(index); break;
             default: fail("an unknown expression");
         }
         exprs_.push_back(raw);
+    }
+
+    void scan_graph(std::uint32_t index) {
+        const std::uint32_t states = counted(2);
+        for (std::uint32_t i = 0; i < states; ++i) {
+            below(2);
+            for (std::uint32_t n = counted(2); n--; below(states))
+                if (exprs_[below(index)].op != 0) fail("a step of a graph that is not a set of characters");
+        }
     }
 
     void scan_ranges() {
@@ -218,6 +228,10 @@ private:
             if (raw.op >= 2 && raw.op <= 4)
                 for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= raw.wanted;
             else if (raw.op == 5 || raw.op == 6) exprs_[word()].wanted |= raw.wanted;
+            else if (raw.op == 8) {
+                for (const GraphState& state : read_graph())
+                    for (const GraphEdge& edge : state.edges) exprs_[edge.step].wanted |= raw.wanted;
+            }
             else if (raw.op == 7) {
                 const std::uint32_t inner = word(), spelling = word();
                 if (raw.wanted != 1) fail("a spelling inside a spelling");
@@ -227,6 +241,18 @@ private:
         for (RawExpr& raw : exprs_)
             for (unsigned spelling = 0; spelling < kSpellings; ++spelling)
                 if (raw.wanted >> spelling & 1) raw.lowered[spelling] = lower_one(raw, spelling);
+    }
+
+    std::vector<GraphState> read_graph() {
+        std::vector<GraphState> states(word());
+        for (GraphState& state : states) {
+            state.accepting = word() != 0;
+            for (std::uint32_t n = word(); n--;) {
+                const std::uint32_t step = word();
+                state.edges.push_back({step, word()});
+            }
+        }
+        return states;
     }
 
     ExprId lower_one(const RawExpr& raw, unsigned spelling) {
@@ -261,6 +287,12 @@ private:
             case 7: {
                 const std::uint32_t inner = word();
                 return exprs_[inner].lowered[word()];
+            }
+            case 8: {
+                auto states = read_graph();
+                for (GraphState& state : states)
+                    for (GraphEdge& edge : state.edges) edge.step = exprs_[edge.step].lowered[spelling];
+                return pool_.graph(states);
             }
             default: break;
         }

@@ -14,7 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "guideway/bytes.h"
@@ -37,7 +39,7 @@ inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
     return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
 }
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label };
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label, state };
 
 struct Expr {
     Op op = Op::none;
@@ -58,6 +60,15 @@ struct LabelDistance {
     bool further;            // a text that is not empty leads to it
 };
 
+struct GraphEdge {  // a text of `step` leads to state `to`
+    ExprId step;
+    std::uint32_t to;
+};
+struct GraphState {
+    bool accepting = false;
+    std::vector<GraphEdge> edges;
+};
+
 struct ExprLimits {
     std::size_t max_exprs = 4'000'000;
     std::size_t max_search = 400'000;  // states looked at to decide whether one is alive
@@ -75,6 +86,8 @@ public:
     ExprId negate(ExprId a);  // over all byte strings: intersect with a spelling's universe
     ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
     ExprId label(std::uint32_t number);
+    // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
+    ExprId graph(const std::vector<GraphState>& states);
     void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
@@ -159,6 +172,8 @@ private:
     std::vector<ExprId> targets_;
     std::vector<std::array<std::uint8_t, 256>> classes_;
     std::unordered_multimap<std::uint64_t, std::uint32_t> class_ids_;
+    std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
+    std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::uint32_t> searched_;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     std::unordered_map<ExprId, ExprId> clipped_;  // for the reach asked for last

@@ -3,6 +3,7 @@
 //   "GWP1" version n_exprs n_nodes root, then the expressions, then the nodes, in order.
 //   expression: 0 chars n (low high)*n | 1 literals n (length code_point*)*n | 2 cat n id* | 3 either n id*
 //             | 4 both n id* | 5 not id | 6 repeat id minimum maximum | 7 spelled id spelling
+//             | 8 graph n (accepting m (id state)*m)*n : steps by characters (kind 0), from the first state
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
 //             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value

@@ -27,7 +27,7 @@ from .nodes import (
     Value,
     readings,
 )
-from .regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
+from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
 
 __all__ = ["encode"]
 
@@ -100,6 +100,13 @@ class _Expressions:
                 words = [5, *parts]
             case Repeat(_, minimum, maximum):
                 words = [6, *parts, minimum, _NONE if maximum is None else maximum]
+            case Graph(states):
+                words = [8, len(states)]
+                numbered = iter(parts)
+                for accepting, steps in states:
+                    words += [int(accepting), len(steps)]
+                    for _, after in steps:
+                        words += [next(numbered), after]
             case Spelled(_, spelling):
                 words = [7, *parts, _SPELLINGS[spelling]]
         self.words.extend(words)
@@ -114,6 +121,8 @@ def _parts(expression: Regular) -> tuple[Regular, ...]:
             return parts
         case Not(part) | Repeat(part) | Spelled(part):
             return (part,)
+        case Graph(states):
+            return tuple(step for _, steps in states for step, _ in steps)
         case _:
             return ()
 

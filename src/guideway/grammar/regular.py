@@ -20,6 +20,7 @@ __all__ = [
     "Cat",
     "Chars",
     "Either",
+    "Graph",
     "Literals",
     "Not",
     "Regular",
@@ -91,6 +92,16 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    """An automaton drawn out: by state whether the text may end there, and its steps (a character, the state after).
+
+    It starts in state 0. The way to write what would be too long, or endless, as an expression.
+    """
+
+    states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Spelled:
     """The part's characters as written inside a JSON string.
 
@@ -102,7 +113,7 @@ class Spelled:
     spelling: Spelling
 
 
-Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Spelled
+Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Graph | Spelled
 
 EMPTY = Cat(())
 NEVER = Either(())

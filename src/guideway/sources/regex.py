@@ -1,4 +1,4 @@
-"""`Regex`: the texts that a pattern matches as a whole, with the meaning of Python's `re`."""
+"""`Regex`: the texts that a pattern matches as a whole, with the meaning of Python's `re` or of ECMA-262."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from guideway.grammar.regular import Regular
 
 from .base import Source, leaf
 from .fits import fits
-from .patterns import parse_pattern
+from .patterns import Dialect, parse_pattern
 
 __all__ = ["Regex"]
 
 
 class Regex(Source[str]):
-    """The texts that `re.fullmatch(pattern, text)` matches.
+    """The texts that `re.fullmatch(pattern, text)` matches; with `dialect="ecma"`, what ECMA-262 means by the pattern.
 
-    Groups, classes, counts, lazy quantifiers (the same texts), anchors and the flags i, s, x, a are exact. Refused with
-    a caret under the place: look-around, back-references, `\\b`, possessive and atomic groups, `^` and `$` under (?m).
+    Exact, look-around and `\\b` anywhere included. Refused with a caret under the place: back-references, possessive
+    and atomic groups, conditions. `LimitExceeded` where assertions that are repeated or look back take too many states.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, dialect: Dialect = "python") -> None:
         if not isinstance(pattern, str):
             raise InvalidConstraint(f"a pattern is a str, not {type(pattern).__name__}")
+        if dialect not in ("python", "ecma"):
+            raise InvalidConstraint(f"the dialect {dialect!r} is neither 'python' nor 'ecma'")
         self.pattern = pattern
-        self._regular = parse_pattern(pattern, "python")
+        self.dialect = dialect
+        self._regular = parse_pattern(pattern, dialect)
 
     def grammar(self) -> Grammar:
         """One leaf."""
@@ -41,7 +44,7 @@ class Regex(Source[str]):
         return text
 
     def _content(self) -> object:
-        return self.pattern
+        return self.pattern, self.dialect
 
     def __repr__(self) -> str:
-        return f"Regex({self.pattern!r})"
+        return f"Regex({self.pattern!r})" if self.dialect == "python" else f"Regex({self.pattern!r}, dialect='ecma')"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence as Texts
 
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Object, Property, Sequence
-from guideway.grammar.regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
+from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
 
 _UNIT = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^"\\\x00-\x1f]', re.DOTALL)
 
@@ -51,6 +51,8 @@ class Language:
             return found
         if isinstance(part, Repeat):
             return self._repeat_ends(part, at)
+        if isinstance(part, Graph):
+            return self._graph_ends(part, at)
         return self._spelled_ends(part, at)
 
     def _repeat_ends(self, part: Repeat, at: int) -> set[int]:
@@ -71,6 +73,16 @@ class Language:
             if following == reached and count < part.minimum:
                 count = part.minimum - 1
             reached, count = following, count + 1
+        return found
+
+    def _graph_ends(self, part: Graph, at: int) -> set[int]:
+        found, reached = set(), {0}
+        while reached:
+            found |= {at for state in reached if part.states[state][0]}
+            if at == len(self.text):
+                break
+            taken = [after for state in reached for step, after in part.states[state][1] if self.ends(step, at)]
+            reached, at = set(taken), at + 1
         return found
 
     def _spelled_ends(self, part: Spelled, at: int) -> set[int]:

@@ -10,6 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from . import tables
+from .properties import fold, property_ranges
 from .scanner import Scanner
 from .tables import Ranges
 
@@ -142,16 +143,30 @@ def _ecma_escape(scanner: Scanner, char: str, start: int, in_class: bool) -> Ite
     if char == "0" and (not scanner.next or scanner.next not in _DIGITS):
         return _single(0)
     if char in "pP":
-        scanner.unsupported(f"a Unicode property (\\{char})", start)
+        return _property(scanner, char, start)
     if char == "k" or char in _DIGITS:
         scanner.unsupported("a back-reference", start)
-    if char.isalpha() or char == "_":
+    if char.isascii() and char.isalpha():
         scanner.invalid(f"\\{char} is not an escape of ECMA-262, whose patterns JSON Schema uses", start)
     return _single(ord(char))
 
 
+def _property(scanner: Scanner, char: str, start: int) -> Item:
+    if not scanner.skip("{"):
+        scanner.invalid(f"expected {{name}} after \\{char}", start)
+    name = scanner.take_until("}", f"the property \\{char}{{")
+    ranges = property_ranges(name)
+    if ranges is None:
+        scanner.invalid(f"there is no Unicode property {name!r} (names as in \\p{{L}}, \\p{{Script=Greek}})", start)
+    return Item(ranges if char == "p" else tables.invert(ranges), "")
+
+
 def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges:
     """The class after a `[` that the scanner has just stepped over."""
+    if scanner.dialect == "ecma" and ignore_case:
+        negated = scanner.next == "^"
+        plain = parse_class(scanner, ascii_only, False)
+        return tables.invert(fold(tables.invert(plain))) if negated else fold(plain)
     start = scanner.at - 1
     negated = scanner.skip("^")
     items: list[Item] = []

@@ -1,48 +1,42 @@
 """The text of a pattern -> the regular language of the texts that it matches.
 
 Groups are kept on a stack of our own, so that nothing here recurses on what a stranger wrote; each group becomes one
-`Piece` when it closes.
+`Part` when it closes.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
-from guideway.grammar.regular import MAX_CODE_POINT, Regular
+from guideway.grammar.regular import MAX_CODE_POINT, Literals, Regular
 
-from . import tables
+from . import assertions, tables
 from .classes import parse_class, parse_escape
-from .pieces import (
-    ANYTHING,
-    AT_END,
-    AT_END_OR_LAST_NEWLINE,
-    AT_START,
-    END,
-    MAX_COPIES,
-    NOTHING,
-    START,
-    Piece,
-    Pieces,
-)
+from .lowering import lower
+from .properties import fold
 from .scanner import Dialect, Scanner
+from .syntax import AT_END, AT_START, MAX_COUNT, NOTHING, Look, Part, Plain, characters, choice, series, times, width
 
-__all__ = ["MAX_NESTING", "MAX_REPEAT", "Dialect", "parse_pattern"]
+__all__ = ["MAX_ASSERTIONS", "MAX_NESTING", "Dialect", "parse_pattern"]
 
 MAX_NESTING = 200
 """How deep groups may nest."""
 
-MAX_REPEAT = 4_294_967_294
-"""The largest count that Python's `re` takes."""
+MAX_ASSERTIONS = 50
+"""How deep groups may nest that hold assertions (anchors, `\\b`, look-around)."""
 
 _DIGITS = "0123456789"
 _VERBOSE_SPACE = " \t\n\r\v\f"
-_LOOKAROUND = {"?=": "lookahead", "?!": "lookahead", "?<=": "lookbehind", "?<!": "lookbehind"}
+_ORDINARY = re.compile(r"[^\\^$.|?*+()\[\]{}\ud800-\udfff]{2,}")
+_LOOKS = {"?=": (True, False), "?!": (True, True), "?<=": (False, False), "?<!": (False, True)}
 
 
 def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False) -> Regular:
     """The texts that a pattern matches as a whole, or (`search`) that hold a match somewhere.
 
-    `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (code points, no flags).
+    `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (the flag u, and what Annex B adds where it is
+    unambiguous). Raises `InvalidConstraint`, `Unsupported` or `LimitExceeded`, with a caret under the place.
     """
     return _Parser(pattern, dialect).parse(search)
 
@@ -64,33 +58,34 @@ class _Group:
     """An open group: the alternatives that are done, and the one being read."""
 
     at: int
-    flags: _Flags
-    done: list[Piece] = field(default_factory=list)
-    items: list[Piece] = field(default_factory=list)
+    flags: _Flags  # those around it
+    look: tuple[bool, bool] | None = None  # whether it looks ahead, and is negative
+    done: list[Part] = field(default_factory=list)
+    items: list[Part] = field(default_factory=list)
     repeatable: bool = False  # whether a quantifier may follow what was read last
     repeated: bool = False  # whether what was read last is a repetition already
+    deep: int = 0  # how deep groups with assertions nest inside
 
 
 class _Parser:
     def __init__(self, pattern: str, dialect: Dialect) -> None:
         self._scanner = Scanner(pattern, dialect)
-        self._pieces = Pieces()
         self._flags = _Flags()
         self._stack = [_Group(0, self._flags)]
         self._names: set[str] = set()
 
     def parse(self, search: bool) -> Regular:
-        while self._scanner.next:
+        scanner = self._scanner
+        while scanner.next:
             self._step()
         if len(self._stack) > 1:
-            self._scanner.invalid("the group has no closing ')'", self._stack[-1].at)
-        piece = self._closed(self._stack[0])
-        if search:
-            piece = self._pieces.sequence([ANYTHING, piece, ANYTHING])
-        return piece.at(START, END)
+            scanner.invalid("the group has no closing ')'", self._stack[-1].at)
+        return lower(self._closed(self._stack[0]), search=search, too_large=scanner.too_large)
 
     def _step(self) -> None:
         scanner, group = self._scanner, self._stack[-1]
+        if not (self._flags.verbose or self._flags.ignore_case) and self._word():
+            return
         at, char = scanner.at, scanner.take()
         if self._flags.verbose and char in _VERBOSE_SPACE:
             return
@@ -102,57 +97,72 @@ class _Parser:
         elif char == ")":
             self._close(at)
         elif char == "|":
-            group.done.append(self._pieces.sequence(group.items))
+            group.done.append(series(group.items))
             group.items, group.repeatable, group.repeated = [], False, False
         elif char in "*+?" or (char == "{" and self._is_counted()):
             self._quantifier(char, at)
         elif char in "^$":
-            self._anchor(self._caret_or_dollar(char, at))
+            make = assertions.line_start if char == "^" else assertions.line_end
+            self._anchor(make(scanner.dialect, self._flags.multi_line, at))
         elif char == "\\":
             self._escape(at)
         else:
             self._add(self._atom(char))
 
-    def _atom(self, char: str) -> Piece:
+    def _word(self) -> bool:
+        """Reads ordinary characters at one go, but for one that a quantifier might follow."""
+        scanner = self._scanner
+        found = _ORDINARY.match(scanner.pattern, scanner.at)
+        if found is None:
+            return False
+        text = found.group()
+        if scanner.pattern[found.end() : found.end() + 1] in ("*", "+", "?", "{"):
+            text = text[:-1]
+        self._add(Plain(Literals((text,)), len(text), len(text)))
+        scanner.at += len(text)
+        return True
+
+    def _atom(self, char: str) -> Part:
         flags = self._flags
         if char == "[":
-            return self._pieces.char(parse_class(self._scanner, flags.ascii_only, flags.ignore_case))
+            return characters(parse_class(self._scanner, flags.ascii_only, flags.ignore_case))
         if char == ".":
-            if self._scanner.dialect == "ecma":
-                return self._pieces.char(tables.invert(tables.ECMA_NEWLINE))
-            return self._pieces.char(((0, MAX_CODE_POINT),) if flags.dot_all else tables.invert(((0x0A, 0x0A),)))
+            newline = ((0x0A, 0x0A),) if self._scanner.dialect == "python" else tables.ECMA_NEWLINE
+            return characters(((0, MAX_CODE_POINT),) if flags.dot_all else tables.invert(newline))
         return self._char(ord(char))
 
-    def _char(self, code: int) -> Piece:
-        if self._flags.ignore_case:
-            return self._pieces.char(tables.fold_literal(chr(code), self._flags.ascii_only))
-        return self._pieces.char(((code, code),))
+    def _char(self, code: int) -> Part:
+        if not self._flags.ignore_case:
+            return characters(((code, code),))
+        if self._scanner.dialect == "ecma":
+            return characters(fold(((code, code),)))
+        return characters(tables.fold_literal(chr(code), self._flags.ascii_only))
 
-    def _add(self, piece: Piece) -> None:
+    def _add(self, part: Part) -> None:
         group = self._stack[-1]
-        group.items.append(piece)
+        group.items.append(part)
         group.repeatable, group.repeated = True, False
 
-    def _anchor(self, piece: Piece) -> None:
-        self._add(piece)
+    def _anchor(self, part: Part) -> None:
+        self._add(part)
         self._stack[-1].repeatable = False
-
-    def _caret_or_dollar(self, char: str, at: int) -> Piece:
-        if self._flags.multi_line:
-            self._scanner.unsupported(f"{char} under (?m)", at)
-        if char == "^":
-            return AT_START
-        return AT_END_OR_LAST_NEWLINE if self._scanner.dialect == "python" else AT_END
 
     def _escape(self, at: int) -> None:
         scanner = self._scanner
         if scanner.next and scanner.next in "bB":
-            scanner.unsupported(f"a word boundary (\\{scanner.next})", at)
+            make = assertions.boundary if scanner.take() == "b" else assertions.no_boundary
+            self._anchor(make(scanner.dialect, self._flags.ascii_only, self._flags.ignore_case, at))
+            return
         if scanner.dialect == "python" and (scanner.skip("A") or scanner.skip("Z")):
             self._anchor(AT_START if scanner.pattern[scanner.at - 1] == "A" else AT_END)
             return
         item = parse_escape(scanner, self._flags.ascii_only, in_class=False)
-        self._add(self._pieces.char(item.ranges) if item.code is None else self._char(item.code))
+        if item.code is not None:
+            self._add(self._char(item.code))
+        elif self._flags.ignore_case and scanner.dialect == "ecma":
+            self._add(characters(fold(item.ranges)))
+        else:
+            self._add(characters(item.ranges))
 
     # -- quantifiers
 
@@ -171,7 +181,7 @@ class _Parser:
         if not closed or not (low or comma) or (scanner.dialect == "ecma" and not low):
             return None
         if max(len(low), len(high)) > 12:
-            scanner.too_large(f"a count may be at most {MAX_REPEAT}", back)
+            scanner.too_large(f"a count may be at most {MAX_COUNT}", back)
         return int(low or 0), int(high) if high else None, end
 
     def _quantifier(self, char: str, at: int) -> None:
@@ -179,8 +189,8 @@ class _Parser:
         minimum, maximum = {"*": (0, None), "+": (1, None), "?": (0, 1), "{": (0, None)}[char]
         if char == "{" and (counts := self._counts()):
             minimum, maximum, scanner.at = counts
-        if max(minimum, maximum or 0) > MAX_REPEAT:
-            scanner.too_large(f"a count may be at most {MAX_REPEAT}", at)
+        if max(minimum, maximum or 0) > MAX_COUNT:
+            scanner.too_large(f"a count may be at most {MAX_COUNT}", at)
         if maximum is not None and minimum > maximum:
             scanner.invalid("the count's minimum is greater than its maximum", at)
         if not group.repeatable:
@@ -188,17 +198,15 @@ class _Parser:
         if scanner.next == "+" and scanner.dialect == "python":
             scanner.unsupported("a possessive quantifier")
         scanner.skip("?")  # lazy: the same language
-        made = self._pieces.repeat(group.items[-1], minimum, maximum)
-        if made is None:
-            scanner.too_large(f"what holds ^ or $ can be repeated at most {MAX_COPIES} times", at)
-        group.items[-1] = made
+        group.items[-1] = times(group.items[-1], minimum, maximum, at)
         group.repeatable, group.repeated = False, True
 
     # -- groups
 
     def _open(self, at: int) -> None:
         scanner, inner = self._scanner, self._flags
-        if scanner.next == "?":
+        look = self._look()
+        if look is None and scanner.next == "?":
             flags = self._extension(at)
             if flags is None:
                 return
@@ -207,15 +215,19 @@ class _Parser:
             scanner.invalid("nothing to repeat")
         if len(self._stack) > MAX_NESTING:
             scanner.too_large(f"groups nest deeper than {MAX_NESTING}", at)
-        self._stack.append(_Group(at, self._flags))
+        self._stack.append(_Group(at, self._flags, look))
         self._flags = inner
+
+    def _look(self) -> tuple[bool, bool] | None:
+        """Whether the group that opens here looks ahead, and is negative; None if it is no look-around."""
+        for text, look in _LOOKS.items():
+            if self._scanner.skip(text):
+                return look
+        return None
 
     def _extension(self, at: int) -> _Flags | None:
         """What follows `(`, from its `?` on: the flags inside the group; None where no group opens."""
         scanner = self._scanner
-        for text, name in _LOOKAROUND.items():
-            if scanner.pattern.startswith(text, scanner.at):
-                scanner.unsupported(f"{name} (?{text[1:]}…)", at)
         scanner.at += 1
         if scanner.skip(":"):
             return self._flags
@@ -223,8 +235,8 @@ class _Parser:
             if scanner.skip("<"):
                 return self._name(at)
             if scanner.next and scanner.next in "ims-":
-                scanner.unsupported("a group with flags", at)
-            scanner.invalid("expected (?: or (?<name> after '(?'", at)
+                return self._flag_group(at)
+            scanner.invalid("expected one of (?: (?= (?! (?<= (?<! (?<name> or flags (i, m, s) here", at)
         if scanner.skip("P<"):
             return self._name(at)
         if scanner.next == "P":
@@ -240,9 +252,9 @@ class _Parser:
 
     def _name(self, at: int) -> _Flags:
         name = self._scanner.take_until(">", "the group's name")
-        if not name.isidentifier():
+        if not (name.replace("$", "_") if self._scanner.dialect == "ecma" else name).isidentifier():
             self._scanner.invalid(f"{name!r} is not a name for a group", at)
-        if name in self._names:
+        if name in self._names and self._scanner.dialect == "python":
             self._scanner.invalid(f"two groups are named {name!r}", at)
         self._names.add(name)
         return self._flags
@@ -250,7 +262,8 @@ class _Parser:
     def _flag_group(self, at: int) -> _Flags | None:
         """`(?flags)`, which sets them for the whole pattern, or `(?flags-flags:`, for a group."""
         scanner = self._scanner
-        switched_on = scanner.take_while("".join(_FLAG_NAMES) + "uL")
+        known = "".join(_FLAG_NAMES) + "uL" if scanner.dialect == "python" else "ims"
+        switched_on = scanner.take_while(known)
         if "L" in switched_on:
             scanner.invalid("the flag L is for bytes patterns", at)
         if "a" in switched_on and "u" in switched_on:
@@ -283,8 +296,21 @@ class _Parser:
             self._scanner.invalid("this ')' closes no group", at)
         group = self._stack.pop()
         self._flags = group.flags
-        self._add(self._closed(group))
+        part = self._closed(group)
+        if group.look is not None:
+            ahead, negative = group.look
+            low, high = (0, 0) if ahead else width(part)
+            if self._scanner.dialect == "python" and low != high:
+                self._scanner.invalid("a lookbehind of Python's re has one length", group.at)
+            part = Look(part, ahead, negative, group.at)
+        if not isinstance(part, Plain):
+            outer = self._stack[-1]
+            outer.deep = max(outer.deep, group.deep + 1)
+            if outer.deep > MAX_ASSERTIONS:
+                self._scanner.too_large(f"groups with assertions nest deeper than {MAX_ASSERTIONS}", group.at)
+        self._add(part)
+        if group.look == (False, False) or group.look == (False, True):
+            self._stack[-1].repeatable = self._scanner.dialect == "python"
 
-    def _closed(self, group: _Group) -> Piece:
-        done = [*group.done, self._pieces.sequence(group.items) if group.items else NOTHING]
-        return self._pieces.choice(done)
+    def _closed(self, group: _Group) -> Part:
+        return choice([*group.done, series(group.items) if group.items else NOTHING])

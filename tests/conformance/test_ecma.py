@@ -1,0 +1,36 @@
+"""Patterns of ECMA-262 against what node says about them (ecma.json, from tools/gen_ecma_cases.py)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guideway._kernel import Automaton, Vocabulary
+from guideway.errors import Unsatisfiable
+from guideway.grammar.program import encode
+from guideway.sources.base import leaf
+from guideway.sources.patterns import parse_pattern
+
+CASES = json.loads(Path(__file__).with_name("ecma.json").read_text("utf-8"))
+END = 256
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [])
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_verdicts_of_node(part: int, vocabulary: Vocabulary) -> None:
+    for case in CASES[part::8]:
+        language = parse_pattern(case["pattern"], "ecma", search=True)
+        try:
+            matcher = Automaton.compile(vocabulary, encode(leaf(language))).matcher()
+        except Unsatisfiable:
+            assert not case["hit"], case["pattern"]
+            continue
+        for text in case["hit"] + case["miss"]:
+            ids = [*text.encode("utf-8"), END]
+            assert (matcher.validate(ids) == len(ids)) == (text in case["hit"]), (case["pattern"], text)
