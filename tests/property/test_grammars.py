@@ -15,6 +15,7 @@ from tests.oracle.matcher import Tokens
 
 from . import vocabularies
 from .checks import Lockstep, Mismatch, Tally
+from .crowd import Crowd
 from .grammar_maker import GrammarMaker
 
 LETTERS = [bytes([b]) for b in b'abc{}[]()<>;=,: "\\nu0q\n']
@@ -64,16 +65,15 @@ def grammars_hold(seeds: range, **limits: int) -> Tally:
             more = [b for b in [*LETTERS, b"\xc3", b"\xa9"] if b not in tokens.texts]
             tokens = Tokens((*tokens.texts, *more), tokens.eos)
         try:
-            automaton = gw.compile(Made(grammar), vocabularies.kernel(tokens), cache=False)
+            tables = [vocabularies.kernel(tokens), vocabularies.kernel(tokens, **rng.choice(vocabularies.SETTINGS))]
+            matcher = Crowd.compiled(Made(grammar), tables)
         except gw.Unsatisfiable as error:
             if world.satisfiable(grammar.root):
                 raise Mismatch(f"refused as unsatisfiable, but it is not: {name}") from error
             continue
         if not world.satisfiable(grammar.root):
             raise Mismatch(f"unsatisfiable, but compiled: {name}")
-        Lockstep(name, automaton.matcher(), oracle, tokens, rng, tally, 0).walk(
-            limits.get("depth", 5), limits.get("nodes", 30)
-        )
+        Lockstep(name, matcher, oracle, tokens, rng, tally, 0).walk(limits.get("depth", 5), limits.get("nodes", 30))
         tally.worlds += 1
         grammars.forget()
     return tally

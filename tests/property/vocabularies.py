@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import guideway as gw
+from guideway import _kernel
 from tests.oracle.matcher import Tokens
 
 ABC = Tokens((b"a", b"b", b"c", b"ab", b"bc", b"abc", b"", b"</s>"), frozenset({7}))
@@ -32,6 +33,33 @@ def cut(rng: random.Random, texts: list[bytes], count: int, *, alphabet: bool = 
     return Tokens((*pieces[:end], b"</s>", *pieces[end:]), frozenset({end}))
 
 
-def kernel(tokens: Tokens) -> gw.Vocabulary:
-    """The same for the library."""
-    return gw.Vocabulary(list(tokens.texts), eos_ids=sorted(tokens.eos), special_ids=sorted(tokens.special))
+# Ways to make masks, none of which may change one: what is remembered, when a store is left, which shortcuts are taken.
+SETTINGS: tuple[dict[str, int], ...] = (
+    {"memo_bytes": 1},
+    {"shortcuts": 0},
+    {"store_bytes": 1, "shortcuts": 6},
+    {"memo_bytes": 1, "shortcuts": 3},
+    {"memo_bytes": 2000, "shortcuts": 5},
+)
+
+
+def kernel(tokens: Tokens, **limits: int) -> gw.Vocabulary:
+    """The same for the library; `limits` are those of the kernel's vocabulary."""
+    made = gw.Vocabulary(list(tokens.texts), eos_ids=sorted(tokens.eos), special_ids=sorted(tokens.special))
+    if limits:
+        table = _kernel.Vocabulary(made.token_bytes, made.eos_ids, made.special_ids, **limits)
+        object.__setattr__(made, "_kernel", table)  # limits are for tests and servers of the kernel; not public
+    return made
+
+
+class Kernels:
+    """Vocabularies of the same tokens under the default setting and under another, which changes at each call."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.plain, self.turn = kernel(tokens), 0
+        self.others = [kernel(tokens, **setting) for setting in SETTINGS]
+
+    def __call__(self) -> tuple[gw.Vocabulary, gw.Vocabulary]:
+        """The default one, and the next of the others."""
+        self.turn += 1
+        return self.plain, self.others[self.turn % len(self.others)]

@@ -13,6 +13,7 @@ from tests.oracle.schemas import Profile
 
 from . import schemas, vocabularies
 from .checks import Lockstep, Mismatch, Tally
+from .crowd import Crowd
 from .patterns import Pattern
 from .schemas import Case
 
@@ -37,10 +38,11 @@ SPELLING = [bytes([b]) for b in b'{}[]":, -.0123456789abqtruefalsn\\/x'] + ["é"
 def patterns_hold(made: Iterable[tuple[Pattern, Tokens]], seed: int, *, depth: int, nodes: int) -> Tally:
     """Walk a world for each pattern with its vocabulary."""
     rng, tally = random.Random(seed), Tally()
-    kernels: dict[int, gw.Vocabulary] = {}
+    kernels: dict[int, vocabularies.Kernels] = {}
     for pattern, tokens in made:
-        vocabulary = kernels.setdefault(id(tokens), vocabularies.kernel(tokens))
-        matcher = gw.compile(gw.Regex(pattern.text), vocabulary, cache=False).matcher()
+        if id(tokens) not in kernels:
+            kernels[id(tokens)] = vocabularies.Kernels(tokens)
+        matcher = Crowd.compiled(gw.Regex(pattern.text), kernels[id(tokens)]())
         budgets = 1000 if pattern.spellable else 0
         Lockstep(f"Regex({pattern.text!r})", matcher, pattern.oracle(), tokens, rng, tally, budgets).walk(depth, nodes)
         tally.worlds += 1
@@ -54,7 +56,8 @@ def schema_holds(case: Case, tokens: Tokens, profile: int, rng: random.Random, t
     name = f"JsonSchema({case.schema!r}, **{theirs})"
     fits = case.world(ours).satisfiable("#")
     try:
-        automaton = gw.compile(gw.JsonSchema(case.schema, **theirs), vocabularies.kernel(tokens), cache=False)
+        tables = [vocabularies.kernel(tokens), vocabularies.kernel(tokens, **rng.choice(vocabularies.SETTINGS))]
+        matcher = Crowd.compiled(gw.JsonSchema(case.schema, **theirs), tables)
     except gw.Unsatisfiable as error:
         if fits:
             raise Mismatch(f"refused as unsatisfiable, but it is not: {name}: {error}") from error
@@ -64,7 +67,7 @@ def schema_holds(case: Case, tokens: Tokens, profile: int, rng: random.Random, t
     if not fits:
         raise Mismatch(f"unsatisfiable, but compiled: {name}")
     budgets = limits.get("budgets", 0) if all(p.spellable for p in case.patterns.values()) else 0
-    pair = Lockstep(name, automaton.matcher(), case.oracle(ours), tokens, rng, tally, budgets, searched=False)
+    pair = Lockstep(name, matcher, case.oracle(ours), tokens, rng, tally, budgets, searched=False)
     pair.walk(limits.get("depth", 4), limits.get("nodes", 30))
     tally.worlds += 1
     return True
