@@ -224,6 +224,14 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     return intern(made);
 }
 
+bool ExprPool::has_part(ExprId e, ExprId part) const {
+    if (e == part) return true;
+    const Expr& x = exprs_[e];
+    if (x.op != Op::alt) return false;
+    const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
+    return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), part);
+}
+
 ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     const Expr x = exprs_[e];
     const ExprId head = x.op == Op::cat ? x.a : e;

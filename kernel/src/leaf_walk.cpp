@@ -4,18 +4,18 @@
 
 namespace guideway {
 
-const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
-    if (number_.size() <= state) number_.resize(pool.size(), 0);
-    if (number_[state] == 0) {
-        Loops made = subtrees.loops_of(pool, state);
-        number_.resize(std::max(number_.size(), pool.size()), 0);
-        number_[state] = 1;
+const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
+    auto& numbers = numbers_[exact];
+    if (numbers.size() <= state || numbers[state] == 0) {
+        Loops made = subtrees.loops_of(pool, state, exact);
+        numbers.resize(std::max(numbers.size(), pool.size()), 0);
+        numbers[state] = 1;
         if (made.any()) {
             kept_.push_back(std::move(made));
-            number_[state] = static_cast<std::uint32_t>(kept_.size() + 1);
+            numbers[state] = static_cast<std::uint32_t>(kept_.size() + 1);
         }
     }
-    return number_[state] == 1 ? nullptr : &kept_[number_[state] - 2];
+    return numbers[state] == 1 ? nullptr : &kept_[numbers[state] - 2];
 }
 
 void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
@@ -63,8 +63,14 @@ void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& f
             const ExprPool::Unbounded u = pool.unbounded(state);
             looked = state;
             left = u.left;
-            found = loops.find(pool, *subtrees, u.expr);
-            open_end = pool.nullable(u.expr);
+            found = loops.find(pool, *subtrees, u.expr, left != kInfinite);
+            open_end = pool.nullable(u.expr) || (found && found->grows);
+            if (!found && left == kInfinite)  // what one part of a sum takes, the sum takes
+                pool.each_part(state, [&](ExprId part) {
+                    found = loops.find(pool, *subtrees, part, false);
+                    open_end = true;
+                    return found != nullptr;
+                });
         }
         if (!found || !subtrees->loop(node, *found, open_end ? follow : nothing)) return false;
         const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};

@@ -155,7 +155,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     // One leaf alone, and all below loops in it.
     auto take_all = [&](std::uint32_t node) {
         if (id != 0 || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
-        const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state);
+        const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state, true);
         const ByteSet& follow = machine.component(made[0].node).follow;
         return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? follow : ByteSet{});
     };

@@ -128,10 +128,17 @@ private:
 
 Subtrees::Subtrees(const Trie& trie) { SubtreesBuilder(trie, *this).run(); }
 
-Loops Subtrees::loops_of(ExprPool& pool, ExprId state) const {
+Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     Loops made;
+    auto returns = [&](ExprId at, unsigned b) {
+        const ExprId to = pool.next(at, static_cast<std::uint8_t>(b));
+        if (to == state) return true;
+        if (exact || !pool.has_part(to, state)) return false;
+        made.grows = true;
+        return true;
+    };
     for (unsigned b = 0; b < 128; ++b)
-        if (pool.next(state, static_cast<std::uint8_t>(b)) == state) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
+        if (returns(state, b)) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
     made.blocks.assign(blocks_.size() / 64 + 1, 0);
     if (!made.any()) return made;
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead back
@@ -145,7 +152,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state) const {
             if (at != known) {
                 known = at;
                 whole = true;
-                for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = pool.next(at, static_cast<std::uint8_t>(b)) == state;
+                for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = returns(at, b);
             }
             good = whole;
         }

@@ -107,6 +107,15 @@ public:
     }
     // The state that most bytes lead to, none included.
     ExprId majority(ExprId e);
+    // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
+    template <class F>
+    void each_part(ExprId e, F&& f) const {
+        const Expr x = exprs_[e];
+        if (x.op != Op::alt) f(e);
+        else
+            for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {}
+    }
+    bool has_part(ExprId e, ExprId part) const;  // or is it
     // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
     struct Unbounded {
         ExprId expr;

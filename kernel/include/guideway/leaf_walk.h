@@ -23,15 +23,15 @@ struct Places {  // of a trie's list of tokens
 class LoopMemo {
 public:
     // What `state` loops by, null if by no ASCII byte. Valid until the next call.
-    const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state);
+    const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact);
     void clear() {
-        number_.clear();
+        for (auto& numbers : numbers_) numbers.clear();
         kept_.clear();
     }
-    std::size_t bytes() const { return number_.size() * 4 + kept_.size() * 200; }
+    std::size_t bytes() const { return (numbers_[0].size() + numbers_[1].size()) * 4 + kept_.size() * 200; }
 
 private:
-    std::vector<std::uint32_t> number_;  // by expression: 0 unknown, 1 none, else 2 + its number in kept_
+    std::vector<std::uint32_t> numbers_[2];  // exact or not; by expression: 0 unknown, 1 none, else 2 + its number in kept_
     std::vector<Loops> kept_;
 };
 

@@ -14,8 +14,9 @@
 
 namespace guideway {
 
-// The atoms by which a state comes back to itself; made by `Subtrees::loops_of`.
+// The atoms by which a state comes back to itself, or to a sum that it is a part of; made by `Subtrees::loops_of`.
 struct Loops {
+    bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
     std::vector<std::uint64_t> blocks;
     bool any() const { return ascii[0] | ascii[1]; }
@@ -25,7 +26,8 @@ class Subtrees {
 public:
     explicit Subtrees(const Trie& trie);
 
-    Loops loops_of(ExprPool& pool, ExprId state) const;
+    // `exact`: sums do not count.
+    Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
     // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
