@@ -50,6 +50,14 @@ void bind_matcher(nb::module_& m) {
              nb::arg("row").noconvert(), nb::arg("tokens_left"),
              "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
              "False: there is none.")
+        .def("fill_draft_masks",
+             [](const Matcher& self, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& parents, const MaskRows& rows) {
+                 const nb::gil_scoped_release release;
+                 self.fill_draft_masks(tokens, parents, {rows.data(), rows.size()});
+             },
+             nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
+             "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
+             "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
         .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedToken or InvalidToken: nothing has changed.")
         .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")
         .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")

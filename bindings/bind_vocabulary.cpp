@@ -11,8 +11,8 @@
 namespace guideway {
 
 void bind_vocabulary(nb::module_& m) {
-    nb::class_<Vocabulary>(m, "Vocabulary", 
-                           "The tokens of a model as bytes. `memo_bytes`: what its masks may take before they are dropped; `store_bytes`: what "
+    nb::class_<Vocabulary>(m, "Vocabulary",
+                           "The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what "
                            "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
                            "deltas, clipped counts), which change no mask.")
         .def(

@@ -1,6 +1,9 @@
 #include "guideway/matcher.h"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
 
 #include "guideway/error.h"
 
@@ -11,32 +14,29 @@ namespace {
 constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
 constexpr std::size_t kMaxWork = 20'000'000;     // configurations stepped to find completions, in one call
-constexpr std::size_t kMaxRemembered = 1 << 18;  // configurations whose finish is remembered
+constexpr std::size_t kMaxRemembered = 1 << 14;  // configurations whose finish is remembered
 
 }  // namespace
 
+using Shared = std::shared_lock<std::shared_mutex>;
+using Alone = std::lock_guard<std::shared_mutex>;
+
 Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     Configs first;
     automaton_->machine_->start(first);
     std::sort(first.begin(), first.end());
     first.erase(std::unique(first.begin(), first.end()), first.end());
-    history_ = std::move(first);
-    ends_.push_back(history_.size());
+    history_ = History(first);
 }
 
-Configs Matcher::now() const {
-    const std::size_t from = ends_.size() > 1 ? ends_[ends_.size() - 2] : 0;
-    return {history_.begin() + static_cast<std::ptrdiff_t>(from), history_.end()};
-}
-
-bool Matcher::accepting(const Configs& configs) const {
+bool Matcher::accepting(std::span<const Config> configs) const {
     return std::any_of(configs.begin(), configs.end(), [&](const Config& c) { return automaton_->machine_->accepting(c); });
 }
 
 bool Matcher::is_accepting() const {
-    const std::lock_guard guard(automaton_->store_->lock);
-    return !finished_ && accepting(now());
+    const Alone guard(automaton_->store_->lock);
+    return !finished_ && accepting(history_.now());
 }
 
 void Matcher::check_row(std::span<std::uint32_t> row) const {
@@ -45,22 +45,74 @@ void Matcher::check_row(std::span<std::uint32_t> row) const {
         throw Error(ErrorKind::argument, "a mask row has " + std::to_string(words) + " words for this vocabulary, not " + std::to_string(row.size()));
 }
 
-void Matcher::fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const {
-    if (finished_) std::fill(row.begin(), row.end(), 0);
-    else automaton_->store_->runs.fill(*automaton_->machine_, configs, row);
-    if (finished_ || accepting(configs))
+std::uint32_t Matcher::checked(std::int64_t id) const {
+    const std::uint32_t size = automaton_->vocabulary_->size();
+    if (id < 0 || id >= std::int64_t{size})
+        throw Error(ErrorKind::token, "token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(size));
+    return static_cast<std::uint32_t>(id);
+}
+
+void Matcher::fill_unlocked(std::span<const Config> configs, std::span<std::uint32_t> row) const {
+    if (automaton_->store_->runs.fill(*automaton_->machine_, automaton_->number_, configs, row))
+        for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
+}
+
+void Matcher::fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const {
+    bool end = true;
+    if (finished) std::fill(row.begin(), row.end(), 0);
+    else {
+        std::optional<bool> known;
+        {
+            const Shared guard(automaton_->store_->lock);
+            known = automaton_->store_->runs.fill_known(automaton_->number_, configs, row);
+        }
+        if (!known) {
+            const Alone guard(automaton_->store_->lock);
+            return fill_unlocked(configs, row);
+        }
+        end = *known;
+    }
+    if (end)
         for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
 }
 
 void Matcher::fill_mask(std::span<std::uint32_t> row) const {
     check_row(row);
-    const std::lock_guard guard(automaton_->store_->lock);
-    fill_unlocked(now(), row);
+    fill(history_.now(), finished_, row);
+}
+
+void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const {
+    const std::size_t width = automaton_->vocabulary_->words();
+    if (parents.size() != tokens.size() || rows.size() != tokens.size() * width)
+        throw Error(ErrorKind::argument, "a draft needs a parent and a row of " + std::to_string(width) + " words for each token");
+    struct Draft {
+        Configs configs;
+        bool legal, finished;
+    };
+    std::vector<Draft> drafts;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (parents[i] < -1 || parents[i] >= static_cast<std::int64_t>(i))
+            throw Error(ErrorKind::argument, "the parent of draft token " + std::to_string(i) + " must be an earlier one, or -1");
+        const std::uint32_t token = checked(tokens[i]);
+        Draft draft = parents[i] < 0 ? Draft{now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
+        if (draft.legal && (draft.finished || automaton_->vocabulary_->is_eos(token))) {
+            const Alone guard(automaton_->store_->lock);
+            draft.legal = !draft.finished && accepting(draft.configs);
+            draft.finished = true;
+        } else if (draft.legal) {
+            const Alone guard(automaton_->store_->lock);
+            draft.legal = step_token(draft.configs, token);
+        }
+        const auto row = rows.subspan(i * width, width);
+        if (draft.legal) fill(draft.configs, draft.finished, row);
+        else std::fill(row.begin(), row.end(), 0);
+        drafts.push_back(std::move(draft));
+    }
 }
 
 bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     const std::string& bytes = automaton_->vocabulary_->token(token);
-    Configs next;
+    Configs& next = automaton_->store_->scratch;
     for (char b : bytes) {
         automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
         configs.swap(next);
@@ -70,22 +122,19 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
 }
 
 void Matcher::advance(std::int64_t id) {
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    if (id < 0 || id >= std::int64_t{vocabulary.size()})
-        throw Error(ErrorKind::token, "token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(vocabulary.size()));
-    const auto token = static_cast<std::uint32_t>(id);
+    const std::uint32_t token = checked(id);
     if (finished_) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " comes after the end of the text");
-    const std::lock_guard guard(automaton_->store_->lock);
-    Configs configs = now();
-    if (vocabulary.is_eos(token)) {
-        if (!accepting(configs))
+    const Alone guard(automaton_->store_->lock);
+    if (automaton_->vocabulary_->is_eos(token)) {
+        if (!accepting(history_.now()))
             throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
         finished_ = true;
         return;
     }
+    Configs& configs = automaton_->store_->now;
+    configs.assign(history_.now().begin(), history_.now().end());
     if (!step_token(configs, token)) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
-    history_.insert(history_.end(), configs.begin(), configs.end());
-    ends_.push_back(history_.size());
+    history_.push(configs);
 }
 
 void Matcher::rollback(std::size_t count) {
@@ -95,12 +144,11 @@ void Matcher::rollback(std::size_t count) {
         finished_ = false;
         --count;
     }
-    ends_.resize(ends_.size() - count);
-    history_.resize(ends_.back(), Config{});
+    if (count) history_.back_to(history_.position() - count);
 }
 
 std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     const Vocabulary& vocabulary = automaton_->vocabulary();
     Configs configs = now();
     bool finished = finished_;
@@ -137,7 +185,7 @@ std::string Matcher::forced_of(Configs configs) const {
 
 std::string Matcher::forced_bytes() const {
     if (finished_) return {};
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     return forced_of(now());
 }
 
@@ -145,7 +193,7 @@ std::string Matcher::forced_bytes() const {
 // that could is left to be chosen, since the tokenizer might have joined it to what follows.
 std::vector<std::uint32_t> Matcher::forced_tokens() const {
     if (finished_) return {};
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const std::string forced = forced_of(now());
     std::vector<std::uint32_t> tokens;
@@ -192,7 +240,7 @@ std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
 
 std::string Matcher::completion() const {
     if (finished_) return {};
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     std::size_t work = 0;
     return completion_of(now(), work);
 }
@@ -211,9 +259,20 @@ std::uint32_t Matcher::finish(const Configs& configs, std::size_t& work) const {
 
 std::uint32_t Matcher::tokens_to_finish() const {
     if (finished_) return 0;
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     std::size_t work = 0;
     return finish(now(), work);
+}
+
+// Whether all tokens below the node keep to a state that comes back to itself, so that none of them needs more than
+// `left` tokens to finish: what is inside a character may need three bytes more.
+bool Matcher::loops_within(const Configs& configs, std::uint32_t node, std::uint32_t left) const {
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    Machine& machine = *automaton_->machine_;
+    if (configs.size() != 1 || !machine.is_leaf(configs[0]) || !vocabulary.spells_every_byte()) return false;
+    const ExprPool::Unbounded state = machine.pool().unbounded(configs[0].state);
+    const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
+    return loops && sum(cost(configs), 3 + 2) <= left && vocabulary.subtrees().loop(node, *loops, machine.component(configs[0].node).follow);
 }
 
 // Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
@@ -223,6 +282,7 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
     const Trie& trie = vocabulary.trie();
     std::vector<Configs> path{configs};
     std::uint32_t worst = 0;
+    if (loops_within(configs, 0, left)) return sum(cost(configs), 3 + 1);
     for (std::uint32_t i = 1; i < trie.size();) {
         const std::size_t depth = trie.depth[i];
         if (path.size() <= depth) path.resize(depth + 1);
@@ -241,6 +301,11 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
             if (sum(needs, 1) > left)
                 for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
         }
+        if (trie.end[i] > i + 1 && loops_within(here, i, left)) {
+            worst = std::max(worst, sum(cost(here), 3 + 1));
+            i = trie.end[i];
+            continue;
+        }
         ++i;
     }
     return worst;
@@ -248,7 +313,7 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     check_row(row);
-    const std::lock_guard guard(automaton_->store_->lock);
+    const Alone guard(automaton_->store_->lock);
     const Configs configs = now();
     std::size_t work = 0;
     if (finished_ || finish(configs, work) > left) {

@@ -8,6 +8,7 @@ namespace guideway {
 
 namespace {
 
+constexpr std::size_t kRunBytes = 96;         // of an entry of the memo
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 
 std::uint32_t count_of(std::span<const Places> places) {
@@ -31,72 +32,176 @@ std::uint32_t Runs::component_id(const Component& component) {
 
 void Runs::clear() {
     memo_.clear();
+    masks_.clear();
     sets_ = TokenSets(words_);
     loops_.clear();
     residuals_.clear();
+    free_residuals_.clear();
     residual_ids_.clear();
     used_ = 0;
 }
 
-void Runs::fill(Machine& machine, const Configs& configs, std::span<std::uint32_t> row) {
-    trim();
-    bool blank = true;  // the row holds nothing worth keeping yet
-    std::vector<std::uint32_t> aside;
+void Runs::trim() {
+    if (used() <= budget_) return;
+    std::vector<std::uint32_t> times;
+    for (const auto& [key, known] : memo_) times.push_back(known.time);
+    for (const auto& [place, mask] : masks_) times.push_back(mask.time.load(std::memory_order_relaxed));
+    if (!times.empty()) {
+        auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+        std::nth_element(times.begin(), middle, times.end());
+        drop_before(*middle + 1);
+    }
+    if (used() > budget_) clear();
+}
+
+// Keeps what was used since, and what that needs. A run over a trie that nobody leads to any more goes as well.
+void Runs::drop_before(std::uint32_t time) {
+    std::erase_if(masks_, [&](const auto& entry) {
+        if (entry.second.time.load(std::memory_order_relaxed) >= time) return false;
+        used_ -= entry.second.bytes();
+        return true;
+    });
+    std::erase_if(memo_, [&](const auto& entry) {
+        if (entry.second.time >= time) return false;
+        used_ -= kRunBytes;
+        return true;
+    });
+    std::vector<bool> sets, tries(residuals_.size() + 1);
+    auto use = [&](std::uint32_t set) {
+        if (set == kNoTokens) return;
+        if (sets.size() <= set) sets.resize(set + 1);
+        sets[set] = true;
+    };
+    tries[0] = true;
+    for (const auto& [key, known] : memo_) tries[known.run.residual] = true;
+    std::erase_if(memo_, [&](const auto& entry) {
+        if (tries[entry.first.trie]) return false;
+        used_ -= kRunBytes;
+        return true;
+    });
+    for (const auto& [key, known] : memo_) {
+        use(known.run.tokens);
+        use(known.run.unsure);
+    }
+    for (const auto& [place, mask] : masks_) {
+        use(mask.first);
+        use(mask.last);
+        for (std::uint32_t set : mask.more) use(set);
+    }
+    sets_.sweep(sets);
+    std::erase_if(residual_ids_, [&](const auto& entry) {
+        if (tries[entry.second]) return false;
+        used_ -= residuals_[entry.second - 1]->bytes() + sizeof(Trie) + 64;
+        residuals_[entry.second - 1].reset();
+        free_residuals_.push_back(entry.second);
+        return true;
+    });
+    loops_.clear();
+}
+
+std::optional<bool> Runs::fill_known(std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const {
+    bool accepting = false, blank = true;
     for (const Config& c : configs) {
-        if (c.node == kDone) continue;
-        const Run made = run(machine, 0, c);
-        if (blank) {
-            sets_.write(made.tokens, row);
-            fill_one(machine, made, c, row);
-        } else if (sets_[made.tokens].form != TokenSet::Form::delta) {
-            sets_.merge(made.tokens, row);
-            fill_one(machine, made, c, row);
-        } else {  // what it clears concerns no other configuration
-            aside.resize(words_);
-            sets_.write(made.tokens, aside);
-            fill_one(machine, made, c, aside);
-            for (std::size_t i = 0; i < words_; ++i) row[i] |= aside[i];
+        const auto known = masks_.find({automaton, c});
+        if (known == masks_.end() || (!blank && sets_[known->second.first].form == TokenSet::Form::delta)) return std::nullopt;
+        write(known->second, blank, row);
+        accepting |= known->second.accepting;
+        blank = false;
+        known->second.time.store(time_, std::memory_order_relaxed);
+    }
+    if (blank) std::fill(row.begin(), row.end(), 0);
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return accepting;
+}
+
+bool Runs::fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) {
+    trim();
+    bool accepting = false, blank = true;
+    for (const Config& c : configs) {
+        const Mask& made = mask(machine, automaton, c);
+        accepting |= made.accepting;
+        if (blank || sets_[made.first].form != TokenSet::Form::delta) write(made, blank, row);
+        else {  // what it clears concerns no other configuration
+            row_.resize(words_);
+            write(made, true, row_);
+            for (std::size_t i = 0; i < words_; ++i) row[i] |= row_[i];
         }
         blank = false;
     }
     if (blank) std::fill(row.begin(), row.end(), 0);
+    return accepting;
 }
 
-// Adds what comes of the residual further down the stack, makes the run's own changes, and steps through what is unsure.
-void Runs::fill_one(Machine& machine, const Run& top, const Config& config, std::span<std::uint32_t> row) {
+void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const {
+    if (blank) sets_.write(mask.first, row);
+    else sets_.merge(mask.first, row);
+    for (std::uint32_t set : mask.more) sets_.merge(set, row);
+    sets_.change(mask.first, row);
+    if (mask.last != kNoTokens) sets_.merge(mask.last, row);
+}
+
+const Runs::Mask& Runs::mask(Machine& machine, std::uint32_t automaton, const Config& config) {
+    const Place place{automaton, config};
+    if (const auto known = masks_.find(place); known != masks_.end()) {
+        known->second.time.store(time_, std::memory_order_relaxed);
+        return known->second;
+    }
+    Mask made;
+    find_mask(machine, config, made);
+    made.accepting = machine.accepting(config);
+    Mask& kept = masks_[place];
+    kept.first = made.first;
+    kept.last = made.last;
+    kept.more = std::move(made.more);
+    kept.accepting = made.accepting;
+    kept.time.store(time_, std::memory_order_relaxed);
+    used_ += kept.bytes();
+    return kept;
+}
+
+// The sets of the configuration's own run, and of what comes of its residual further down the stack; and what is unsure,
+// stepped through.
+void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
+    if (config.node == kDone) {
+        mask.first = sets_.sparse({});
+        return;
+    }
     tasks_.clear();
     unsure_.clear();
-    auto note = [&](const Run& made) {
+    auto note = [&](const Run& made, std::uint32_t frame) {
         if (made.unsure != kNoTokens) unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
-    };
-    auto below = [&](std::uint32_t residual, std::uint32_t frame) {
-        if (residual == 0) return;
+        if (made.residual == 0) return;
         below_.clear();
         machine.resume(frame, below_);
-        for (const Config& c : below_) tasks_.push_back({residual, c});
+        for (const Config& c : below_) tasks_.push_back({made.residual, c});
     };
-    note(top);
-    below(top.residual, config.parent);
+    const Run top = run(machine, 0, config);
+    mask.first = top.tokens;
+    note(top, config.parent);
     std::unordered_map<std::uint32_t, Gone> gone;
     for (std::size_t count = 0; !tasks_.empty();) {
         const Task task = tasks_.back();
         tasks_.pop_back();
         if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
         const Run made = run(machine, task.trie, task.config);
-        sets_.merge(made.tokens, row);
-        note(made);
-        below(made.residual, task.config.parent);
+        if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
+        note(made, task.config.parent);
     }
-    sets_.change(top.tokens, row);
+    std::sort(mask.more.begin(), mask.more.end());
+    mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());
+    if (unsure_.empty()) return;
+    std::vector<std::uint32_t> legal;
+    std::sort(unsure_.begin(), unsure_.end());
+    unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
     for (std::uint32_t t : unsure_) {
-        if (row[t >> 5] >> (t & 31) & 1) continue;
         below_.assign(1, config);
         for (char b : vocabulary_.token(t)) {
             machine.step_all(below_, static_cast<std::uint8_t>(b), next_);
             below_.swap(next_);
         }
-        if (!below_.empty()) row[t >> 5] |= 1u << (t & 31);
+        if (!below_.empty()) legal.push_back(t);
     }
+    if (!legal.empty()) mask.last = sets_.sparse(std::move(legal));
 }
 
 Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
@@ -105,18 +210,20 @@ Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
     if (leaf && shortcuts_.clips) key.state = machine.pool().clipped(config.state, vocabulary_.longest());
     auto known = memo_.find(key);
     if (known != memo_.end()) {
-        ++hits_;
-        return known->second;
+        hits_.fetch_add(1, std::memory_order_relaxed);
+        known->second.time = time_;
+        return known->second.run;
     }
     ++misses_;
+    ++time_;
     Run made{};
     Config at = config;
     at.state = key.state;
     if (!leaf) made = walk(machine, trie, at);
     else if (trie != 0 || !walk_difference(machine, at, made))
         made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
-    memo_.emplace(key, made);
-    used_ += sizeof(Key) + sizeof(Run) + 48;
+    memo_.emplace(key, Known{made, time_});
+    used_ += kRunBytes;
     return made;
 }
 
@@ -240,8 +347,13 @@ std::uint32_t Runs::residual_of(const Trie& x, const std::vector<std::uint32_t>&
     for (; first != last; ++first)
         if (*residuals_[first->second - 1] == made) return first->second;
     used_ += made.bytes() + sizeof(Trie) + 64;
-    residuals_.push_back(std::make_unique<Trie>(std::move(made)));
-    const auto id = static_cast<std::uint32_t>(residuals_.size());
+    auto id = static_cast<std::uint32_t>(residuals_.size() + 1);
+    if (free_residuals_.empty()) residuals_.emplace_back();
+    else {
+        id = free_residuals_.back();
+        free_residuals_.pop_back();
+    }
+    residuals_[id - 1] = std::make_unique<Trie>(std::move(made));
     residual_ids_.emplace(h, id);
     return id;
 }

@@ -41,7 +41,7 @@ std::shared_ptr<Store> Vocabulary::store() const {
     const std::lock_guard guard(store_lock_);
     bool full = false;
     if (store_) {
-        const std::lock_guard inner(store_->lock);
+        const std::shared_lock inner(store_->lock);
         full = store_->pool.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
     }
     if (full || !store_) store_ = std::make_shared<Store>(*this, limits_);

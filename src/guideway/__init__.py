@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from .generation import extract, generate, load, stream
-    from .matcher import Matcher, fill_masks
+    from .matcher import Matcher, advance_and_fill, fill_masks
     from .sessions import Model, Session
     from .sources import Choice, Format, JsonSchema, Regex
     from .vocabulary import Tokenizer, Vocabulary
@@ -59,7 +59,7 @@ _HOMES = {
         "Unsupported",
     ),
     ".generation": ("extract", "generate", "load", "stream"),
-    ".matcher": ("Matcher", "fill_masks"),
+    ".matcher": ("Matcher", "advance_and_fill", "fill_masks"),
     ".sessions": ("Model", "Session"),
     ".sources": ("Choice", "Format", "JsonSchema", "Regex"),
     ".vocabulary": ("Tokenizer", "Vocabulary"),
@@ -94,6 +94,7 @@ __all__ = [
     "Unsupported",
     "Vocabulary",
     "__version__",
+    "advance_and_fill",
     "compile",
     "extract",
     "fill_masks",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 class Vocabulary:
     """
-    The tokens of a model as bytes. `memo_bytes`: what its masks may take before they are dropped; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts), which change no mask.
+    The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts), which change no mask.
     """
 
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 7) -> None: ...
@@ -51,6 +51,11 @@ class Matcher:
     def fill_mask_within(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], tokens_left: int) -> bool:
         """
         As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
+        """
+
+    def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so far (-1). Behind a token that is not legal: no bits. Nothing is taken.
         """
 
     def advance(self, token_id: int) -> None:
@@ -97,9 +102,14 @@ class Matcher:
     def words(self) -> int:
         """32-bit words of a mask row."""
 
-def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32]) -> None:
+def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released.
+    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers share the rows.
+    """
+
+def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
+    """
+    Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has moved. The token of a None is not looked at.
     """
 
 def apply_mask(logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -8,7 +8,8 @@ import guideway
 from guideway import errors
 
 NAMES = {
-    *("load", "extract", "generate", "stream", "compile", "fill_masks"),
+    *("load", "extract", "generate", "stream", "compile"),
+    *("fill_masks", "advance_and_fill"),
     *("JsonSchema", "Regex", "Format", "Choice"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
     *errors.__all__,

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guideway/history.h"
 #include "guideway/machine.h"
 #include "guideway/vocabulary.h"
 
@@ -34,6 +35,7 @@ private:
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock
     std::size_t nodes_ = 0;
+    std::uint32_t number_ = 0;  // names its configurations in the store
     // By configuration: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Config, std::uint32_t, ConfigHash> finish_, worst_;
 };
@@ -46,6 +48,9 @@ public:
     void fill_mask(std::span<std::uint32_t> row) const;
     // Of those, only tokens after which `left - 1` more can complete the text, end token included; false: there is none.
     bool fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const;
+    // Row i: the mask behind draft token i, which follows draft token parents[i] (an earlier one), or where the matcher
+    // stands (-1). No bits behind a token that is not legal. Throws Error(argument).
+    void fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const;
     // Throws Error(rejected | token).
     void advance(std::int64_t token);
     void rollback(std::size_t count);  // throws Error(argument)
@@ -58,25 +63,27 @@ public:
     std::string completion() const;
     bool is_accepting() const;
     bool is_finished() const { return finished_; }
-    std::size_t position() const { return ends_.size() - 1 + (finished_ ? 1 : 0); }
+    std::size_t position() const { return history_.position() + (finished_ ? 1 : 0); }
     const Automaton& automaton() const { return *automaton_; }
 
 private:
-    Configs now() const;
-    bool accepting(const Configs& configs) const;
+    Configs now() const { return {history_.now().begin(), history_.now().end()}; }
+    bool accepting(std::span<const Config> configs) const;
     bool step_token(Configs& configs, std::uint32_t token) const;
+    std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
-    void fill_unlocked(const Configs& configs, std::span<std::uint32_t> row) const;
+    void fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const;
+    void fill_unlocked(std::span<const Config> configs, std::span<std::uint32_t> row) const;
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
     std::string completion_of(Configs configs, std::size_t& work) const;
     std::string forced_of(Configs configs) const;
     std::uint32_t finish(const Configs& configs, std::size_t& work) const;
+    bool loops_within(const Configs& configs, std::uint32_t node, std::uint32_t left) const;
     std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const;
 
     std::shared_ptr<const Automaton> automaton_;
-    Configs history_;                  // configurations of all positions, one after the other
-    std::vector<std::size_t> ends_;    // position p: [p ? ends_[p - 1] : 0, ends_[p])
-    bool finished_ = false;            // an end token was taken after the last position
+    History history_;        // the configurations of all positions
+    bool finished_ = false;  // an end token was taken after the last position
 };
 
 }  // namespace guideway

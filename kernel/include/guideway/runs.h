@@ -9,11 +9,16 @@
 // a string with a few words left out is that of any string but for a few tokens. It then has the base's residual, and
 // what it clears is cleared from what comes of the residual too: on such runs each token goes one way only.
 //
-// Ids stay valid until `trim`, which drops what was not used lately once the budget is used up.
+// What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up.
+//
+// Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
+// used up. `fill_known` changes nothing but the time of use, and may run in several threads at once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,16 +52,20 @@ class Runs {
 public:
     Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts);
 
-    // Writes the legal tokens of `configs` to the row (ceil(V/32) words).
-    void fill(Machine& machine, const Configs& configs, std::span<std::uint32_t> row);
+    // Writes the legal tokens of `configs` to the row (ceil(V/32) words); true: the text may end here. `automaton`
+    // names the machine.
+    bool fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row);
+    // The same, if all of it is remembered; else nothing.
+    std::optional<bool> fill_known(std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const;
     // A number that names a component in the memo: leaves with equal follow bytes share one, everything else has its own.
     std::uint32_t component_id(const Component& component);
-    void trim() {
-        if (used() > budget_) clear();
-    }
+    // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
+    const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
+    std::uint32_t next_automaton() { return automata_++; }
+    void trim();
     void clear();
     std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes(); }
-    std::size_t hits() const { return hits_; }
+    std::size_t hits() const { return hits_.load(std::memory_order_relaxed); }
     std::size_t misses() const { return misses_; }
 
 private:
@@ -68,6 +77,25 @@ private:
         std::uint32_t trie;
         Config config;
     };
+    struct Known {  // a run, and when it was used last
+        Run run;
+        std::uint32_t time;
+    };
+    struct Mask {
+        std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
+        std::vector<std::uint32_t> more;            // sets added to the first before its changes
+        bool accepting = false;
+        mutable std::atomic<std::uint32_t> time = 0;
+        std::size_t bytes() const { return sizeof(Mask) + sizeof(Place) + 32 + more.size() * 4; }
+    };
+    struct Place {  // a configuration of an automaton
+        std::uint32_t automaton;
+        Config config;
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    struct PlaceHash {
+        std::size_t operator()(const Place& p) const { return static_cast<std::size_t>(mix(ConfigHash{}(p.config), p.automaton)); }
+    };
     struct KeyHash {
         std::size_t operator()(const Key& k) const {
             return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
@@ -75,7 +103,10 @@ private:
     };
 
     const Trie& trie(std::uint32_t id) const { return id == 0 ? trie_ : *residuals_[id - 1]; }
-    void fill_one(Machine& machine, const Run& top, const Config& config, std::span<std::uint32_t> row);
+    const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
+    void find_mask(Machine& machine, const Config& config, Mask& made);
+    void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
+    void drop_before(std::uint32_t time);
     Run run(Machine& machine, std::uint32_t trie, const Config& config);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
@@ -89,20 +120,23 @@ private:
     const Trie& trie_;  // of the vocabulary
     const Subtrees& subtrees_;
     std::uint32_t words_;
-    std::size_t budget_, used_ = 0, hits_ = 0, misses_ = 0;
+    std::size_t budget_, used_ = 0, misses_ = 0;
+    mutable std::atomic<std::size_t> hits_ = 0;
     Shortcuts shortcuts_;
     TokenSets sets_;
     LoopMemo loops_;
     std::vector<std::unique_ptr<Trie>> residuals_;
+    std::vector<std::uint32_t> free_residuals_;
     std::unordered_multimap<std::uint64_t, std::uint32_t> residual_ids_;
-    std::unordered_map<Key, Run, KeyHash> memo_;
+    std::unordered_map<Key, Known, KeyHash> memo_;
+    std::unordered_map<Place, Mask, PlaceHash> masks_;
+    std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`
-    std::vector<std::uint32_t> scratch_;
-    std::vector<std::uint32_t> unsure_;
+    std::vector<std::uint32_t> scratch_, unsure_, row_;
     Configs below_, next_;
 };
 

@@ -2,13 +2,14 @@
 //
 // A special token, and one without bytes, is never in a mask; end-of-sequence tokens are, exactly when the text is
 // complete. The store is the lazily grown part: expressions, residual tries and runs. One lock guards it and every
-// automaton made from it. A vocabulary starts a new store when the old one has outgrown its budget; automata keep the
+// automaton made from it; masks that are remembered need it shared only. A vocabulary starts a new store when the old one has outgrown its budget; automata keep the
 // one that they were made with.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ struct VocabularyLimits {
 struct Store {
     Store(const Vocabulary& vocabulary, const VocabularyLimits& limits)
         : pool(ExprLimits{limits.max_states}), runs(vocabulary, limits.memo_bytes, limits.shortcuts) {}
-    std::mutex lock;
+    std::shared_mutex lock;  // shared while nothing is made: masks that are remembered
     ExprPool pool;
     Runs runs;
+    Configs now, scratch;  // of whoever steps
 };
 
 class Vocabulary {

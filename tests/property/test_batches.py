@@ -1,0 +1,144 @@
+"""Batches, drafts, forks and cache settings: whatever way a mask is asked for, it is the same mask."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway import _kernel
+from guideway.grammar.program import encode
+from guideway.sources import of
+
+from . import vocabularies
+
+TEXTS = [
+    b'{"name": "Ada", "tags": ["x", "yz"]}',
+    b'"abc \\n \xc3\xa9\xe2\x82\xac def"',
+    b"aaa bbb ccc ddd x",
+    b"2026-11-21",
+]
+TOKENS = vocabularies.cut(random.Random(7), TEXTS, 60, alphabet=True)
+SOURCES = [
+    gw.JsonSchema({"properties": {"name": {"type": "string", "maxLength": 9}, "tags": {"items": {"type": "string"}}}}),
+    gw.JsonSchema({"type": "object", "additionalProperties": {"maxLength": 3}}, profile="exact"),
+    gw.JsonSchema({"type": "string", "minLength": 2, "maxLength": 40}, profile="exact"),
+    gw.Regex(r"(\S+\s+){0,99}\S+"),
+    gw.Regex(r".*x.{20}"),
+    gw.Regex(r"[a-z ]{3,300}|\w{2,4}"),
+    gw.Regex(r"[a-z ]{0,30}") & ~gw.Choice(["aaa", "ab", "abc def"]),
+]
+
+
+def automaton(source: object, **settings: object) -> gw.Automaton:
+    """The source compiled on its own, with settings of the kernel."""
+    table = _kernel.Vocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]
+    return gw.Automaton.compile(table, encode(of(source).grammar()))
+
+
+def rows(count: int) -> np.ndarray:
+    return np.full((count, (len(TOKENS.texts) + 31) // 32), 0xFFFFFFFF, dtype=np.uint32)
+
+
+def ids(row: np.ndarray) -> list[int]:
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_every_setting_gives_the_same_masks(source: object) -> None:
+    settings = [
+        {},
+        {"memo_bytes": 0},
+        {"memo_bytes": 20_000},
+        {"shortcuts": 0},
+        {"shortcuts": 0, "memo_bytes": 0},
+    ]
+    rng = random.Random(str(source))
+    made = [automaton(source, **each) for each in settings]
+    for _ in range(6):
+        matchers = [each.matcher() for each in made]
+        for _ in range(30):
+            batch = rows(len(matchers))
+            gw.fill_masks(matchers, batch)
+            assert (batch == batch[0]).all()
+            legal = ids(batch[0])
+            if not legal or matchers[0].is_finished:
+                break
+            token = rng.choice(legal)
+            alone = rows(len(matchers))
+            gw.advance_and_fill(matchers, [token] * len(matchers), alone, threads=rng.choice((1, 2)))
+            gw.fill_masks(matchers, batch)
+            assert (batch == alone).all()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_a_draft_is_what_its_tokens_give_one_by_one(source: object) -> None:
+    rng = random.Random(str(source))
+    matcher = automaton(source).matcher()
+    for _ in range(12):
+        tokens = [rng.randrange(len(TOKENS.texts)) for _ in range(12)]
+        parents = [rng.randrange(-1, i) for i in range(12)]
+        start = rows(1)[0]
+        matcher.fill_mask(start)
+        tokens = [rng.choice(ids(start)) if rng.random() < 0.8 else t for t in tokens]
+        drafts = rows(12)
+        matcher.fill_draft_masks(tokens, parents, drafts)
+        for i, row in enumerate(drafts):
+            path, at = [], i
+            while at >= 0:
+                path.append(tokens[at])
+                at = parents[at]
+            fork, expected = matcher.fork(), rows(1)[0]
+            if matcher.validate(path[::-1]) == len(path):
+                for token in path[::-1]:
+                    fork.advance(token)
+                fork.fill_mask(expected)
+            else:
+                expected.fill(0)
+            assert (row == expected).all()
+        legal = [t for t in ids(start) if t not in TOKENS.eos]
+        if not legal:
+            break
+        matcher.advance(rng.choice(legal))
+
+
+def test_a_draft_is_checked() -> None:
+    matcher = automaton(SOURCES[0]).matcher()
+    for tokens, parents, count in (([1], [0], 1), ([1, 1], [-1, 1], 2), ([1], [-2], 1), ([1], [], 1), ([1], [-1], 2)):
+        with pytest.raises(ValueError, match="draft"):
+            matcher.fill_draft_masks(tokens, parents, rows(count))
+    with pytest.raises(gw.InvalidToken):
+        matcher.fill_draft_masks([10**6], [-1], rows(1))
+
+
+def test_a_batch_moves_as_one() -> None:
+    made = automaton(SOURCES[3])
+    first, second = made.matcher(), made.matcher()
+    letter = TOKENS.texts.index(b"a")
+    with pytest.raises(gw.RejectedToken, match="row 1"):
+        gw.advance_and_fill([first, second], [letter, next(iter(TOKENS.eos))], rows(2))
+    assert first.position == second.position == 0
+    with pytest.raises(ValueError, match="twice"):
+        gw.advance_and_fill([first, first], [letter, letter], rows(2))
+    batch = rows(3)
+    gw.advance_and_fill([first, None, second], [letter, -5, letter], batch, threads=4)
+    assert first.position == second.position == 1
+    assert len(ids(batch[1])) == len(TOKENS.texts)
+    assert (batch[0] == batch[2]).all()
+
+
+def test_long_histories_are_shared_and_given_back() -> None:
+    letter = TOKENS.texts.index(b"a")
+    matcher = automaton(gw.Regex("[a-z]*")).matcher()
+    for _ in range(200_000):
+        matcher.advance(letter)
+    forks = [matcher.fork() for _ in range(1000)]
+    for i, fork in enumerate(forks):
+        fork.rollback(i * 200)
+        assert fork.position == 200_000 - i * 200
+        fork.advance(letter)
+    matcher.rollback(200_000)
+    assert matcher.position == 0
+    del forks, fork, matcher  # freed link by link: no deep recursion
