@@ -1,0 +1,128 @@
+"""Real vocabularies: masks against the oracle, and every way to cut a valid text into tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from tests.oracle import regular
+
+from . import schemas, wide
+from .spellings import respelled
+from .worlds import PROFILES
+
+VOCABULARIES = tuple(wide.FILES)
+EXACT = PROFILES[-1]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_masks(name: str) -> None:
+    assert wide.compared(name, 200, 1) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("part", range(5))
+def test_a_thousand_masks(name: str, part: int) -> None:
+    print(f"{name}: 1,000 masks of {wide.compared(name, 1000, 100 + part)} constraints")
+
+
+class Cutter:
+    """Texts cut at random into tokens of a vocabulary."""
+
+    def __init__(self, name: str, rng: random.Random) -> None:
+        self.vocabulary, self.rng = wide.tokenizer(name).vocabulary, rng
+        silent = self.vocabulary.unusable()
+        self.table: dict[bytes, list[int]] = {}
+        for token, text in enumerate(self.vocabulary.token_bytes):
+            if token not in silent:
+                self.table.setdefault(text, []).append(token)
+        self.longest = max(map(len, self.table))
+
+    def cut(self, text: bytes) -> list[int] | None:
+        """Any tokens that spell the text, and the end; None where there are no tokens for its bytes."""
+        ids, at = [], 0
+        while at < len(text):
+            ends = [e for e in range(at + 1, min(len(text), at + self.longest) + 1) if text[at:e] in self.table]
+            if not ends:
+                return None
+            end = self.rng.choice(ends)
+            ids.append(self.rng.choice(self.table[text[at:end]]))
+            at = end
+        return [*ids, self.vocabulary.eos_ids[0]]
+
+    def taken(self, source: Any, texts: list[str], each: int) -> int:
+        """How many ways to write the texts were tried; every one of them passes."""
+        matcher, done = gw.compile(source, self.vocabulary, cache=False).matcher(), 0
+        for text in texts:
+            for _ in range(each):
+                ids = self.cut(text.encode())
+                if ids is not None:
+                    assert matcher.validate(ids) == len(ids), (source, text, ids)
+                    done += 1
+        return done
+
+
+def drawn(cutter: Cutter, seeds: range, each: int) -> int:
+    """Schemas drawn at random, values that the oracle takes, in any spelling."""
+    done = 0
+    for seed in seeds:
+        case, texts = schemas.draw(seed, 2)
+        oracle = case.oracle(EXACT[0])
+        spelled = [respelled(cutter.rng, json.loads(text)) for text in texts for _ in range(2)]
+        try:
+            done += cutter.taken(gw.JsonSchema(case.schema, **EXACT[1]), list(filter(oracle.matches, spelled)), each)
+        except (gw.Unsupported, gw.Unsatisfiable):
+            continue
+        finally:
+            regular.forget()
+    return done
+
+
+def published(step: int, first: int) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Schemas of MaskBench and their valid instances; skips where the data is not there."""
+    home = Path(os.environ.get("GUIDEWAY_DATA") or Path(__file__).parents[3] / "shared" / "data") / "maskbench-dev"
+    if not home.is_dir():
+        pytest.skip(f"no MaskBench schemas in {home}")
+    for path in sorted(home.glob("*.json"))[first::step]:
+        given = json.loads(path.read_text(encoding="utf-8"))
+        yield path.stem, given["schema"], [test["data"] for test in given["tests"] if test["valid"]]
+
+
+def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, int]:
+    """Published instances in other spellings and tokens; how many, and of how many schemas."""
+    done = compiled = 0
+    for _, schema, values in published(step, first):
+        try:
+            source = gw.JsonSchema(schema, profile="exact")
+            done += cutter.taken(source, [respelled(cutter.rng, value) for value in values], each)
+        except (gw.Unsupported, gw.LimitExceeded):
+            continue
+        compiled += 1
+    return done, compiled
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_every_way_to_cut_a_valid_text(name: str) -> None:
+    assert drawn(Cutter(name, random.Random(1)), range(60), 3) > 100
+
+
+def test_published_instances() -> None:
+    done, compiled = instances(Cutter("tekken", random.Random(2)), 23, 5, 2)
+    assert compiled > 5
+    assert done > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_many_more_ways(name: str) -> None:
+    cutter = Cutter(name, random.Random(3))
+    print(f"{name}: {drawn(cutter, range(1000, 3000), 5)} texts of drawn schemas")
+    print("{} texts of {} published schemas".format(*instances(cutter, 1, 0, 5)))

@@ -1,0 +1,118 @@
+"""Walks over real vocabularies: every mask compared with the oracle's, all tokens of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from tests.oracle import regular
+from tests.oracle.machine import Oracle, State
+from tests.oracle.wide import WideOracle, WideTokens
+
+from . import gallery, patterns, schemas
+from .checks import Mismatch
+from .worlds import PROFILES
+
+FILES = {"tekken": "tekken_240718.json", "sentencepiece": "tokenizer.model.v1"}
+
+
+def tokenizer(name: str) -> gw.Tokenizer:
+    """Tekken (131,072 tokens), or the sentencepiece model of 32,000; skips where mistral-common is missing."""
+    pytest.importorskip("mistral_common", reason="needs mistral-common, whose package holds real vocabularies")
+    home = Path(str(import_module("mistral_common").__file__)).parent / "data" / FILES[name]
+    if name == "sentencepiece":
+        processor: Any = import_module("sentencepiece").SentencePieceProcessor(model_file=str(home))
+        return gw.Tokenizer.of(processor)
+    tekken: Any = import_module("mistral_common.tokens.tokenizers.tekken").Tekkenizer
+    return gw.Tokenizer.of(tekken.from_file(str(home)))
+
+
+def constraints(rng: random.Random) -> Iterator[tuple[str, Any, Oracle]]:
+    """Without an end: schemas in every profile, those of the gallery now and then, and patterns."""
+    names = list(gallery.GALLERY)
+    while True:
+        ours, theirs = rng.choice(PROFILES)
+        kind = rng.random()
+        if kind < 0.2:
+            made = patterns.drawn(rng, rng.randrange(3, 9), rng.choice((patterns.LETTERS, patterns.WIDE)))
+            yield made.text, gw.Regex(made.text), made.oracle()
+        elif kind < 0.3:
+            name = rng.choice(names)
+            yield f"{name} {theirs}", gw.JsonSchema(gallery.GALLERY[name], **theirs), gallery.case(name).oracle(ours)
+        else:
+            case, _ = schemas.draw(rng.randrange(10**9), 3)
+            try:
+                source = gw.JsonSchema(case.schema, **theirs)
+            except (gw.Unsupported, gw.Unsatisfiable):
+                continue
+            yield f"{case.schema} {theirs}", source, case.oracle(ours)
+        regular.forget()
+
+
+@dataclass
+class Walk:
+    """A matcher and the oracle's state, over a vocabulary."""
+
+    name: str
+    matcher: Any
+    wide: WideOracle
+    rng: random.Random
+    pairs: int = 0
+
+    def here(self, state: State | None) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Compare the mask; the legal ids."""
+        size = self.wide.tokens.size
+        row = np.full((size + 31) // 32, 0xFFFFFFFF, np.uint32)
+        self.matcher.fill_mask(row)
+        got = np.unpackbits(row.view(np.uint8), bitorder="little").astype(bool)
+        expected = self.wide.mask(state)
+        if got[size:].any() or (got[:size] != expected).any():
+            wrong = np.flatnonzero(got[:size] != expected)[:10].tolist()
+            some = [(n, self.wide.tokens.texts[n], "set" if got[n] else "not set") for n in wrong]
+            raise Mismatch(f"{self.name}, after {self.matcher.position} tokens: {some}")
+        self.pairs += 1
+        return np.flatnonzero(expected)
+
+    def run(self, length: int) -> None:
+        """Tokens at random, spread over their first bytes; then some are given back, and it goes on elsewhere."""
+        texts, path = self.wide.tokens.texts, [self.wide.oracle.start]
+        for _ in range(2):
+            for _ in range(length):
+                legal = self.here(path[-1])
+                if path[-1] is None or not len(legal):
+                    break
+                some = self.rng.choices(legal.tolist(), k=12)
+                firsts = {texts[n][:1]: n for n in some}
+                token = firsts[self.rng.choice(sorted(firsts))]
+                self.matcher.advance(token)
+                ends = token in self.wide.tokens.eos
+                path.append(None if ends else self.wide.oracle.read(path[-1], texts[token]))  # type: ignore[arg-type]
+            back = self.rng.randrange(len(path))
+            self.matcher.rollback(back)
+            del path[len(path) - back :]
+
+
+def compared(name: str, pairs: int, seed: int) -> int:
+    """At least so many (state, mask) pairs over a vocabulary; how many constraints they came from."""
+    vocabulary, rng = tokenizer(name).vocabulary, random.Random(seed)
+    tokens = WideTokens(vocabulary.token_bytes, vocabulary.eos_ids, vocabulary.special_ids)
+    done = worlds = 0
+    for label, source, oracle in constraints(rng):
+        try:
+            matcher = gw.compile(source, vocabulary, cache=False).matcher()
+        except gw.Unsupported:
+            continue
+        walk = Walk(label, matcher, WideOracle(oracle, tokens), rng)
+        walk.run(12)
+        done, worlds = done + walk.pairs, worlds + 1
+        if done >= pairs:
+            return worlds
+    raise AssertionError("constraints come without an end")
