@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from guideway.engines.onnx import OnnxEngine
-from guideway.testing import check_step_engine
+from guideway.testing import step_engine_contract
 
 pytestmark = pytest.mark.engine("torch", "transformers", "onnx")
 
@@ -94,4 +94,4 @@ def test_logits_equal_those_of_transformers(kind: str, tmp_path: Path) -> None:
     for place, token_id in enumerate(IDS):
         logits, (cache,) = engine.forward([[token_id]], [cache])
         assert np.abs(logits[0] - expected[place]).max() < 1e-4
-    check_step_engine(engine, IDS, tolerance=1e-4)
+    step_engine_contract(engine, IDS, tolerance=1e-4)

@@ -14,9 +14,8 @@ import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Row, Session, decode, feed_all
-from guideway.sessions import session as session_module
-from guideway.testing import ConstantEngine, ConstantModel, check_step_engine
+from guideway.sessions import Model, Row, Session, decode, feed_all, infer_all
+from guideway.testing import ConstantEngine, ConstantModel, ToyEngine, step_engine_contract
 from guideway.vocabulary import Tokenizer, Vocabulary
 
 from ..helpers.onnx_models import Shape, write
@@ -46,8 +45,37 @@ def matcher(*texts: str) -> gw.Matcher:
 
 
 def test_engines_hold_to_the_contract(model: Model) -> None:
-    check_step_engine(model.engine)
-    check_step_engine(ConstantEngine(np.arange(9)))
+    step_engine_contract(model.engine)
+    step_engine_contract(ConstantEngine(np.arange(9)), close=True)
+    step_engine_contract(ToyEngine(9), tolerance=0, close=True)
+    step_engine_contract(ToyEngine(9, rewinds=False), tolerance=0)
+
+
+class Forgetful(ToyEngine):
+    def forward(self, rows: Any, caches: Any) -> Any:
+        return super().forward(rows, [None] * len(rows))
+
+
+class Mixed(ToyEngine):
+    def forward(self, rows: Any, caches: Any) -> Any:
+        logits, made = super().forward(rows, caches)
+        return logits[::-1], made
+
+
+class Unchecked(ToyEngine):
+    def forward(self, rows: Any, caches: Any) -> Any:
+        return super().forward([[min(max(i, 0), 8) for i in row] or [0] for row in rows], caches)
+
+
+class Lossy(ToyEngine):
+    def restore(self, arrays: Any) -> Any:
+        return super().restore({name: np.zeros_like(a) if name == "states" else a for name, a in arrays.items()})
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Mixed, Unchecked, Lossy])
+def test_the_contract_finds_what_is_broken(broken: type[ToyEngine]) -> None:
+    with pytest.raises(AssertionError):
+        step_engine_contract(broken(9))
 
 
 def test_feed_infer_and_text(model: Model) -> None:
@@ -92,10 +120,9 @@ def test_infer_200_rewind_200(model: Model, temperature: float) -> None:
     assert np.array_equal(session.logits(), after)
 
 
-def test_any_order_of_forwards_and_back(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "LOGITS_BYTES", 400)  # few logits are kept, so that going back runs again
+def test_any_order_of_forwards_and_back(model: Model) -> None:
     choose = random.Random(1)
-    session, mirror = model.session(), [5]
+    session, mirror = model.session(logits_bytes=400), [5]  # few logits are kept, so that going back runs again
     session.feed([5])
     for _ in range(150):
         act = choose.randrange(4)
@@ -280,3 +307,128 @@ def test_closed_models_are_refused() -> None:
 def test_constant_models_need_sound_logits() -> None:
     with pytest.raises(EngineError, match="one dimension"):
         ConstantModel(VOCABULARY, np.zeros((2, 2)))
+
+
+def test_a_session_opens_with_bos_and_never_goes_below() -> None:
+    model = gw.load("tiny")
+    bos = model.tokenizer.bos_id
+    session = model.session()
+    assert session.tokens == [bos] == list(model.opening)
+    assert session.text == ""
+    opening = session.logits()  # what follows nothing
+    ids = session.feed("The Winter Jazz Night")
+    assert session.tokens == [bos, *ids] == model.tokenizer.encode("The Winter Jazz Night", special=True)
+    with pytest.raises(NoTokens, match="behind the 1 that open it"):
+        session.rewind(len(ids) + 1)
+    assert session.rewind(len(ids)) == ids
+    assert np.array_equal(session.logits(), opening)
+    assert session.feed(model.tokenizer.encode("The", special=True)) == model.tokenizer.encode("The")  # BOS is there
+    assert session.set_text("") == (1, model.tokenizer.encode("The"), [])
+    assert model.session(kv=session.kv()).tokens == [bos]
+
+
+def test_set_text_runs_only_what_changed() -> None:
+    model = gw.load("tiny")
+    session = model.session()
+    words = "the crab, the scrabble and the trombone-like crabs in Llanfairpwllgwyngyll"
+    assert len(session.feed(words)) > len(words.split())  # words of several tokens
+    session.logits()
+    for text in (
+        words + "!",
+        words.replace("trombone", "trumpet"),
+        words.replace("the ", "the \N{CRAB} "),
+        "\N{CRAB}",
+        "",
+        words,
+    ):
+        ids = model.tokenizer.encode(text, special=True)
+        before, ran = session.tokens, session.counts.run
+        same = next(
+            (i for i, (a, b) in enumerate(zip(ids, before, strict=False)) if a != b), min(len(ids), len(before))
+        )
+        change = session.set_text(text)
+        assert change == (same, before[same:], ids[same:])
+        fresh = fed(model, ids)
+        assert (session.tokens, session.text) == (fresh.tokens, text)
+        assert np.allclose(session.logits(), fresh.logits(), atol=1e-4)
+        assert session.counts.run - ran == max(1, len(ids) - same) or not change.fed
+
+
+def test_logits_that_were_let_go_are_run_again_and_counted(model: Model) -> None:
+    session = model.session(logits_bytes=0)
+    session.feed("the cat and the dog")
+    session.logits()
+    ran = session.counts.run
+    assert session.counts.again == 0
+    session.rewind(3)
+    assert session.counts.run == ran  # lazily
+    found = session.logits()
+    assert (session.counts.run, session.counts.again) == (ran + 1, 1)
+    assert np.allclose(found, fed(model, session.tokens).logits(), atol=1e-5)
+
+
+def test_recurrent_models_go_back_by_checkpoints() -> None:
+    model = Model(ToyEngine(len(TOKENS), rewinds=False), Tokenizer.of(VOCABULARY))
+    session = model.session(sampler=Sampler(1.0), checkpoint_bytes=64 * 30)
+    session.feed([1, 2, 3] * 300)
+    before = session.logits()
+    produced = [session.infer() for _ in range(200)]
+    assert session.rewind(200) == produced
+    assert np.array_equal(session.logits(), before)
+    assert [session.infer() for _ in range(200)] == produced
+    ran = session.counts.run
+    session.rewind(10)
+    session.feed([7])
+    session.logits()
+    assert session.counts.run - ran < 30  # near the end the checkpoints are dense
+    with pytest.raises(ValueError, match="cannot be truncated"):
+        session.kv().cache.truncated(3)
+
+
+def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
+    arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
+    prefix = model.learned_prefix(arrays)
+    assert (len(prefix), prefix.positions) == (0, 3)
+    session = model.session(kv=prefix)
+    with pytest.raises(NoTokens):
+        session.logits()
+    session.feed([1, 2])
+    assert np.allclose(session.logits(), fed(model, [5, 6, 7, 1, 2]).logits(), atol=1e-5)
+    again = model.session(kv=session.kv())
+    assert again.rewind(2) == [1, 2]
+    again.feed([3])
+    assert np.allclose(again.logits(), fed(model, [5, 6, 7, 3]).logits(), atol=1e-5)
+    assert again.tokens == [3]
+    with pytest.raises(ContextOverflow):
+        again.feed([1] * 297)
+    with pytest.raises(EngineError, match="must be float32"):
+        model.learned_prefix({name: array[..., :1] for name, array in arrays.items()})
+    with pytest.raises(EngineError, match="another model"):
+        ConstantModel(VOCABULARY).session(kv=prefix)
+
+
+def test_kv_is_kept_and_given_to_many(model: Model) -> None:
+    session = fed(model, [1, 2, 3, 4])
+    kv = session.kv()
+    assert kv.nbytes >= 4 * 256
+    session.feed([9])
+    session.logits()
+    for ids in ([5], [6, 7]):
+        other = model.session(kv=kv)
+        other.feed(ids)
+        assert np.allclose(other.logits(), fed(model, [1, 2, 3, 4, *ids]).logits(), atol=1e-5)
+        assert other.counts.run == len(ids)
+
+
+def test_many_sessions_are_one_step(model: Model) -> None:
+    counting = Counting(model.engine)
+    many = Model(counting, model.tokenizer)
+    sessions = [many.session(row=i, sampler=Sampler(1.0)) for i in range(4)]
+    for session in sessions:
+        session.feed([1, 2, 3])
+    drawn = infer_all(sessions)
+    assert counting.passes == 1
+    alone = [many.session(row=i, sampler=Sampler(1.0)) for i in range(4)]
+    for session in alone:
+        session.feed([1, 2, 3])
+    assert drawn == [session.infer() for session in alone]

@@ -1,37 +1,50 @@
 """What a step engine is: it runs the model over new tokens, and hands the KV cache back.
 
 The engine keeps nothing between calls. Caches are immutable values in the hands of the caller, so a session forks by
-sharing one, goes back by keeping an older or a truncated one, and several sessions use one engine.
+sharing one, goes back by keeping an older or a truncated one, and several sessions use one engine. An engine whose
+library changes its caches in place copies when somebody else still holds the old value, and only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cache", "Logits", "StepEngine"]
+from guideway.errors import ContextOverflow, EngineError
+
+__all__ = ["Arrays", "Cache", "Logits", "StepEngine", "check_rows", "check_truncation"]
 
 Logits = NDArray[np.float32]
+Arrays = Mapping[str, NDArray[np.generic]]
+"""What is written to disk: the keys and values of used positions, by the engine's own names."""
 
 
 class Cache(Protocol):
-    """The keys and values of one row's tokens."""
+    """The keys and values of one row's tokens, or the state of a recurrent model after them."""
 
     @property
     def length(self) -> int:
         """How many tokens it covers."""
         ...
 
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it keeps alive."""
+        ...
+
     def truncated(self, length: int) -> Cache:
-        """The cache of the first `length` tokens; this one is unchanged. Costs nothing worth naming."""
+        """The cache of the first `length` tokens; this one is unchanged. Costs the same at any length.
+
+        Raises `ValueError` for a length that it does not have, and where the engine's `rewinds` is False.
+        """
         ...
 
 
 class StepEngine(Protocol):
-    """A model that runs step by step. `guideway.testing.check_step_engine` holds one to this contract."""
+    """A model that runs step by step. `guideway.testing.step_engine_contract` holds one to this contract."""
 
     @property
     def vocab_size(self) -> int:
@@ -43,15 +56,51 @@ class StepEngine(Protocol):
         """How many tokens a row may hold."""
         ...
 
+    @property
+    def rewinds(self) -> bool:
+        """Whether caches can be truncated. Recurrent models cannot; sessions then keep some caches as checkpoints."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the model's weights and shape: equal where a saved cache of one fits the other."""
+        ...
+
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Run new tokens of one or many rows.
 
         `rows[i]`: the new token ids of row i, one or more. `caches[i]`: what stands before them; None: nothing.
         Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache.
-        Raises `EngineError` where the engine fails; nothing has changed then.
+        Raises `EngineError` where the engine fails; the caches that were given are good then as before.
         """
         ...
 
-    def close(self) -> None:
-        """Give back what the engine holds; it is not used after."""
+    def export(self, cache: Cache) -> Arrays:
+        """The cache as arrays of its used positions only."""
         ...
+
+    def restore(self, arrays: Arrays) -> Cache:
+        """The cache of what `export` gave, or of a learned prefix in that shape. Raises `EngineError` for misfits."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the engine holds; running it raises `EngineError` after. A second time does nothing."""
+        ...
+
+
+def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> None:
+    """What every engine refuses before it runs: no new token, an id that is none, more than the context holds."""
+    for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
+        if not row:
+            raise EngineError(f"row {index} has no new token")
+        if not 0 <= min(row) <= max(row) < engine.vocab_size:
+            raise EngineError(f"row {index} has a token id outside the model's {engine.vocab_size} tokens")
+        total = len(row) + (cache.length if cache is not None else 0)
+        if total > engine.context_size:
+            raise ContextOverflow(f"{total} tokens, and the model's context holds {engine.context_size}")
+
+
+def check_truncation(cache: Cache, length: int) -> None:
+    """Raises `ValueError` for a length that the cache does not have."""
+    if not 0 <= length <= cache.length:
+        raise ValueError(f"a cache of {cache.length} tokens cannot be truncated to {length}")

@@ -1,14 +1,32 @@
 """Models and sessions: tokens, KV cache, matcher, sampler and random numbers move together.
 
-model.py      `Model`: an engine and its tokenizer
-session.py    `Session`: one sequence, forwards and back
-decoding.py   the loop that generates: many sessions, one step on one screen
+model.py         `Model`: an engine and its tokenizer
+session.py       `Session`: one sequence, forwards and back
+stepping.py      many sessions as one step
+history.py       logits and states that a session keeps of the way it came
+kv.py            `KV`: keys and values in the user's hands
+snapshot.py      sessions on disk
+decoding.py      the loop that generates: many sessions, one step on one screen
 """
 
 from __future__ import annotations
 
 from guideway.sessions.decoding import FinishReason, Row, Timings, decode
+from guideway.sessions.kv import KV
 from guideway.sessions.model import Model
-from guideway.sessions.session import Session, feed_all
+from guideway.sessions.session import Change, Counts, Session
+from guideway.sessions.stepping import feed_all, infer_all
 
-__all__ = ["FinishReason", "Model", "Row", "Session", "Timings", "decode", "feed_all"]
+__all__ = [
+    "KV",
+    "Change",
+    "Counts",
+    "FinishReason",
+    "Model",
+    "Row",
+    "Session",
+    "Timings",
+    "decode",
+    "feed_all",
+    "infer_all",
+]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from guideway.errors import BudgetTooSmall
-from guideway.sessions.session import Session, feed_all
+from guideway.sessions.session import Session
+from guideway.sessions.stepping import feed_all
 
 __all__ = ["FinishReason", "Row", "Timings", "decode"]
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from guideway.engines.base import StepEngine
+from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError
 from guideway.sampling import Sampler
-from guideway.sessions.session import Session
+from guideway.sessions.kv import KV
+from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.vocabulary import Tokenizer, Vocabulary
+
+if TYPE_CHECKING:
+    from guideway.compiler import Automaton
 
 __all__ = ["Model"]
 
@@ -23,6 +30,8 @@ class Model:
         self._engine: StepEngine | None = engine
         self.tokenizer = tokenizer
         self.name = name
+        self.opening = _opening(tokenizer)
+        """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 
     @property
     def engine(self) -> StepEngine:
@@ -41,9 +50,48 @@ class Model:
         """How many tokens a session holds."""
         return self.engine.context_size
 
-    def session(self, *, seed: int = 0, sampler: Sampler | None = None) -> Session:
-        """A new, empty session. `seed`: of its random numbers. `sampler`: greedy by default."""
-        return Session(self.engine, self.tokenizer, seed=seed, sampler=sampler)
+    def session(
+        self,
+        *,
+        seed: int = 0,
+        row: int = 0,
+        sampler: Sampler | None = None,
+        kv: KV | None = None,
+        logits_bytes: int = LOGITS_BYTES,
+        checkpoint_bytes: int = CHECKPOINT_BYTES,
+    ) -> Session:
+        """A new session: at BOS where the tokenizer has one, or where `kv` (`Session.kv`, `learned_prefix`) stands.
+
+        `seed`, `row`: which random numbers it draws. `sampler`: greedy by default. `logits_bytes`: what it keeps of
+        the logits it passed, so that going back finds them. `checkpoint_bytes`: what it keeps of passed states where
+        the engine cannot truncate them. Raises `EngineError` when the model is closed, or `kv` is another model's.
+        """
+        return Session(
+            self,
+            seed=seed,
+            row=row,
+            sampler=sampler,
+            kv=kv,
+            logits_bytes=logits_bytes,
+            checkpoint_bytes=checkpoint_bytes,
+        )
+
+    def learned_prefix(self, arrays: Arrays) -> KV:
+        """Keys and values that no token made, by the engine's names (`engine.export` shows them), to stand in front.
+
+        Raises `EngineError` for names, shapes or types that are not the model's.
+        """
+        cache = self.engine.restore(arrays)
+        return KV((), cache, self.engine, prefix=cache)
+
+    def load_session(self, path: str | Path, *, constraint: Automaton | None = None) -> Session:
+        """A session as `Session.save` left it. `constraint`: the automaton it was under, if it was.
+
+        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format.
+        """
+        from guideway.sessions.snapshot import load
+
+        return load(self, Path(path), constraint)
 
     def close(self) -> None:
         """Close the engine; a second time does nothing. Sessions of this model can only be looked at after."""
@@ -61,3 +109,9 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.name!r}, {self.vocabulary!r})"
+
+
+def _opening(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """What the tokenizer puts before a text, which for an empty one may be followed by what it puts behind."""
+    around = tokenizer.encode("", special=True)
+    return tuple(takewhile(lambda i: i == tokenizer.bos_id or i not in tokenizer.eos_ids, around))

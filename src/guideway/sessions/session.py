@@ -7,48 +7,98 @@ pass, the last token of a generation none, and going back is a matter of lengths
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from guideway import masks
-from guideway.engines.base import Cache, Logits, StepEngine
+from guideway.engines.base import Cache, Logits
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens
 from guideway.sampling import Sampler, probabilities
-from guideway.vocabulary import Tokenizer
+from guideway.sessions.history import Checkpoints, LogitsRing
+from guideway.sessions.kv import KV
+from guideway.sessions.stepping import catch_up, feed_all, infer_all
 
 if TYPE_CHECKING:
     from guideway.matcher import Matcher
+    from guideway.sessions.model import Model
 
-__all__ = ["Session", "feed_all"]
+__all__ = ["Change", "Counts", "Session"]
 
 LOGITS_BYTES = 8 << 20
 """How much a session keeps of the logits it passed, so that a rewind finds them. Beyond, one token runs again."""
+
+CHECKPOINT_BYTES = 64 << 20
+"""How much a session keeps of the states it passed, where the engine cannot truncate them."""
+
+
+class Change(NamedTuple):
+    """What `set_text` did: how many tokens stayed, which went, which came."""
+
+    kept: int
+    removed: list[int]
+    fed: list[int]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many tokens the model ran for a session.
+
+    `run`: all of them. `again`: those of them that it had run before, because their logits or states were no longer
+    kept. `found`: those that it did not run, because the prefix cache had them.
+    """
+
+    run: int = 0
+    again: int = 0
+    found: int = 0
 
 
 class Session:
     """Tokens, their KV cache, the constraint's state and the random numbers, as one.
 
-    Made by `Model.session`. Whatever raises has changed nothing. Not for several threads at once; a fork is cheap.
-    `model_seconds`, `mask_seconds`, `sample_seconds`: where the time went.
+    Made by `Model.session`. It begins with the tokens that the tokenizer puts before a text (BOS), and never goes
+    back below them. Whatever raises has changed nothing. Not for several threads at once; a fork is cheap.
+    `counts`: what the model ran. `model_seconds`, `mask_seconds`, `sample_seconds`: where the time went.
     """
 
     def __init__(
-        self, engine: StepEngine, tokenizer: Tokenizer, *, seed: int = 0, row: int = 0, sampler: Sampler | None = None
+        self,
+        model: Model,
+        *,
+        seed: int = 0,
+        row: int = 0,
+        sampler: Sampler | None = None,
+        kv: KV | None = None,
+        logits_bytes: int = LOGITS_BYTES,
+        checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
-        self._engine = engine
-        self.tokenizer = tokenizer
-        self._tokens: list[int] = []
+        engine = model.engine
+        if kv is not None and kv.owner is not engine:
+            raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
+        self.model = model
+        self.tokenizer = model.tokenizer
+        self.context_size = engine.context_size
+        """How many tokens there is room for, in all."""
+        self._tokens: list[int] = list(kv.tokens) if kv is not None and kv.tokens else list(model.opening)
+        self._floor = len(model.opening) if self._tokens[: len(model.opening)] == list(model.opening) else 0
+        self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
         self._cache: Cache | None = None
-        self._passed: list[tuple[int, Logits]] = []  # (how many tokens they follow, logits), oldest first
+        self._ran = 0  # how many of the tokens the model has run at some time, these before them
+        self._ring = LogitsRing(logits_bytes)
+        self._checkpoints = None if engine.rewinds else Checkpoints(checkpoint_bytes)
         self._matcher: Matcher | None = None
         self._constrained_from = 0
-        self._mask = masks.new_rows(1, len(tokenizer.vocabulary))[0]
+        self._mask = masks.new_rows(1, len(self.tokenizer.vocabulary))[0]
         self.seed = seed
         self.row = row
         self.sampler = sampler or Sampler()
+        self.counts = Counts()
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
+        if kv is not None:
+            self._start_from(kv)
 
     @property
     def tokens(self) -> list[int]:
@@ -61,11 +111,6 @@ class Session:
         return self.tokenizer.decode_complete(self._tokens)
 
     @property
-    def context_size(self) -> int:
-        """How many tokens there is room for, in all."""
-        return self._engine.context_size
-
-    @property
     def matcher(self) -> Matcher | None:
         """The constraint's state, to look at; it moves with the session."""
         return self._matcher
@@ -76,20 +121,38 @@ class Session:
     def feed(self, text: str | Iterable[int]) -> list[int]:
         """Take text or token ids; gives the ids.
 
-        Text at the start of a session gets the tokens that the tokenizer puts there (BOS). Under a constraint the
+        Ids at the start may begin with BOS, which is there already: it is not taken twice. Under a constraint the
         tokens must be legal. Raises `InvalidToken`, `ContextOverflow`, `RejectedToken`.
         """
         if isinstance(text, str):
-            ids = self.tokenizer.encode(text, special=not self._tokens)
+            ids = self.tokenizer.encode(text)
         else:
             ids = self.tokenizer.vocabulary.checked(text)
-        known = self._engine.vocab_size
-        for token_id in ids:
-            if token_id >= known:
-                raise InvalidToken(f"token id {token_id} is outside the model's {known} tokens")
-        self._need_room(len(ids))
+            opening = self._tokens[: self._floor]
+            if self._floor and len(self) == self._floor and ids[: self._floor] == opening:
+                ids = ids[self._floor :]
+        self._check(ids, len(self))
         self._take(ids)
         return ids
+
+    def set_text(self, text: str) -> Change:
+        """Make this the whole text, as if a new session had been fed it; what stays in front does not run again.
+
+        Tokens, not characters, are compared, so a word that becomes another number of tokens is no special case.
+        A constraint that began behind the first change is gone. Errors are those of `feed`.
+        """
+        ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
+        kept = next((i for i, (a, b) in enumerate(zip(ids, self._tokens, strict=False)) if a != b), None)
+        kept = min(len(ids), len(self)) if kept is None else kept
+        self._check(ids[kept:], kept)
+        before = self._mark()
+        removed = self.rewind(len(self) - kept)
+        try:
+            self._take(ids[kept:])
+        except BaseException:
+            self._return_to(before)
+            raise
+        return Change(kept, removed, ids[kept:])
 
     def constrain(self, matcher: Matcher | None) -> None:
         """Hold everything from here on to a constraint (`automaton.matcher()`, moved by nobody else); None: free."""
@@ -104,12 +167,7 @@ class Session:
         counted. Raises `NoTokens` where nothing was fed, `ContextOverflow`, `BudgetTooSmall`, `RejectedToken` when
         the constraint is finished.
         """
-        self._need_room(1)
-        token_id = self.only_legal(tokens_left)
-        if token_id is None:
-            token_id = self.draw()
-        self._take([token_id])
-        return token_id
+        return infer_all([self], tokens_left=tokens_left)[0]
 
     def only_legal(self, tokens_left: int | None = None) -> int | None:
         """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one."""
@@ -143,7 +201,10 @@ class Session:
         Raises `NoTokens` where nothing was fed, `EngineError` where the engine fails.
         """
         feed_all([self])
-        return np.array(self._passed[-1][1])
+        found = self._ring.at(len(self))
+        if found is None:
+            raise EngineError("the engine gave no logits")
+        return np.array(found)
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable next tokens as (id, probability), without the constraint."""
@@ -156,43 +217,114 @@ class Session:
     def rewind(self, count: int) -> list[int]:
         """Give the last `count` tokens back; gives their ids. Everything is then as it was before them.
 
-        A constraint that began among them is gone. Raises `NoTokens` for more than there are.
+        A constraint that began among them is gone. Raises `NoTokens` for more than there are behind BOS.
         """
         if count < 0:
             raise ValueError(f"count must not be negative, got {count}")
-        if count > len(self._tokens):
-            raise NoTokens(f"{count} tokens cannot be given back: the session has {len(self._tokens)}")
         kept = len(self._tokens) - count
+        if kept < self._floor:
+            opening = f" behind the {self._floor} that open it" if self._floor else ""
+            there = len(self._tokens) - self._floor
+            raise NoTokens(f"{count} tokens cannot be given back: the session has {there}{opening}")
         if self._matcher is not None and kept >= self._constrained_from:
             self._matcher.rollback(count)
         elif self._matcher is not None:
             self._matcher = None
         removed = self._tokens[kept:]
         del self._tokens[kept:]
-        if self._cache is not None and self._cache.length > kept:
-            self._cache = self._cache.truncated(kept) if kept else None
-        while self._passed and self._passed[-1][0] > kept:
-            self._passed.pop()
+        self._cache = self._kept(kept)
+        self._ring.rewind(kept)
+        if self._checkpoints is not None:
+            self._checkpoints.rewind(self._shift + kept)
+        self._ran = min(self._ran, kept)
         return removed
 
     def fork(self, *, row: int | None = None) -> Session:
         """An independent session at the same place; what came before is shared. `row`: its stream of random numbers."""
         row = self.row if row is None else row
-        other = Session(self._engine, self.tokenizer, seed=self.seed, row=row, sampler=self.sampler)
-        other._tokens = list(self._tokens)
-        other._cache = self._cache
-        other._passed = list(self._passed)
-        other._matcher = None if self._matcher is None else self._matcher.fork()
-        other._constrained_from = self._constrained_from
+        other = Session(self.model, seed=self.seed, row=row, sampler=self.sampler)
+        other._return_to(self._mark())
+        other._floor, other._prefix, other.counts = self._floor, self._prefix, self.counts
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
         other.sample_seconds = self.sample_seconds
         return other
 
-    def _need_room(self, count: int) -> None:
-        total = len(self._tokens) + count
+    def kv(self) -> KV:
+        """Keys and values as a value of one's own, for `model.session(kv=...)` any number of times.
+
+        Runs what waits. Raises `NoTokens` where nothing was fed.
+        """
+        cache = catch_up(self)
+        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, self._ring.at(len(self)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the session to a file, used positions only; `Model.load_session` restores it. Raises `OSError`."""
+        from guideway.sessions.snapshot import save
+
+        save(self, Path(path))
+
+    # -- for `stepping` and `snapshot` --------------------------------------------------------------------------------
+
+    @property
+    def _shift(self) -> int:
+        """How many positions stand before the first token."""
+        return self._prefix.length if self._prefix is not None else 0
+
+    def _start_from(self, kv: KV) -> None:
+        self._prefix, self._cache, self._ran = kv.prefix, kv.cache, len(kv.tokens)
+        if self._checkpoints is not None and kv.tokens:
+            self._checkpoints.put(kv.cache)
+        if kv.logits is not None and kv.tokens:
+            self._ring.put(len(kv.tokens), kv.logits)
+
+    def _kept(self, limit: int) -> Cache | None:
+        """What the engine knows of at most the first `limit` tokens; None: nothing."""
+        if self._cache is None or self._cache.length <= self._shift + limit:
+            return self._cache
+        if self._checkpoints is not None:
+            return self._checkpoints.best(self._shift + limit) or self._prefix
+        return self._cache.truncated(self._shift + limit) if limit else self._prefix
+
+    def _plan(self) -> tuple[Cache | None, list[int]]:
+        """What to run before there are logits here: the ids, and the cache before them. Raises `NoTokens`."""
+        total = len(self._tokens)
+        if not total:
+            raise NoTokens("no token was fed, so there are no logits")
+        if self._ring.at(total) is not None:
+            return self._cache, []
+        # Where a rewind went further back than the logits that were kept, the last token runs once more.
+        cache = self._kept(total - 1)
+        covered = cache.length - self._shift if cache is not None else 0
+        return cache, self._tokens[covered:]
+
+    def _received(self, covered: int, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
+        """The model ran `ids` behind the first `covered` tokens."""
+        reached = covered + len(ids)
+        usable = logits[: len(self.tokenizer.vocabulary)].copy()  # the model pads; ids beyond have no text
+        self._cache = cache
+        if self._checkpoints is not None:
+            self._checkpoints.rewind(self._shift + covered)
+            self._checkpoints.put(cache)
+        if reached == len(self._tokens):
+            self._ring.rewind(reached - 1)
+            self._ring.put(reached, usable)
+        again = max(0, min(self._ran, reached) - covered)
+        self.counts = replace(self.counts, run=self.counts.run + len(ids), again=self.counts.again + again)
+        self._ran = max(self._ran, reached)
+
+    def _need_room(self, count: int, *, kept: int | None = None) -> None:
+        total = self._shift + (len(self._tokens) if kept is None else kept) + count
         if total > self.context_size:
             raise ContextOverflow(f"{total} tokens, and the model's context holds {self.context_size}")
+
+    def _check(self, ids: Sequence[int], kept: int) -> None:
+        """Whether these ids can stand behind the first `kept`. Raises `InvalidToken`, `ContextOverflow`."""
+        known = self.model.engine.vocab_size
+        for token_id in ids:
+            if token_id >= known:
+                raise InvalidToken(f"token id {token_id} is outside the model's {known} tokens")
+        self._need_room(len(ids), kept=kept)
 
     def _take(self, ids: Sequence[int]) -> None:
         """Move on by these tokens, or raise `RejectedToken` and stay."""
@@ -207,39 +339,28 @@ class Session:
             self.mask_seconds += perf_counter() - start
         self._tokens += ids
 
-    def _waiting(self) -> list[int]:
-        """The tokens to run before there are logits here; empty where there are. Raises `NoTokens`."""
-        if not self._tokens:
-            raise NoTokens("no token was fed, so there are no logits")
-        if self._passed and self._passed[-1][0] == len(self._tokens):
-            return []
-        if self._cache is not None and self._cache.length == len(self._tokens):
-            # A rewind went further back than the logits that were kept: the last token runs once more.
-            self._cache = self._cache.truncated(len(self._tokens) - 1) if len(self._tokens) > 1 else None
-        return self._tokens[self._cache.length if self._cache is not None else 0 :]
+    def _mark(self) -> _Mark:
+        """Everything that moves, as values."""
+        return _Mark(
+            list(self._tokens),
+            self._cache,
+            self._ran,
+            self._ring.copy(),
+            None if self._checkpoints is None else self._checkpoints.copy(),
+            None if self._matcher is None else self._matcher.fork(),
+            self._constrained_from,
+        )
 
-    def _received(self, logits: Logits, cache: Cache) -> None:
-        usable = logits[: len(self.tokenizer.vocabulary)].copy()  # the model pads; ids beyond have no text
-        self._cache = cache
-        self._passed.append((len(self._tokens), usable))
-        if len(self._passed) > max(2, LOGITS_BYTES // max(1, usable.nbytes)):
-            del self._passed[0]
+    def _return_to(self, mark: _Mark) -> None:
+        self._tokens, self._cache, self._ran, self._ring, self._checkpoints = mark[:5]
+        self._matcher, self._constrained_from = mark[5:]
 
 
-def feed_all(sessions: Sequence[Session]) -> None:
-    """Run the tokens that wait in these sessions, all of one model, in as few passes as the engine can.
-
-    Raises `NoTokens` for an empty session, `EngineError` where the engine fails; no session has moved then.
-    """
-    work = [(session, ids) for session in sessions if (ids := session._waiting())]
-    if not work:
-        return
-    engine = work[0][0]._engine
-    if any(session._engine is not engine for session, _ in work):
-        raise EngineError("these sessions are of several models")
-    start = perf_counter()
-    logits, caches = engine.forward([ids for _, ids in work], [session._cache for session, _ in work])
-    seconds = (perf_counter() - start) / len(work)
-    for index, (session, _) in enumerate(work):
-        session._received(logits[index], caches[index])
-        session.model_seconds += seconds
+class _Mark(NamedTuple):
+    tokens: list[int]
+    cache: Cache | None
+    ran: int
+    ring: LogitsRing
+    checkpoints: Checkpoints | None
+    matcher: Matcher | None
+    constrained_from: int

@@ -1,8 +1,16 @@
-"""For tests of engines, and of what is built on them: checks of the contracts, and models without weights."""
+"""For tests of engines, and of what is built on them: the contract as a call, and models without weights.
+
+engines.py    `step_engine_contract`: what every step engine must hold to; for engines of other packages too
+constant.py   a model that says the same after every text
+toy.py        an engine whose every bit is known, with and without going back
+faults.py     an engine that fails where a test wants it to
+"""
 
 from __future__ import annotations
 
 from guideway.testing.constant import ConstantEngine, ConstantModel
-from guideway.testing.engines import check_step_engine
+from guideway.testing.engines import step_engine_contract
+from guideway.testing.faults import FailingEngine
+from guideway.testing.toy import ToyEngine
 
-__all__ = ["ConstantEngine", "ConstantModel", "check_step_engine"]
+__all__ = ["ConstantEngine", "ConstantModel", "FailingEngine", "ToyEngine", "step_engine_contract"]

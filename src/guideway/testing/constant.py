@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from guideway.engines.base import Cache, Logits
+from guideway.engines.base import Arrays, Cache, Logits, check_rows, check_truncation
 from guideway.errors import EngineError
 from guideway.sessions import Model
 from guideway.vocabulary import Tokenizer, Vocabulary
@@ -22,39 +23,52 @@ class _Count:
 
     length: int
 
+    nbytes = 0
+
     def truncated(self, length: int) -> _Count:
-        if not 0 <= length <= self.length:
-            raise ValueError(f"a cache of {self.length} tokens cannot be truncated to {length}")
+        check_truncation(self, length)
         return _Count(length)
 
 
 class ConstantEngine:
     """Gives the same logits whatever came before. `logits`: one-dimensional; read once, as float32."""
 
+    rewinds = True
+
     def __init__(self, logits: ArrayLike, *, context_size: int = 4096) -> None:
         self._logits = np.array(logits, dtype=np.float32)
         if self._logits.ndim != 1 or not self._logits.size:
             raise EngineError(f"constant logits must have one dimension, got the shape {self._logits.shape}")
-        self._context_size = context_size
+        self.context_size = context_size
+        self._closed = False
 
     @property
     def vocab_size(self) -> int:
         return self._logits.size
 
     @property
-    def context_size(self) -> int:
-        return self._context_size
+    def fingerprint(self) -> str:
+        return hashlib.blake2b(self._logits.tobytes(), digest_size=16).hexdigest()
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`."""
-        if not all(rows):
-            raise EngineError("a row has no new token")
+        if self._closed:
+            raise EngineError("the model is closed")
+        check_rows(self, rows, caches)
         lengths = [cache.length if cache is not None else 0 for cache in caches]
         made: list[Cache] = [_Count(n + len(row)) for n, row in zip(lengths, rows, strict=True)]
         return np.tile(self._logits, (len(rows), 1)), made
 
+    def export(self, cache: Cache) -> Arrays:
+        return {"length": np.array([cache.length])}
+
+    def restore(self, arrays: Arrays) -> Cache:
+        if set(arrays) != {"length"} or arrays["length"].shape != (1,) or arrays["length"].dtype != np.int64:
+            raise EngineError(f"a cache here is one length, got {', '.join(arrays)}")
+        return _Count(int(arrays["length"][0]))
+
     def close(self) -> None:
-        """There is nothing to give back."""
+        self._closed = True
 
 
 class ConstantModel(Model):

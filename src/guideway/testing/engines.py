@@ -1,61 +1,139 @@
-"""What every step engine must hold to, as one call: `check_step_engine(engine)`."""
+"""What every step engine must hold to, as one call: `step_engine_contract(engine)`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from guideway.engines.base import Cache, Logits, StepEngine
+from guideway.errors import ContextOverflow, EngineError
 
-__all__ = ["check_step_engine"]
+__all__ = ["step_engine_contract"]
 
 
-def check_step_engine(engine: StepEngine, ids: Sequence[int] = (1, 2, 3, 4, 5, 6), *, tolerance: float = 1e-3) -> None:
-    """Hold an engine to `StepEngine`: step by step as at once, going back, forks, and rows together.
+def step_engine_contract(
+    engine: StepEngine, ids: Sequence[int] = (1, 2, 3, 4, 5, 6), *, tolerance: float = 1e-3, close: bool = False
+) -> None:
+    """Hold an engine to `StepEngine`: step by step as at once, going back, forks, rows together, export, errors.
 
-    `ids`: at least four that the model has. `tolerance`: how far logits may be apart that should be equal.
+    `ids`: at least four different ones that the model has. `tolerance`: how far logits may be apart that should be
+    equal. `close`: close the engine at the end, and see that it refuses to run after.
     Raises `AssertionError` that says which rule is broken.
     """
-    if len(ids) < 4:
-        raise ValueError("at least four ids are needed")
-    ids = list(ids)
-    at_once, whole = _one(engine, ids, None)
-    _hold(at_once.shape == (engine.vocab_size,), f"logits have the shape {at_once.shape}, not ({engine.vocab_size},)")
-    _hold(at_once.dtype == np.float32, f"logits are {at_once.dtype}, not float32")
-    _hold(whole.length == len(ids), f"the cache of {len(ids)} tokens says that it covers {whole.length}")
-
-    cache: Cache | None = None
-    for token_id in ids:
-        stepped, cache = _one(engine, [token_id], cache)
-    _equal(stepped, at_once, tolerance, "step by step and at once")
-
-    half = len(ids) // 2
-    back = whole.truncated(half)
-    _hold(back.length == half, f"a cache truncated to {half} says {back.length}")
-    _hold(whole.length == len(ids), "truncating changed the cache it was asked of")
-    _equal(_one(engine, ids[half:], back)[0], at_once, tolerance, "again after going back")
-    first, _ = _one(engine, ids[:1], whole)
-    again, _ = _one(engine, ids[:1], whole)
-    _equal(first, again, tolerance, "two steps from one cache")
-
-    rows = [ids, ids[:half], ids[::-1]]
-    together, caches = engine.forward(rows, [None] * len(rows))
-    for index, row in enumerate(rows):
-        _equal(together[index], _one(engine, row, None)[0], tolerance, f"row {index} of a batch and alone")
-        _hold(caches[index].length == len(row), f"the cache of row {index} covers {caches[index].length}")
-    more, _ = engine.forward([ids[:1], ids[1:3], ids[2:3]], caches)
-    _equal(more[1], _one(engine, ids[:half] + ids[1:3], None)[0], tolerance, "a row that goes on in a batch and alone")
+    if len(set(ids)) < 4:
+        raise ValueError("at least four different ids are needed")
+    checks = _Checks(engine, list(ids), tolerance)
+    for check in (checks.steps, checks.content, checks.branches, checks.going_back, checks.rows, checks.files):
+        check()
+    checks.errors()
+    if close:
+        engine.close()
+        engine.close()
+        _refused(lambda: engine.forward([list(ids)], [None]), EngineError, "a closed engine runs")
 
 
-def _one(engine: StepEngine, ids: Sequence[int], cache: Cache | None) -> tuple[Logits, Cache]:
-    logits, caches = engine.forward([ids], [cache])
-    return logits[0], caches[0]
+class _Checks:
+    def __init__(self, engine: StepEngine, ids: list[int], tolerance: float) -> None:
+        self.engine, self.ids, self.tolerance = engine, ids, tolerance
+        self.at_once, self.whole = self.one(ids, None)
+        self.half = len(ids) // 2
+
+    def one(self, ids: Sequence[int], cache: Cache | None) -> tuple[Logits, Cache]:
+        logits, caches = self.engine.forward([ids], [cache])
+        return np.array(logits[0]), caches[0]
+
+    def equal(self, found: Logits, expected: Logits, what: str) -> None:
+        far = float(np.abs(found - expected).max())
+        _hold(far <= self.tolerance, f"logits {what} differ by {far}")
+
+    def steps(self) -> None:
+        engine, ids, logits = self.engine, self.ids, self.at_once
+        _hold(logits.shape == (engine.vocab_size,), f"logits have the shape {logits.shape}, not ({engine.vocab_size},)")
+        _hold(logits.dtype == np.float32, f"logits are {logits.dtype}, not float32")
+        _hold(bool(np.isfinite(logits).all()), "logits are not finite")
+        _hold(self.whole.length == len(ids), f"the cache of {len(ids)} tokens says {self.whole.length}")
+        cache: Cache | None = None
+        for count, token_id in enumerate(ids, 1):
+            stepped, cache = self.one([token_id], cache)
+            _hold(cache.length == count, f"the cache of {count} tokens says {cache.length}")
+        self.equal(stepped, self.at_once, "step by step and at once")
+
+    def content(self) -> None:
+        again, _ = self.one(self.ids, None)
+        self.equal(again, self.at_once, "of the same tokens")
+        _hold(self.whole.nbytes >= 0, "a cache of negative size")
+
+    def branches(self) -> None:
+        """A cache is a value: two ways on from it do not know of each other."""
+        ids, whole = self.ids, self.whole
+        left, left_cache = self.one(ids[:1], whole)
+        right, right_cache = self.one(ids[1:2], whole)
+        self.equal(left, self.one([*ids, ids[0]], None)[0], "behind a cache and at once")
+        self.equal(right, self.one([*ids, ids[1]], None)[0], "of a second way on from one cache and at once")
+        _hold(whole.length == len(ids), "running on changed the cache that was given")
+        self.equal(self.one(ids[2:4], left_cache)[0], self.one([*ids, ids[0], *ids[2:4]], None)[0], "of the first way")
+        self.equal(self.one(ids[2:4], right_cache)[0], self.one([*ids, *ids[1:4]], None)[0], "of the second way")
+
+    def going_back(self) -> None:
+        ids, half, whole = self.ids, self.half, self.whole
+        if not self.engine.rewinds:
+            _refused(lambda: whole.truncated(half), ValueError, "the engine does not rewind, and yet truncates a cache")
+            return
+        back = whole.truncated(half)
+        _hold(back.length == half, f"a cache truncated to {half} says {back.length}")
+        _hold(whole.length == len(ids), "truncating changed the cache it was asked of")
+        self.equal(self.one(ids[half:], back)[0], self.at_once, "again after going back")
+        other, _ = self.one(ids[:2], back)
+        self.equal(other, self.one([*ids[:half], *ids[:2]], None)[0], "on another way after going back")
+        self.equal(self.one(ids[:1], whole)[0], self.one([*ids, ids[0]], None)[0], "behind what was gone back from")
+        self.equal(self.one(ids, whole.truncated(0))[0], self.at_once, "behind a cache truncated to nothing")
+        for wrong in (-1, len(ids) + 1):
+            _refused(partial(whole.truncated, wrong), ValueError, f"a cache truncated to {wrong}")
+
+    def rows(self) -> None:
+        ids, half = self.ids, self.half
+        rows = [ids, ids[:half], ids[::-1]]
+        together, caches = self.engine.forward(rows, [None] * len(rows))
+        _hold(together.shape[0] == len(caches) == len(rows), "not as many results as rows")
+        for index, row in enumerate(rows):
+            self.equal(together[index], self.one(row, None)[0], f"of row {index} in a batch and alone")
+            _hold(caches[index].length == len(row), f"the cache of row {index} covers {caches[index].length}")
+        more, _ = self.engine.forward([ids[:1], ids[1:3], ids[2:3]], caches)
+        expected, _ = self.one(ids[:half] + ids[1:3], None)
+        self.equal(more[1], expected, "of a row that goes on in a batch and alone")
+
+    def files(self) -> None:
+        arrays = self.engine.export(self.whole)
+        _hold(all(isinstance(array, np.ndarray) for array in arrays.values()), "what is exported is not arrays")
+        again = self.engine.restore({name: np.array(array) for name, array in arrays.items()})
+        _hold(again.length == len(self.ids), f"a restored cache of {len(self.ids)} tokens says {again.length}")
+        self.equal(self.one(self.ids[:1], again)[0], self.one(self.ids[:1], self.whole)[0], "behind a restored cache")
+        _refused(lambda: self.engine.restore({"strange": np.zeros(3)}), EngineError, "strange arrays are a cache")
+        _hold(bool(self.engine.fingerprint), "the engine has no fingerprint")
+
+    def errors(self) -> None:
+        engine, ids = self.engine, self.ids
+        too_many = [ids[0]] * (engine.context_size - len(ids) + 1)
+        wrong: list[tuple[list[int], type[Exception], str]] = [
+            ([], EngineError, "a row without a token runs"),
+            ([engine.vocab_size], EngineError, "an id behind the last runs"),
+            ([-1], EngineError, "a negative id runs"),
+            (too_many, ContextOverflow, "more tokens than the context holds run"),
+        ]
+        for row, kind, what in wrong:
+            _refused(partial(engine.forward, [ids, row], [None, self.whole]), kind, what)
+        self.equal(self.one(ids[:1], self.whole)[0], self.one([*ids, ids[0]], None)[0], "after errors")
 
 
-def _equal(found: Logits, expected: Logits, tolerance: float, what: str) -> None:
-    far = float(np.abs(found - expected).max())
-    _hold(far <= tolerance, f"logits {what} differ by {far}")
+def _refused(act: Callable[[], Any], kind: type[Exception], what: str) -> None:
+    try:
+        act()
+    except kind:
+        return
+    raise AssertionError(f"{what}; expected {kind.__name__}")
 
 
 def _hold(true: bool, message: str) -> None:

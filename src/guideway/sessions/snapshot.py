@@ -1,0 +1,183 @@
+"""Sessions on disk: one file with a header, a digest, what is meant in JSON, and compressed arrays. No pickle.
+
+    8 bytes  magic           4  format           4  bytes of JSON
+    8  bytes of arrays, not compressed           32 digest over all that follows
+    then the JSON, and the arrays one after the other, compressed
+
+The arrays hold used positions only. A file that is not whole, or not of this model, is refused before anything of it
+is believed; nothing unpacks beyond what the JSON announces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway.engines.base import Arrays
+from guideway.errors import EngineError, GuidewayError, SnapshotError
+from guideway.sampling import Sampler
+from guideway.sessions.kv import KV
+from guideway.sessions.session import Session
+from guideway.vocabulary import Tokenizer
+
+if TYPE_CHECKING:
+    from guideway.compiler import Automaton
+    from guideway.sessions.model import Model
+
+__all__ = ["load", "save", "tokenizer_digest"]
+
+FORMAT = 1
+_MAGIC = b"GWSESSON"
+_HEADER = struct.Struct("<8sIIQ32s")
+_TYPES = ("float32", "float16", "uint16", "uint8", "int64", "int32")
+_DEEPEST = 1 << 26  # bytes of JSON: far more than the longest context's ids take
+
+
+def save(session: Session, path: Path) -> None:
+    """Write it whole or not at all. Raises `OSError`, `EngineError`."""
+    engine = session.model.engine
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, cache in (("prefix", session._prefix), ("cache", session._cache)):
+        if cache is not None and cache.length:
+            arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in engine.export(cache).items())
+    if (logits := session._ring.at(len(session))) is not None:
+        arrays["logits"] = logits
+    meta = {
+        "model": engine.fingerprint,
+        "tokenizer": tokenizer_digest(session.tokenizer),
+        "tokens": session.tokens,
+        "seed": session.seed,
+        "row": session.row,
+        "sampler": asdict(session.sampler),
+        "constrained_from": None if session.matcher is None else session._constrained_from,
+        "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
+    }
+    text = json.dumps(meta).encode()
+    packer = zlib.compressobj(level=1)
+    blocks = [packer.compress(np.ascontiguousarray(array).tobytes()) for array in arrays.values()]
+    body = b"".join([text, *blocks, packer.flush()])
+    size = sum(array.nbytes for array in arrays.values())
+    header = _HEADER.pack(_MAGIC, FORMAT, len(text), size, hashlib.blake2b(body, digest_size=32).digest())
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(header + body)
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
+    """See `Model.load_session`."""
+    engine = model.engine
+    meta, arrays = _read(path)
+    if meta.get("model") != engine.fingerprint:
+        raise SnapshotError(f"{path.name} is a session of another model than {model.name}")
+    if meta.get("tokenizer") != tokenizer_digest(model.tokenizer):
+        raise SnapshotError(f"{path.name} is a session of another tokenizer than that of {model.name}")
+    try:
+        tokens = model.vocabulary.checked(meta["tokens"])
+        session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=Sampler(**meta["sampler"]))
+        _put_back(session, tokens, arrays)
+        _constrain(session, meta["constrained_from"], constraint, path)
+    except SnapshotError:
+        raise
+    except (GuidewayError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SnapshotError(f"{path.name} is damaged: {error}") from error
+    return session
+
+
+def tokenizer_digest(tokenizer: Tokenizer) -> str:
+    """What must be equal so that the ids mean the same."""
+    facts = (tokenizer.vocabulary.fingerprint, tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id)
+    return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
+
+
+def _put_back(session: Session, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> None:
+    engine = session.model.engine
+    prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
+    session._check(tokens, 0)
+    session._floor = len(session.model.opening) if tuple(tokens[: session._floor]) == session.model.opening else 0
+    kept_prefix = engine.restore(prefix) if prefix else None
+    kept = engine.restore(cache) if cache else kept_prefix
+    covered = (kept.length if kept else 0) - (kept_prefix.length if kept_prefix else 0)
+    if not 0 <= covered <= len(tokens):
+        raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")
+    session._tokens = tokens
+    if kept is not None:
+        session._start_from(KV(tuple(tokens[:covered]), kept, engine, kept_prefix))
+    logits = arrays.get("logits")
+    if logits is not None:
+        if logits.dtype != np.float32 or logits.shape != (min(engine.vocab_size, len(session.model.vocabulary)),):
+            raise EngineError(f"logits of the shape {logits.shape}")
+        session._ring.put(len(tokens), logits)
+
+
+def _constrain(session: Session, start: int | None, constraint: Automaton | None, path: Path) -> None:
+    if start is None:
+        if constraint is not None:
+            raise SnapshotError(f"{path.name} was saved without a constraint: give none, and call constrain")
+        return
+    if constraint is None:
+        raise SnapshotError(f"{path.name} was saved under a constraint: give its automaton as constraint=")
+    matcher = constraint.matcher()
+    try:
+        for token_id in session.tokens[int(start) :]:
+            matcher.advance(token_id)
+    except GuidewayError as error:
+        raise SnapshotError(f"{path.name} was saved under another constraint: {error}") from error
+    session.constrain(matcher)
+
+
+def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
+    return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{part}/")}
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    data = path.read_bytes()
+    if len(data) < _HEADER.size or data[:8] != _MAGIC:
+        raise SnapshotError(f"{path.name} is not a saved session")
+    _, version, text_size, size, digest = _HEADER.unpack_from(data)
+    if version != FORMAT:
+        raise SnapshotError(f"{path.name} has the format {version}; this version reads {FORMAT}")
+    body = memoryview(data)[_HEADER.size :]
+    if hashlib.blake2b(body, digest_size=32).digest() != digest:
+        raise SnapshotError(f"{path.name} is damaged: its digest does not agree")
+    try:
+        meta = json.loads(bytes(body[: min(text_size, _DEEPEST)]))
+        return meta, _arrays(meta["arrays"], bytes(body[text_size:]), size)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
+        raise SnapshotError(f"{path.name} is damaged: {error}") from error
+
+
+def _arrays(listed: list[tuple[str, str, list[int]]], packed: bytes, size: int) -> dict[str, NDArray[Any]]:
+    parts: list[tuple[str, np.dtype[Any], tuple[int, ...], int]] = []
+    for name, kind, sides in listed:
+        if kind not in _TYPES or not all(type(side) is int and side >= 0 for side in sides):
+            raise ValueError(f"an array of {kind} {sides}")
+        dtype = np.dtype(kind)
+        parts.append((name, dtype, tuple(sides), prod(sides) * dtype.itemsize))
+    if sum(part[3] for part in parts) != size:
+        raise ValueError("the arrays are not as large as announced")
+    unpacker = zlib.decompressobj()
+    raw = unpacker.decompress(packed, size + 1)
+    if len(raw) != size or (not unpacker.eof and size):
+        raise ValueError("the arrays are not as large as announced")
+    found, at = {}, 0
+    for name, dtype, shape, count in parts:
+        found[name] = np.frombuffer(raw, dtype, count // dtype.itemsize, at).reshape(shape)
+        at += count
+    return found

@@ -1,0 +1,92 @@
+"""Many sessions as one step: run what waits in all of them, draw a token in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from guideway.engines.base import Cache
+from guideway.errors import EngineError
+
+if TYPE_CHECKING:
+    from guideway.sessions.session import Session
+
+__all__ = ["catch_up", "feed_all", "infer_all"]
+
+Work = tuple["Session", "Cache | None", list[int]]
+"""A session, the cache to go on from, and the ids to run."""
+
+CHECKPOINT_EVERY = 64
+"""How many tokens run at once where states cannot be truncated, so that there are states to go back to."""
+
+
+def feed_all(sessions: Sequence[Session]) -> None:
+    """Run the tokens that wait in these sessions, all of one model, in as few passes as the engine can.
+
+    Raises `NoTokens` for an empty session, `EngineError` where the engine fails; no session has moved then.
+    """
+    work: list[Work] = []
+    for session in dict.fromkeys(sessions):
+        cache, ids = session._plan()
+        if ids:
+            work.append((session, cache, ids))
+    _run(work)
+
+
+def catch_up(session: Session) -> Cache:
+    """The cache that covers all tokens of the session; runs what is missing. Raises as `feed_all`."""
+    feed_all([session])
+    cache = session._cache  # shorter than the tokens where a recurrent model went back and its logits were kept
+    covered = cache.length - session._shift if cache is not None else 0
+    if covered < len(session):
+        _run([(session, cache, session.tokens[covered:])])
+    if session._cache is None:
+        raise EngineError("the engine gave no cache")
+    return session._cache
+
+
+def _run(work: list[Work]) -> None:
+    if not work:
+        return
+    model = work[0][0].model
+    if any(session.model is not model for session, *_ in work):
+        raise EngineError("these sessions are of several models")
+    engine = model.engine
+    while work:
+        some = [ids if engine.rewinds else ids[:CHECKPOINT_EVERY] for _, _, ids in work]
+        start = perf_counter()
+        logits, caches = engine.forward(some, [cache for _, cache, _ in work])
+        seconds = (perf_counter() - start) / len(work)
+        left: list[Work] = []
+        for index, ((session, before, ids), part) in enumerate(zip(work, some, strict=True)):
+            covered = before.length - session._shift if before is not None else 0
+            session._received(covered, part, logits[index], caches[index])
+            session.model_seconds += seconds
+            if len(part) < len(ids):
+                left.append((session, caches[index], ids[len(part) :]))
+        work = left
+
+
+def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) -> list[int]:
+    """One token for each of these sessions, all of one model: `Session.infer` for many, in one step.
+
+    Where one of them raises, none has moved.
+    """
+    if len({id(session) for session in sessions}) < len(sessions):
+        raise ValueError("a session stands twice in the list: fork it")
+    for session in sessions:
+        session._need_room(1)
+    ids = [session.only_legal(tokens_left) for session in sessions]
+    feed_all([session for session, token_id in zip(sessions, ids, strict=True) if token_id is None])
+    drawn = [s.draw() if token_id is None else token_id for s, token_id in zip(sessions, ids, strict=True)]
+    taken: list[Session] = []
+    try:
+        for session, token_id in zip(sessions, drawn, strict=True):
+            session._take([token_id])
+            taken.append(session)
+    except BaseException:
+        for session in taken:
+            session.rewind(1)
+        raise
+    return drawn

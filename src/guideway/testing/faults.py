@@ -1,0 +1,66 @@
+"""An engine that fails where a test wants it to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guideway.engines.base import Arrays, Cache, Logits, StepEngine
+from guideway.errors import EngineError
+
+__all__ = ["FailingEngine"]
+
+
+class FailingEngine:
+    """Passes calls on to another engine; the call number `fail_at`, counted from now, raises `EngineError`.
+
+    `calls`: how many `forward`, `export` and `restore` there were. Failing after the work was done (`late`) is the
+    harder case for whoever calls: the engine has moved, and nobody may notice.
+    """
+
+    def __init__(self, engine: StepEngine, *, fail_at: int | None = None, late: bool = False) -> None:
+        self.engine = engine
+        self.calls = 0
+        self.fail_at = fail_at
+        self.late = late
+
+    @property
+    def vocab_size(self) -> int:
+        return self.engine.vocab_size
+
+    @property
+    def context_size(self) -> int:
+        return self.engine.context_size
+
+    @property
+    def rewinds(self) -> bool:
+        return self.engine.rewinds
+
+    @property
+    def fingerprint(self) -> str:
+        return self.engine.fingerprint
+
+    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        fails = self._fails()
+        if fails and not self.late:
+            raise EngineError("injected")
+        found = self.engine.forward(rows, caches)
+        if fails:
+            raise EngineError("injected, late")
+        return found
+
+    def export(self, cache: Cache) -> Arrays:
+        if self._fails():
+            raise EngineError("injected")
+        return self.engine.export(cache)
+
+    def restore(self, arrays: Arrays) -> Cache:
+        if self._fails():
+            raise EngineError("injected")
+        return self.engine.restore(arrays)
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def _fails(self) -> bool:
+        self.calls += 1
+        return self.calls == self.fail_at

@@ -1,0 +1,163 @@
+"""An engine that fails, at each of its calls in turn: every session is as it was, and goes on as if nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.errors import ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken, SnapshotError
+from guideway.sampling import Sampler
+from guideway.sessions import Model, Session, feed_all, infer_all
+from guideway.testing import FailingEngine, ToyEngine
+from guideway.vocabulary import Tokenizer, Vocabulary
+
+TOKENS = [b"", *(bytes([b]) for b in b"abcdefgh "), b"ab", b"cab"]
+VOCABULARY = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0])
+Act = Callable[[Session, Path], Any]
+
+
+def infer_under_a_constraint(session: Session, path: Path) -> None:
+    session.constrain(gw.compile(gw.Regex("[a-h ]*"), VOCABULARY).matcher())
+    session.infer()
+
+
+ACTS: dict[str, Act] = {
+    "infer": lambda s, p: [s.infer() for _ in range(3)],
+    "logits": lambda s, p: s.logits(),
+    "top_k": lambda s, p: s.top_k(2),
+    "rewind, then logits": lambda s, p: (s.rewind(2), s.logits()),
+    "set_text, then logits": lambda s, p: (s.set_text("abc de"), s.logits()),
+    "under a constraint": infer_under_a_constraint,
+    "kv": lambda s, p: s.model.session(kv=s.kv()).infer(),
+    "fork": lambda s, p: s.fork(row=3).infer(),
+    "save": lambda s, p: s.save(p / "a"),
+    "load": lambda s, p: (s.save(p / "b"), s.model.load_session(p / "b").logits()),
+    "in a batch": lambda s, p: infer_all([s, s.fork(row=1), s.fork(row=2)]),
+}
+
+
+def started(engine: Any) -> Session:
+    session = Model(engine, Tokenizer.of(VOCABULARY)).session(seed=5, sampler=Sampler(1.0), logits_bytes=200)
+    session.feed("cab deaf")
+    session.infer()
+    session.feed([3] * 70)
+    return session
+
+
+def facts(session: Session) -> tuple[Any, ...]:
+    position = None if session.matcher is None else session.matcher.position
+    return session.tokens, session.text, position, session.seed, session.row
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after the work"])
+@pytest.mark.parametrize("rewinds", [True, False], ids=["rewinds", "recurrent"])
+@pytest.mark.parametrize("name", ACTS)
+def test_a_fault_at_every_call_changes_nothing(name: str, rewinds: bool, late: bool, tmp_path: Path) -> None:
+    toy = ToyEngine(len(TOKENS), rewinds=rewinds)
+    calm = started(toy)
+    ACTS[name](calm, tmp_path)
+    failed = 0
+    for call in range(1, 20):
+        engine = FailingEngine(toy, late=late)
+        session = started(engine)
+        engine.calls, engine.fail_at = 0, call
+        seen: list[tuple[Any, ...]] = []
+        try:
+            act_by_steps(session, name, tmp_path, seen)
+        except (EngineError, SnapshotError) as error:
+            message = str(error)
+        else:
+            break
+        failed += 1
+        assert "injected" in message
+        assert facts(session) == seen[-1]
+        engine.fail_at = None
+        expected = started(toy)
+        expected.set_text("")
+        expected.feed(session.tokens)
+        assert np.array_equal(session.logits(), expected.logits())
+        assert session.top_k(3) == expected.top_k(3)
+        if session.matcher is None:
+            assert [session.infer() for _ in range(3)] == [expected.infer() for _ in range(3)]
+    assert failed
+    assert failed < 19
+
+
+def act_by_steps(session: Session, name: str, path: Path, seen: list[tuple[Any, ...]]) -> None:
+    """Do it, writing down what the session is before each step that is whole by itself."""
+    seen.append(facts(session))
+    if name == "infer":
+        for _ in range(3):
+            session.infer()
+            seen.append(facts(session))
+    elif name == "rewind, then logits":
+        session.rewind(2)
+        seen.append(facts(session))
+        session.logits()
+    elif name == "set_text, then logits":
+        session.set_text("abc de")
+        seen.append(facts(session))
+        session.logits()
+    elif name == "under a constraint":
+        session.constrain(gw.compile(gw.Regex("[a-h ]*"), VOCABULARY).matcher())
+        seen.append(facts(session))
+        session.infer()
+    else:
+        ACTS[name](session, path)
+
+
+def test_errors_leave_the_session_as_it_was() -> None:
+    engine = ToyEngine(len(TOKENS), context_size=100)
+    session = started(engine)
+    session.constrain(gw.compile(gw.Regex("a*b"), VOCABULARY).matcher())
+    before, logits = facts(session), session.logits()
+    wrong: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (ContextOverflow, lambda: session.feed([1] * 100)),
+        (ContextOverflow, lambda: session.set_text("a" * 101)),
+        (InvalidToken, lambda: session.feed([1, 99])),
+        (InvalidToken, lambda: session.feed("a\N{SNOWMAN}")),
+        (InvalidToken, lambda: session.set_text("a\N{SNOWMAN}")),
+        (RejectedToken, lambda: session.feed("aac")),
+        (RejectedToken, lambda: session.set_text(session.text + "aac")),
+        (NoTokens, lambda: session.rewind(101)),
+        (ValueError, lambda: session.rewind(-1)),
+        (ValueError, lambda: infer_all([session, session])),
+    ]
+    for kind, act in wrong:
+        with pytest.raises(kind):
+            act()
+        assert facts(session) == before
+        assert np.array_equal(session.logits(), logits)
+
+
+def test_one_failing_row_moves_no_other() -> None:
+    model = Model(ToyEngine(len(TOKENS), context_size=10), Tokenizer.of(VOCABULARY))
+    sessions = [model.session(row=i) for i in range(3)]
+    for session, count in zip(sessions, (3, 10, 4), strict=True):
+        session.feed([1] * count)
+    with pytest.raises(ContextOverflow):
+        infer_all(sessions)
+    sessions[1] = model.session()
+    with pytest.raises(NoTokens):
+        infer_all(sessions)
+    assert [len(session) for session in sessions] == [3, 0, 4]
+
+
+def test_a_closed_model_can_only_be_looked_at() -> None:
+    model = Model(ToyEngine(len(TOKENS)), Tokenizer.of(VOCABULARY))
+    session = model.session()
+    session.feed("cab")
+    session.logits()
+    session.feed("d")
+    model.close()
+    before = facts(session)
+    for act in (session.logits, session.infer, session.kv, lambda: session.feed("a"), lambda: session.set_text("a")):
+        with pytest.raises(EngineError, match="closed"):
+            act()
+        assert facts(session) == before
+    feed_all([])
