@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .compiler import Automaton, compile
+    from .compiler import Automaton, CompileLimits, acompile, acompile_many, cache, compile, compile_many
     from .errors import (
         BudgetTooSmall,
         CacheError,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .vocabulary import Tokenizer, Vocabulary
 
 _HOMES = {
-    ".compiler": ("Automaton", "compile"),
+    ".compiler": ("Automaton", "CompileLimits", "acompile", "acompile_many", "cache", "compile", "compile_many"),
     ".errors": (
         "BudgetTooSmall",
         "CacheError",
@@ -71,6 +71,7 @@ __all__ = [
     "BudgetTooSmall",
     "CacheError",
     "Choice",
+    "CompileLimits",
     "ConstraintError",
     "ContextOverflow",
     "EngineError",
@@ -94,8 +95,12 @@ __all__ = [
     "Unsupported",
     "Vocabulary",
     "__version__",
+    "acompile",
+    "acompile_many",
     "advance_and_fill",
+    "cache",
     "compile",
+    "compile_many",
     "extract",
     "fill_masks",
     "generate",

@@ -10,6 +10,8 @@ from guideway import errors
 NAMES = {
     *("load", "extract", "generate", "stream", "compile"),
     *("fill_masks", "advance_and_fill"),
+    *("load", "extract", "generate", "stream", "compile", "fill_masks"),
+    *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),
     *("JsonSchema", "Regex", "Format", "Choice"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
     *errors.__all__,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import guideway
+from guideway.cli import cache
 from guideway.cli.demo import demo
 from guideway.cli.extract import extract
 from guideway.cli.generate import generate
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(extract)
 app.command()(generate)
 app.command()(demo)
+app.add_typer(cache.app, name="cache")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,359 @@
+"""What `compile` remembers: by content, never by a state that may have changed, and off where it is told so."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import gc
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+
+import guideway as gw
+from guideway import disk
+from guideway.compiler import automata, memo
+from guideway.compiler.memory import AutomatonCache
+from guideway.errors import InvalidConstraint, LimitExceeded, Unsatisfiable
+
+BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256])
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+LARGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {f"name {i}": {"type": "string", "maxLength": i + 1} for i in range(300)},
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", str(tmp_path / "cache"))
+    gw.cache.clear()
+    yield
+    gw.cache.clear()
+
+
+def counts() -> tuple[int, int]:
+    return gw.cache.hits, gw.cache.misses
+
+
+def allows(automaton: gw.Automaton, text: str) -> bool:
+    tokens = [*text.encode(), 256]
+    return automaton.matcher().validate(tokens) == len(tokens)
+
+
+def stored() -> disk.DiskCache:
+    found = disk.cache()
+    assert found is not None
+    return found
+
+
+# -- in memory --------------------------------------------------------------------------------------------------------
+
+
+def test_one_miss_then_hits_by_object_by_content_and_by_another_spelling() -> None:
+    source = gw.JsonSchema(SCHEMA)
+    made = gw.compile(source, BYTES)
+    assert counts() == (0, 1)
+    for again in (source, gw.JsonSchema(SCHEMA), copy.deepcopy(SCHEMA), json.loads(json.dumps(SCHEMA)), SCHEMA):
+        assert gw.compile(again, BYTES) is made
+    assert counts() == (5, 1)
+
+
+def test_a_changed_dict_is_another_constraint() -> None:
+    schema = copy.deepcopy(SCHEMA)
+    first = gw.compile(schema, BYTES)
+    schema["properties"]["a"]["type"] = "string"  # type: ignore[index]  # a plain dict of dicts
+    second = gw.compile(schema, BYTES)
+    assert first is not second
+    assert allows(first, '{"a": 1}')
+    assert not allows(second, '{"a": 1}')
+    assert allows(second, '{"a": "1"}')
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"const": 1}, {"const": True}),
+        ({"const": 1}, {"const": "1"}),
+        ({"const": None}, {"const": "null"}),
+        ({"enum": ["ab", "c"]}, {"enum": ["a", "bc"]}),
+        ({"enum": [["a"], "b"]}, {"enum": ["a", ["b"]]}),
+        ({"const": {"a": 1, "b": 2}}, {"const": {"a": 1, "c": 2}}),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "maximum": 1}),
+    ],
+)
+def test_different_contents_have_different_keys(one: dict[str, object], other: dict[str, object]) -> None:
+    assert memo.content_key(one) != memo.content_key(other)
+    assert memo.quick_key(one) != memo.quick_key(other)
+    assert gw.compile(one, BYTES) is not gw.compile(other, BYTES)
+
+
+def test_what_is_no_plain_data_has_no_key() -> None:
+    class Odd(dict[str, object]):
+        pass
+
+    cyclic: dict[str, object] = {}
+    cyclic["a"] = cyclic
+    deep: dict[str, object] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    for value in ({"const": Decimal(1)}, Odd(), {"a": Odd()}, {"a": object()}, {"a": print}, [], "x", deep):
+        assert memo.quick_key(value) is None
+        assert not isinstance(value, dict) or memo.content_key(value) is None
+    with pytest.raises((InvalidConstraint, LimitExceeded)):
+        gw.compile(cyclic, BYTES)
+    while deep:  # taken apart step by step: the interpreter's own way down would be too deep for some versions
+        deep = deep["a"]  # type: ignore[assignment]
+
+
+def test_shared_parts_do_not_blow_up() -> None:
+    node: object = "a"
+    for _ in range(60):
+        node = [node, node]
+    start = time.thread_time()
+    assert memo.quick_key({"const": node}) is not None
+    assert memo.content_key({"const": node}) is None
+    assert time.thread_time() - start < 2
+
+
+def test_the_key_of_files_depends_on_the_content_alone() -> None:
+    shared = {"type": "string"}
+    one = {"a": shared, "b": shared}
+    other = {"a": {"type": "string"}, "b": {"type": "".join(["str", "ing"])}}
+    assert memo.quick_key(one) != memo.quick_key(other)
+    assert memo.content_key(one) == memo.content_key(other)  # type: ignore[arg-type]  # dicts are invariant
+    assert gw.compile({"properties": one}, BYTES) is gw.compile({"properties": other}, BYTES)
+
+
+def test_types_are_known_and_a_rebuilt_model_is_another() -> None:
+    class Person(pydantic.BaseModel):
+        name: str
+
+    made = gw.compile(Person, BYTES)
+    assert gw.compile(Person, BYTES) is made
+    assert counts() == (1, 1)
+    Person.model_fields["name"].annotation = int
+    Person.model_rebuild(force=True)
+    assert allows(gw.compile(Person, BYTES), '{"name": 1}')
+
+
+def test_sources_are_held_weakly() -> None:
+    known = gw.cache.programs
+    source = gw.Regex("abc")
+    gw.compile(source, BYTES)
+    assert known.of_object(source) is not None
+    before = len(known._by_identity)
+    del source
+    gc.collect()
+    assert len(known._by_identity) == before - 1
+
+
+def test_vocabularies_are_told_apart() -> None:
+    tokens = list(BYTES.token_bytes)
+    made = gw.compile(SCHEMA, BYTES)
+    equal = gw.Vocabulary(tokens, eos_ids=[256])
+    assert gw.compile(SCHEMA, equal) is made
+    others = [
+        gw.Vocabulary([*tokens, b"ab"], eos_ids=[256]),
+        gw.Vocabulary(tokens, eos_ids=[255, 256]),
+        gw.Vocabulary(tokens, eos_ids=[256], special_ids=[0]),
+        gw.Vocabulary([*tokens[:97], b"A", *tokens[98:]], eos_ids=[256]),
+    ]
+    assert len({id(gw.compile(SCHEMA, other)) for other in [BYTES, *others]}) == 5
+
+
+def test_it_can_be_turned_off() -> None:
+    made = gw.compile(SCHEMA, BYTES)
+    assert gw.compile(SCHEMA, BYTES, cache=False) is not made
+    with gw.cache.disabled():
+        assert not gw.cache.enabled
+        assert gw.compile(SCHEMA, BYTES) is not made
+        assert gw.compile(LARGE, BYTES)
+    assert stored().entries() == []
+    gw.cache.enabled = False
+    try:
+        assert gw.compile(SCHEMA, BYTES) is not made
+    finally:
+        gw.cache.enabled = True
+    assert gw.compile(SCHEMA, BYTES) is made
+    gw.cache.clear()
+    assert gw.compile(SCHEMA, BYTES) is not made
+
+
+def test_the_budget_holds() -> None:
+    cache = AutomatonCache(budget_bytes=100_000)
+    automaton = gw.compile(SCHEMA, BYTES, cache=False)
+    for number in range(50):
+        cache.put((bytes([number]), "v"), automaton, 10_000)
+        assert cache.used_bytes <= 100_000
+    assert len(cache) == 3
+    assert cache.get((b"\x00", "v")) is None
+    assert cache.get((bytes([49]), "v")) is automaton
+    other = gw.compile(SCHEMA, BYTES, cache=False)
+    assert cache.put((bytes([49]), "v"), other, 10) is automaton  # who was first stays
+
+
+# -- on disk ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _store_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automata, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(automata, "LOOK_BYTES", 0)
+
+
+@pytest.mark.usefixtures("_store_all")
+def test_a_stored_program_is_the_same_automaton() -> None:
+    made = gw.compile(LARGE, BYTES)
+    assert [entry.kind for entry in stored().entries()] == ["program-1"]
+    gw.cache.clear()
+    again = gw.compile(json.loads(json.dumps(LARGE)), BYTES)
+    assert stored().statistics.hits >= 1
+    assert again is not made
+    for text in ('{"name 0": "a"}', '{"name 0": "ab"}', "{}", '{"name 299": "x"}'):
+        assert allows(again, text) == allows(made, text)
+
+
+@pytest.mark.usefixtures("_store_all")
+def test_another_version_of_the_library_reads_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    gw.compile(LARGE, BYTES)
+    gw.cache.clear()
+    before = stored().statistics.hits
+    monkeypatch.setattr(automata, "_meaning", lambda: b"another version's code")
+    gw.compile(LARGE, BYTES)
+    assert stored().statistics.hits == before
+    assert len(stored().entries()) == 2
+
+
+@pytest.mark.usefixtures("_store_all")
+def test_damage_on_disk_is_healed() -> None:
+    gw.compile(LARGE, BYTES)
+    (entry,) = stored().entries()
+    whole = entry.path.read_bytes()
+    for broken in (whole[:-5], whole[:100] + b"\xff" + whole[101:], b"", b"\0" * len(whole)):
+        entry.path.write_bytes(broken)
+        gw.cache.clear()
+        assert allows(gw.compile(LARGE, BYTES), '{"name 0": "a"}')
+        assert entry.path.read_bytes() == whole
+
+
+@pytest.mark.usefixtures("_store_all")
+def test_a_stored_program_that_cannot_be_used_is_compiled_from_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    impossible = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}},
+        "required": ["a"],
+    }
+    for _ in range(2):  # the second time the program comes from disk
+        gw.cache.clear()
+        with pytest.raises(Unsatisfiable) as caught:
+            gw.compile(impossible, BYTES)
+        assert "/properties/a" in str(caught.value) or caught.value.place is not None
+
+
+def test_what_compiles_faster_than_it_loads_is_not_stored() -> None:
+    gw.compile(SCHEMA, BYTES)
+    assert not [entry for entry in stored().entries() if entry.kind.startswith("program")]
+
+
+# -- many, and async --------------------------------------------------------------------------------------------------
+
+
+def test_many_in_order_with_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    patterns = [gw.Regex(f"a{{{n}}}") for n in range(1, 20)]
+    made = gw.compile_many(patterns, BYTES, progress=lambda *done: seen.append(done))
+    assert seen == [(n, 19) for n in range(1, 20)]
+    for n, automaton in enumerate(made, 1):
+        assert isinstance(automaton, gw.Automaton)
+        assert allows(automaton, "a" * n)
+    assert gw.compile_many([], BYTES) == []
+
+
+def test_many_with_failures_in_their_places() -> None:
+    wanted = [gw.Regex("a"), {"enum": []}, 3, gw.Regex("b")]
+    with pytest.raises(gw.ConstraintError, match=r"constraint [12]: "):
+        gw.compile_many(wanted, BYTES)
+    made = gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(failures=2))
+    assert [type(one) for one in made] == [gw.Automaton, Unsatisfiable, InvalidConstraint, gw.Automaton]
+
+
+def test_many_within_a_time_and_until_cancelled() -> None:
+    wanted = [gw.Regex(f"(a|b){{{n}}}") for n in range(300)]
+    with pytest.raises(LimitExceeded, match=r"were up after \d+ of 300"):
+        gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(seconds=0))
+    calls: list[int] = []
+
+    def cancelled() -> bool:
+        calls.append(1)
+        return len(calls) > 2
+
+    with pytest.raises(CancelledError, match="of 300"):
+        gw.compile_many(wanted, BYTES, cancelled=cancelled, threads=1)
+
+
+def test_async() -> None:
+    async def main() -> None:
+        assert await gw.acompile(SCHEMA, BYTES) is gw.compile(SCHEMA, BYTES)
+        made = await gw.acompile_many([SCHEMA, gw.Regex("a")], BYTES)
+        assert made[0] is gw.compile(SCHEMA, BYTES)
+        task = asyncio.create_task(gw.acompile_many([gw.Regex(f"x{n}") for n in range(2000)], BYTES, threads=1))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with gw.cache.disabled():
+            assert await gw.acompile(SCHEMA, BYTES) is not made[0]
+
+    asyncio.run(main())
+
+
+def test_threads_share_one_automaton() -> None:
+    found: list[gw.Automaton] = []
+    gate = threading.Barrier(8)
+
+    def work() -> None:
+        gate.wait()
+        found.extend(gw.compile(copy.deepcopy(SCHEMA), BYTES) for _ in range(50))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(one) for one in found}) == 1
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.cli import main
+
+    def run(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as left:
+            main(["cache", *words])
+        captured = capsys.readouterr()
+        return int(left.value.code or 0), captured.out + captured.err
+
+    stored().put("program-1", "ab" * 8, b"content")
+    assert run("show") == (0, run("show")[1])
+    assert "1 entries" in run("show", "--files")[1]
+    assert "abab" in run("show", "--files")[1]
+    assert run("verify") == (0, "1 entries are whole, 0 were damaged and dropped\n")
+    stored().entries()[0].path.write_bytes(b"")
+    assert run("verify")[0] == 1
+    stored().put("program-1", "ab" * 8, b"content")
+    assert "1 entries removed" in run("clear")[1]
+    assert stored().entries() == []
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", "")
+    status, text = run("show")
+    assert status == 2
+    assert "no cache on disk" in text
