@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs test-engines samples lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow proofs verdicts test-engines samples lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -20,6 +20,8 @@ proofs: .venv/.test                ## some 100,000 tiny worlds, and masks sample
 	$(BIN)/python -m pytest -m slow -s tests/property
 test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
 	$(BIN)/python -m pytest -m engine $(T)
+verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings
+	$(BIN)/python -m tests.suites.verdicts
 samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator
 	$(BIN)/python -m tests.property.samples
 lint: .venv/.lint                  ## ruff: rules and layout

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 import guideway as gw
+from guideway.grammar.nodes import Number
 from tests.oracle import grammars
 from tests.oracle.machine import Oracle, Plain
 from tests.oracle.spelling import Text
@@ -71,7 +72,10 @@ def test_schemas_in_every_profile() -> None:
         case, _ = schemas.draw(seed, 2)
         ours, theirs = PROFILES[seed % len(PROFILES)]
         try:
-            lowered = grammars.GrammarWorld(gw.JsonSchema(case.schema, **theirs).grammar()).oracle()
+            grammar = gw.JsonSchema(case.schema, **theirs).grammar()
+            if any(isinstance(node, Number) for node in grammar.nodes):
+                continue  # judged by value, in tests/suites
+            lowered = grammars.GrammarWorld(grammar).oracle()
         except gw.Unsupported:
             refused += 1
             continue

@@ -10,9 +10,9 @@ from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 
 if TYPE_CHECKING:
-    from guideway._kernel import Vocabulary
+    from guideway._kernel import Automaton, Vocabulary
 
-__all__ = ["fits"]
+__all__ = ["byte_automaton", "fits", "is_empty"]
 
 _END = 256
 
@@ -24,13 +24,27 @@ def _single_bytes() -> Vocabulary:
     return Vocabulary([*(bytes([b]) for b in range(256)), b""], [_END], [])
 
 
-def fits(grammar: Grammar, text: str) -> bool:
-    """Whether the grammar derives the text. Raises `LimitExceeded` as `compile` does."""
+def byte_automaton(grammar: Grammar) -> Automaton:
+    """The automaton over single bytes; id 256 ends a text. Raises what `compile` does."""
     from guideway._kernel import Automaton
 
+    return Automaton.compile(_single_bytes(), encode(grammar))
+
+
+def fits(grammar: Grammar, text: str) -> bool:
+    """Whether the grammar derives the text. Raises `LimitExceeded` as `compile` does."""
     try:
         ids = [*text.encode("utf-8"), _END]
-        matcher = Automaton.compile(_single_bytes(), encode(grammar)).matcher()
+        matcher = byte_automaton(grammar).matcher()
     except (UnicodeEncodeError, Unsatisfiable):  # a lone surrogate is no character
         return False
     return matcher.validate(ids) == len(ids)
+
+
+def is_empty(grammar: Grammar) -> bool:
+    """Whether the grammar derives no text at all."""
+    try:
+        byte_automaton(grammar)
+    except Unsatisfiable:
+        return True
+    return False

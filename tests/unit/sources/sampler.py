@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import json
 import random
+from decimal import Decimal
 
-from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Object, Property, Sequence
+from guideway.grammar.nodes import (
+    Alternative,
+    Array,
+    Grammar,
+    Leaf,
+    Number,
+    Object,
+    Property,
+    Sequence,
+    Value,
+    readings,
+)
 from guideway.grammar.regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
 
-from .twin import matches
+from .twin import fits, matches
 
 
 class NoSample(Exception):
@@ -49,8 +61,25 @@ class Sampler:
             raise NoSample
         if isinstance(node, Object):
             return self.object(node, depth - 1)
+        if isinstance(node, Number):
+            return self.number(node)
         assert isinstance(node, Array)
         return self.array(node, depth - 1)
+
+    def number(self, node: Number) -> str:
+        cell = self.random.choice(node.cells)
+        step = cell.multiple_of[0] if cell.multiple_of else Decimal("0.5")
+        start = cell.low if cell.low is not None else cell.high if cell.high is not None else Decimal(0)
+        for _ in range(20):
+            text = f"{(start // step + self.random.randint(-3, 3)) * step:f}"
+            grammar = Grammar()
+            grammar.root = grammar.add(node)
+            if fits(grammar, text):
+                return text
+        raise NoSample
+
+    def value(self, value: Value, depth: int) -> str:
+        return self.node(self.random.choice(readings(value)).node, depth)
 
     def array(self, node: Array, depth: int) -> str:
         most = node.minimum + 2 if node.maximum is None else min(node.maximum, node.minimum + 2)
@@ -60,7 +89,7 @@ class Sampler:
             if item is None:
                 break
             try:
-                items.append(self.node(item, depth))
+                items.append(self.value(item, depth))
             except NoSample:
                 break
         if len(items) < node.minimum:
@@ -82,7 +111,7 @@ class Sampler:
         return node.punctuation.open + node.punctuation.comma.join(entries) + node.punctuation.close
 
     def entry(self, entry: Property, colon: str, depth: int) -> str:
-        return self.regular(entry.key) + colon + self.node(entry.value, depth)
+        return self.regular(entry.key) + colon + self.value(entry.value, depth)
 
     def regular(self, part: Regular) -> str:
         if isinstance(part, Chars):

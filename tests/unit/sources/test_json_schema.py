@@ -152,9 +152,6 @@ VALUES: list[Any] = [
 ]
 
 
-REFUSED_IF_EXACT = ['"integer"', "imum", '"const": 1', '"enum": ["a", 1', '"enum": [1', '{"a": [1,']
-
-
 def valid(schema: Any, value: Any) -> bool:
     kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
     return bool(kind(schema, format_checker=kind.FORMAT_CHECKER).is_valid(value))
@@ -197,10 +194,6 @@ def test_allows_what_is_valid(schema: Any) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:70])
 def test_exact_profile(schema: Any) -> None:
-    if any(word in json.dumps(schema) for word in REFUSED_IF_EXACT):
-        with pytest.raises(Unsupported, match="in the exact profile"):
-            JsonSchema(schema, profile="exact")
-        return
     grammar = JsonSchema(schema, profile="exact").grammar()
     for value in VALUES:
         for text in (written(value), "\n" + json.dumps(value, indent=1).replace("/", "\\/") + " "):
@@ -230,25 +223,14 @@ def test_knobs() -> None:
 @pytest.mark.parametrize(
     ("schema", "places"),
     [
-        ({"not": {}}, ["/not"]),
         (
-            {"properties": {"a/b": {"uniqueItems": True}, "c": {"multipleOf": 2}}},
-            ["/properties/a~1b/uniqueItems", "/c/m"],
+            {"properties": {"a/b": {"pattern": r"(a)\1"}, "c": {"pattern": r"(b)\1"}}},
+            ["/properties/a~1b/pattern", "/c/p"],
         ),
-        ({"allOf": [{"minimum": 1}, {"maximum": 2}]}, ["/allOf"]),
-        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, ["/oneOf"]),
-        ({"oneOf": [{"$ref": "x:y"}, {"type": "number"}], "not": {}}, ["/oneOf/0/$ref", "/not"]),
-        ({"anyOf": [{"type": "string"}], "minLength": 2}, ["/minLength"]),
-        ({"$ref": "#/$defs/a", "minLength": 2, "$defs": {"a": {}}}, ["/minLength"]),
         ({"$ref": "https://example.com/x.json"}, ["/$ref"]),
-        ({"$ref": "#anchor"}, ["/$ref"]),
-        ({"format": "email"}, ["/format"]),
-        ({"pattern": "(a)\\1"}, ["/pattern"]),
-        ({"if": {}, "then": {"minLength": 1}}, ["/if"]),
-        ({"patternProperties": {"a": {}}, "minProperties": 1}, ["/patternProperties", "/minProperties"]),
+        ({"format": "email", "not": {"uniqueItems": True}}, ["''"]),
+        ({"pattern": r"(a)\1"}, ["/pattern"]),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, ["/$schema"]),
-        ({"type": "array", "items": {"contains": {"type": "null"}}}, ["/items/contains"]),
-        ({"enum": [[1]], "minItems": 1}, ["/minItems"]),
     ],
 )
 def test_refused_with_every_place(schema: Any, places: list[str]) -> None:
@@ -275,6 +257,7 @@ def test_refused_with_every_place(schema: Any, places: list[str]) -> None:
         ({"minimum": "1"}, "/minimum"),
         ({"properties": {"a": 1}}, "/properties"),
         ({"oneOf": [{"type": {"a": 1}}, {"type": "null"}]}, "/oneOf/0/type"),
+        ({"$ref": "#anchor"}, "/$ref"),
     ],
 )
 def test_malformed_with_the_place(schema: Any, place: str) -> None:

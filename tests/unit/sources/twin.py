@@ -8,10 +8,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence as Texts
+from fractions import Fraction
 
-from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Object, Property, Sequence
+from guideway.grammar.nodes import (
+    Alternative,
+    Array,
+    Cell,
+    Grammar,
+    Leaf,
+    Number,
+    Object,
+    Property,
+    Sequence,
+    Value,
+    readings,
+)
 from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
 
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _UNIT = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^"\\\x00-\x1f]', re.DOTALL)
 
 
@@ -135,8 +149,23 @@ class Fits:
             return found
         if isinstance(node, Object):
             return self._object_ends(node, at)
+        if isinstance(node, Number):
+            return self._number_ends(node, at)
         assert isinstance(node, Array)
         return self._array_ends(node, at)
+
+    def _number_ends(self, node: Number, at: int) -> set[int]:
+        found = set()
+        for end in range(at + 1, len(self.text) + 1):
+            written = _NUMBER.fullmatch(self.text, at, end)
+            if written and any(_in_cell(Fraction(written[0]), cell) for cell in node.cells):
+                whole = any(one == one.to_integral_value() for cell in node.cells for one in cell.multiple_of)
+                if node.spelling == "any" or not (written[2] or (whole and written[1])):
+                    found.add(end)
+        return found
+
+    def _value_ends(self, value: Value, at: int) -> set[int]:
+        return {end for way in readings(value) for end in self.ends(way.node, at)}
 
     def _space(self, ends: set[int], space: bool) -> set[int]:
         found = set(ends)
@@ -159,7 +188,7 @@ class Fits:
             item = node.prefix[count] if count < len(node.prefix) else node.rest
             if item is None:
                 break
-            ends = {end for start in starts for end in self.ends(item, start)}
+            ends = {end for start in starts for end in self._value_ends(item, start)}
             count += 1
             if count >= node.minimum:
                 found |= self._after(mark.close, ends, mark.space)
@@ -193,7 +222,17 @@ class Fits:
 
     def _entry_ends(self, entry: Property, start: int, colon: str, space: bool) -> set[int]:
         keys = set(self.language.ends(entry.key, start))
-        return {end for value in self._after(colon, keys, space) for end in self.ends(entry.value, value)}
+        return {end for value in self._after(colon, keys, space) for end in self._value_ends(entry.value, value)}
+
+
+def _in_cell(value: Fraction, cell: Cell) -> bool:
+    if cell.low is not None and (value < Fraction(cell.low) or (cell.open_low and value == Fraction(cell.low))):
+        return False
+    if cell.high is not None and (value > Fraction(cell.high) or (cell.open_high and value == Fraction(cell.high))):
+        return False
+    return all((value / Fraction(one)).denominator == 1 for one in cell.multiple_of) and not any(
+        (value / Fraction(one)).denominator == 1 for one in cell.not_multiple_of
+    )
 
 
 def fits(grammar: Grammar, text: str) -> bool:

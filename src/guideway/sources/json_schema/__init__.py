@@ -2,9 +2,13 @@
 
 source.py     `JsonSchema`, what a user makes
 style.py      profiles and their knobs: how JSON is written
-keywords.py   a row per keyword: its shape, the types it speaks about, whether it is refused; dialects
-lowering.py   schemas -> nodes; scalars.py, numbers.py, formats.py: the regular parts
-refs.py       `$ref`; disjoint.py: `oneOf` that can be read as `anyOf`; tidy.py: the finished grammar, made smaller
+keywords.py   a row per keyword: its shape, the types it speaks about; dialects
+documents.py  resources, identifiers, anchors: what a reference means; metaschemas/: those of the specification
+terms.py      one schema, read once: what it says; opposites.py: what its opposite says
+bundles.py    what simple keywords say, type by type, and how two such bundles merge
+expand.py     sets of schemas -> alternatives (bundles); rivals.py: `oneOf`; evaluated.py: `unevaluated*`
+lowering.py   alternatives -> nodes; scalars.py, numbers.py: numbers and strings; keys.py: classes of keys
+contract.py   what became of every keyword
 reader.py     JSON text <-> values without recursion, numbers exact
 """
 

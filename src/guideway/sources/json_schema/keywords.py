@@ -1,17 +1,29 @@
-"""Every keyword of JSON Schema: what its value must be, which types it speaks about, and what becomes of it here.
-
-To enforce a keyword that is refused now: lower it in lowering.py, and change its row here.
-"""
+"""Every keyword of JSON Schema: what its value must be, and which types it speaks about. What the drafts differ in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from guideway.errors import InvalidConstraint, Unsupported
+from guideway.errors import InvalidConstraint
 
-__all__ = ["ALL_TYPES", "KEYWORDS", "Dialect", "Keyword", "check_keyword", "dialect_of", "meet", "name_of", "pointer"]
+__all__ = [
+    "ALL_TYPES",
+    "DEFAULT_DIALECT",
+    "DIALECTS",
+    "KEYWORDS",
+    "SCHEMAS",
+    "SCHEMA_LISTS",
+    "SCHEMA_MAPS",
+    "Dialect",
+    "Keyword",
+    "check_keyword",
+    "dialect_named",
+    "name_of",
+    "pointer",
+    "without_vocabularies",
+]
 
 ALL_TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
 TYPE_NAMES = ALL_TYPES | {"integer"}
@@ -19,13 +31,11 @@ TYPE_NAMES = ALL_TYPES | {"integer"}
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A row: the shape of the value, the types it speaks about, and when it says nothing at all."""
+    """A row: the shape of the value, and the types it speaks about."""
 
     expected: str
     fits: Callable[[object], bool]
     types: frozenset[str] = ALL_TYPES
-    refused: bool = False
-    idle: Callable[[object], bool] = lambda value: False
 
 
 def _is_int(value: object) -> bool:
@@ -59,10 +69,6 @@ def _is_type(value: object) -> bool:
     return bool(names) and all(isinstance(name, str) and name in TYPE_NAMES for name in names)
 
 
-def _free(value: object) -> bool:
-    return value is True or value == {}
-
-
 _NUMBER = frozenset({"number"})
 _STRING = frozenset({"string"})
 _ARRAY = frozenset({"array"})
@@ -75,7 +81,19 @@ _SCHEMA_MAP = ("an object of schemas", _is_schema_map)
 _STR = ("a string", lambda value: isinstance(value, str))
 _BOOL = ("a boolean", lambda value: isinstance(value, bool))
 _ANY = ("anything", lambda value: True)
-_MAP = ("an object", lambda value: isinstance(value, dict))
+
+
+def _is_dependencies(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_schema(one) or _is_names(one) for one in value.values())
+
+
+def _is_name_map(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_names, value.values()))
+
+
+def _is_divisor(value: object) -> bool:
+    return _is_number(value) and value > 0  # type: ignore[operator]  # a number, as the first half says
+
 
 KEYWORDS: dict[str, Keyword] = {
     "type": Keyword(f"one of {', '.join(sorted(TYPE_NAMES))}, or a list of them", _is_type),
@@ -84,15 +102,34 @@ KEYWORDS: dict[str, Keyword] = {
     "anyOf": Keyword(*_SCHEMAS),
     "allOf": Keyword(*_SCHEMAS),
     "oneOf": Keyword(*_SCHEMAS),
+    "not": Keyword(*_SCHEMA),
+    "if": Keyword(*_SCHEMA),
+    "then": Keyword(*_SCHEMA),
+    "else": Keyword(*_SCHEMA),
     "$ref": Keyword(*_STR),
+    "$dynamicRef": Keyword(*_STR),
+    "$recursiveRef": Keyword(*_STR),
     "properties": Keyword(*_SCHEMA_MAP, _OBJECT),
-    "required": Keyword("a list of strings", _is_names, _OBJECT),
+    "patternProperties": Keyword(*_SCHEMA_MAP, _OBJECT),
     "additionalProperties": Keyword(*_SCHEMA, _OBJECT),
+    "propertyNames": Keyword(*_SCHEMA, _OBJECT),
+    "unevaluatedProperties": Keyword(*_SCHEMA, _OBJECT),
+    "required": Keyword("a list of strings", _is_names, _OBJECT),
+    "minProperties": Keyword(*_COUNT, _OBJECT),
+    "maxProperties": Keyword(*_COUNT, _OBJECT),
+    "dependentRequired": Keyword("an object of lists of strings", _is_name_map, _OBJECT),
+    "dependentSchemas": Keyword(*_SCHEMA_MAP, _OBJECT),
+    "dependencies": Keyword("an object of schemas and lists of strings", _is_dependencies, _OBJECT),
     "items": Keyword(*_SCHEMA, _ARRAY),
     "prefixItems": Keyword(*_SCHEMAS, _ARRAY),
     "additionalItems": Keyword(*_SCHEMA, _ARRAY),
+    "unevaluatedItems": Keyword(*_SCHEMA, _ARRAY),
+    "contains": Keyword(*_SCHEMA, _ARRAY),
+    "minContains": Keyword(*_COUNT, _ARRAY),
+    "maxContains": Keyword(*_COUNT, _ARRAY),
     "minItems": Keyword(*_COUNT, _ARRAY),
     "maxItems": Keyword(*_COUNT, _ARRAY),
+    "uniqueItems": Keyword(*_BOOL, _ARRAY),
     "minLength": Keyword(*_COUNT, _STRING),
     "maxLength": Keyword(*_COUNT, _STRING),
     "pattern": Keyword(*_STR, _STRING),
@@ -101,28 +138,21 @@ KEYWORDS: dict[str, Keyword] = {
     "maximum": Keyword(*_LIMIT, _NUMBER),
     "exclusiveMinimum": Keyword(*_LIMIT, _NUMBER),
     "exclusiveMaximum": Keyword(*_LIMIT, _NUMBER),
-    "multipleOf": Keyword(*_LIMIT, _NUMBER, refused=True),
-    "not": Keyword(*_SCHEMA, refused=True, idle=lambda value: value is False),
-    "if": Keyword(*_SCHEMA, refused=True),
-    "$dynamicRef": Keyword(*_STR, refused=True),
-    "$recursiveRef": Keyword(*_STR, refused=True),
-    "patternProperties": Keyword(*_SCHEMA_MAP, _OBJECT, refused=True, idle=lambda value: value == {}),
-    "propertyNames": Keyword(*_SCHEMA, _OBJECT, refused=True, idle=_free),
-    "minProperties": Keyword(*_COUNT, _OBJECT, refused=True, idle=lambda value: value == 0),
-    "maxProperties": Keyword(*_COUNT, _OBJECT, refused=True),
-    "dependentRequired": Keyword(*_MAP, _OBJECT, refused=True, idle=lambda value: value == {}),
-    "dependentSchemas": Keyword(*_SCHEMA_MAP, _OBJECT, refused=True, idle=lambda value: value == {}),
-    "dependencies": Keyword(*_MAP, _OBJECT, refused=True, idle=lambda value: value == {}),
-    "unevaluatedProperties": Keyword(*_SCHEMA, _OBJECT, refused=True, idle=_free),
-    "unevaluatedItems": Keyword(*_SCHEMA, _ARRAY, refused=True, idle=_free),
-    "contains": Keyword(*_SCHEMA, _ARRAY, refused=True),
-    "uniqueItems": Keyword(*_BOOL, _ARRAY, refused=True, idle=lambda value: value is False),
+    "multipleOf": Keyword("a number above 0", _is_divisor, _NUMBER),
 }
-"""Every keyword that asserts something. All others are annotations, and so is what the specification does not know:
-`then` and `else` without `if`, `minContains` without `contains`, `nullable`, `discriminator`.
+"""Every keyword that asserts something. All others are annotations, and so is what the specification does not know
+(`nullable`, `discriminator`), `then` and `else` without `if`, and `minContains` without `contains`.
 """
 
-_SINCE_2019 = frozenset({"dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"})
+SCHEMAS = frozenset(
+    {
+        *("not", "if", "then", "else", "additionalProperties", "propertyNames", "unevaluatedProperties", "items"),
+        *("additionalItems", "unevaluatedItems", "contains", "contentSchema"),
+    }
+)
+SCHEMA_LISTS = frozenset({"anyOf", "allOf", "oneOf", "prefixItems", "items"})
+SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
+"""Where schemas can stand: as a value, in a list, or in an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,32 +163,88 @@ class Dialect:
     unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts: annotations in this one
     ref_alone: bool = False  # `$ref` hides the keywords beside it
     items_list: bool = False  # `items` may be a list, with `additionalItems`
+    id_keyword: str = "$id"
+    anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
+    dynamic_refs: bool = False  # `$dynamicRef`
+    bool_limits: bool = False  # `exclusiveMinimum` is a boolean beside `minimum`
+    plain_integers: bool = False  # 1.0 is no integer
+    contains_evaluates: bool = False  # what `contains` finds is not left for `unevaluatedItems`
 
 
-_OLD = frozenset({"prefixItems", "$dynamicRef"})
-_DIALECTS = {
-    "json-schema.org/draft/2020-12/schema": Dialect(
-        "2020-12", frozenset({"dependencies", "$recursiveRef", "additionalItems"})
-    ),
-    "json-schema.org/draft/2019-09/schema": Dialect("2019-09", _OLD | {"dependencies"}, items_list=True),
-    "json-schema.org/draft-07/schema": Dialect("draft-07", _OLD | _SINCE_2019 | {"$recursiveRef"}, True, True),
-    "json-schema.org/draft-06/schema": Dialect("draft-06", _OLD | _SINCE_2019 | {"$recursiveRef", "if"}, True, True),
+_SINCE_2020 = frozenset({"prefixItems", "$dynamicRef"})
+_SINCE_2019 = frozenset(
+    {
+        *("dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "minContains"),
+        *("maxContains", "$recursiveRef"),
+    }
+)
+_SINCE_7 = frozenset({"if", "then", "else"})
+_SINCE_6 = frozenset({"const", "contains", "propertyNames"})
+_OLD = _SINCE_2020 | _SINCE_2019
+
+_DRAFT_2020 = Dialect(
+    "2020-12",
+    frozenset({"dependencies", "$recursiveRef", "additionalItems"}),
+    anchors=True,
+    dynamic_refs=True,
+    contains_evaluates=True,
+)
+_DRAFT_2019 = Dialect("2019-09", _SINCE_2020 | {"dependencies"}, items_list=True, anchors=True)
+_DRAFT_7 = Dialect("draft-07", _OLD, ref_alone=True, items_list=True)
+_DRAFT_6 = Dialect("draft-06", _OLD | _SINCE_7, ref_alone=True, items_list=True)
+_DRAFT_4 = Dialect(
+    "draft-04",
+    _OLD | _SINCE_7 | _SINCE_6,
+    ref_alone=True,
+    items_list=True,
+    id_keyword="id",
+    bool_limits=True,
+    plain_integers=True,
+)
+DIALECTS = {
+    "json-schema.org/draft/2020-12/schema": _DRAFT_2020,
+    "json-schema.org/draft/2019-09/schema": _DRAFT_2019,
+    "json-schema.org/draft-07/schema": _DRAFT_7,
+    "json-schema.org/draft-06/schema": _DRAFT_6,
+    "json-schema.org/draft-04/schema": _DRAFT_4,
+    "json-schema.org/schema": _DRAFT_2020,
 }
-_DEFAULT = _DIALECTS["json-schema.org/draft/2020-12/schema"]
+"""By the URI in `$schema`, without scheme and fragment."""
+
+DEFAULT_DIALECT = _DRAFT_2020
+
+_VOCABULARIES = {
+    "validation": frozenset(
+        name
+        for name, row in KEYWORDS.items()
+        if name.lower().startswith(("m", "exclusive"))
+        or name in ("type", "enum", "const", "pattern", "required", "dependentRequired", "uniqueItems")
+    ),
+    "unevaluated": frozenset({"unevaluatedItems", "unevaluatedProperties"}),
+    "format-assertion": frozenset(),
+}
 
 
-def dialect_of(schema: object) -> Dialect:
-    """The dialect that a document names with `$schema`; 2020-12 where it names none."""
-    name = schema.get("$schema") if isinstance(schema, dict) else None
-    if name is None:
-        return _DEFAULT
-    if not isinstance(name, str):
-        raise InvalidConstraint("at '/$schema': expected a string", "/$schema")
-    found = _DIALECTS.get(name.partition("://")[2].rstrip("#"))
-    if found is None:
-        known = ", ".join(dialect.name for dialect in _DIALECTS.values())
-        raise Unsupported(f"at '/$schema': the dialect {name!r} is not supported; these are: {known}", "/$schema")
-    return found
+def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Dialect:
+    """The dialect of a metaschema that lists only these vocabularies."""
+    given = {uri.rpartition("/")[2] for uri in words}
+    if dialect.name == "2019-09":
+        given.add("unevaluated")
+    missing = frozenset().union(*(names for name, names in _VOCABULARIES.items() if name not in given))
+    return replace(dialect, unknown=dialect.unknown | missing)
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of a short name (`"draft-07"`, `"2020-12"`) or a URI; `InvalidConstraint` lists the names."""
+    for uri, dialect in DIALECTS.items():
+        if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
+            return dialect
+    known = ", ".join(dict.fromkeys(repr(dialect.name) for dialect in DIALECTS.values()))
+    raise InvalidConstraint(f"dialect={name!r}: expected one of {known}")
+
+
+_ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
+_BOOL_LIMIT = Keyword(*_BOOL, _NUMBER)
 
 
 def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Keyword | None:
@@ -166,22 +252,18 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
     row = KEYWORDS.get(name)
     if row is None or name in dialect.unknown:
         return None
+    if row.fits(value) and not (dialect.bool_limits and row.expected == "a number" and name.startswith("excl")):
+        return row
     if name == "items" and dialect.items_list and isinstance(value, list):
-        row = Keyword("a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
+        row = _ITEMS_LIST
+    elif dialect.bool_limits and name.startswith("exclusive"):
+        row = _BOOL_LIMIT
     if not row.fits(value):
         hint = "; a list of schemas is called prefixItems" if name == "items" and isinstance(value, list) else ""
-        raise InvalidConstraint(f"at {place!r}: the value of {name!r} must be {row.expected}{hint}", place)
+        raise InvalidConstraint(
+            f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
+        )
     return row
-
-
-def meet(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    """The types in both; a number may be an integer."""
-    common = left & right
-    if "number" not in common and (
-        ("integer" in left and "number" in right) or ("number" in left and "integer" in right)
-    ):
-        common |= {"integer"}
-    return common - {"integer"} if "number" in common else common
 
 
 def pointer(place: str, *names: str | int) -> str:

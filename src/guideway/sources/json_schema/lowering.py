@@ -1,334 +1,428 @@
-"""A schema -> a grammar: one node per place of the schema, made from a list of what is still to do.
-
-Nothing recurses: a schema of any depth costs memory only. A place that is reached with fewer types than its own
-(`type` beside `$ref` or `anyOf`) gets a node of its own for them.
-"""
+"""Wants -> nodes: one node per want, made from a list of what is still to do. Nothing recurses on the schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from decimal import Decimal
+from guideway.errors import LimitExceeded, Unsupported
+from guideway.grammar.nodes import (
+    Alternative,
+    Array,
+    Grammar,
+    Leaf,
+    Marked,
+    Node,
+    Number,
+    Object,
+    Property,
+    Sequence,
+    Value,
+)
+from guideway.grammar.regular import ANY_TEXT, NEVER, Literals, Not, Regular, both, chars, either, repeat
 
-from guideway.errors import InvalidConstraint, Unsupported
-from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Object, Property, Sequence
-from guideway.grammar.regular import ANY_TEXT, NEVER, Literals, Not, Regular, both, chars, either, literal, repeat
-
-from . import scalars
-from .disjoint import are_disjoint
-from .keywords import ALL_TYPES, KEYWORDS, check_keyword, dialect_of, meet, pointer
-from .reader import identity, write_json
-from .refs import resolve
-from .scalars import Keywords, kind_of
+from .bundles import (
+    ANYTHING,
+    ARRAY,
+    FALSE,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    ArrayPart,
+    Bundle,
+    Group,
+    NumberPart,
+    ObjectPart,
+    StringPart,
+    Want,
+    box_key,
+    join,
+)
+from .expand import Expander
+from .keys import Test, classes, finite_texts, matches
+from .reader import write_json
+from .scalars import number, pattern_language, string, text
 from .style import Style
-from .tidy import tidied
 
-__all__ = ["Lowering"]
+__all__ = ["MAX_NODES", "Lowering"]
 
-_FREE = "*"  # the place of `true`, which the whole document shares
+MAX_NODES = 200_000
+"""How many nodes a schema may come to."""
+
+MAX_READINGS = 64
+"""In how many ways one entry or item may be read, where demands and counters tell them apart."""
+
 _SPACE = repeat(chars("  ", "\t\t", "\n\n", "\r\r"))
-_SCALARS = ("null", "boolean", "number", "integer", "string")
-_APPLICATORS = ("anyOf", "oneOf", "allOf")
+_WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
+Readings = dict[int, list[Want]]
 
 
 class Lowering:
     """One walk over one document."""
 
-    def __init__(self, document: object, style: Style) -> None:
-        self._document = document
+    def __init__(self, expander: Expander, style: Style) -> None:
+        self._expander = expander
         self._style = style
-        self._dialect = dialect_of(document)
         self._grammar = Grammar()
-        self._numbers: dict[tuple[str, frozenset[str]], int] = {}
-        self._todo: list[tuple[int, object, str, frozenset[str]]] = []
-        self._values: list[tuple[int, object, str]] = []
-        self._assertions: dict[str, Keywords] = {}
-        self._refusals: dict[str, str] = {}
-        self._followed: dict[tuple[str, frozenset[str]], tuple[object, str, frozenset[str]]] = {}  # ends of references
-        self.contract: dict[tuple[str, str], str] = {}
+        self._numbers: dict[Want, int] = {}
+        self._todo: list[tuple[int, Want]] = []
+        self._values: dict[str, int] = {}
+        self._boxes: list[tuple[int, object]] = []
+        self._texts: dict[int, Regular] = {}
+        self._punctuation = (style.marks("[]"), style.marks("{}"))
+        self.refusals = expander.refusals
 
     def run(self) -> Grammar:
         """The grammar; `Unsupported` names every place that is refused."""
-        root = self._schema(self._document, "", ALL_TYPES)
-        while self._todo or self._values:
-            if self._values:
-                self._define_value(*self._values.pop())
+        root = self._node(frozenset((self._expander.root(),)) - {0})
+        while self._todo or self._boxes:
+            if self._boxes:
+                self._define_value(*self._boxes.pop())
                 continue
-            number, schema, place, types = self._todo.pop()
+            number, wanted = self._todo.pop()
+            place = self._grammar.places[number] or ""
             try:
-                self._define(number, schema, place, types)
+                self._define(number, wanted, place)
             except Unsupported as problem:
-                self._refuse(problem.place or place, str(problem))
-                self._never(number)
+                self._refuse(problem, place)
+                self._grammar.define(number, Leaf(NEVER))
         self._raise_refusals()
         if self._style.whitespace == "any":
             space = self._grammar.add(Leaf(_SPACE))
             root = self._grammar.add(Sequence((space, root, space)))
         self._grammar.root = root
-        return tidied(self._grammar)
+        return self._grammar
 
-    # -- places
+    def _node(self, wanted: Want) -> int:
+        """The number of the node of a want; it is defined later."""
+        found = self._numbers.get(wanted)
+        if found is None:
+            place = self._expander.places[min(wanted) >> 1].pointer if wanted else None
+            found = self._numbers[wanted] = self._grammar.reserve(place)
+            self._todo.append((found, wanted))
+            if found > MAX_NODES:
+                raise LimitExceeded(f"at {place!r}: the schema comes to more than {MAX_NODES} nodes", place)
+        return found
 
-    def _schema(self, schema: object, place: str, types: frozenset[str]) -> int:
-        """The number of the node of a schema; it is defined later."""
-        try:
-            schema, place, types = self._follow(schema, place, types)
-        except Unsupported as problem:
-            self._refuse(problem.place or place, str(problem))
-            schema = False
-        if schema is True or schema == {}:
-            place = _FREE
-        key = (place, types)
-        if key not in self._numbers:
-            self._numbers[key] = self._grammar.reserve(None if place == _FREE else place)
-            self._todo.append((self._numbers[key], schema, place, types))
-        return self._numbers[key]
-
-    def _follow(self, schema: object, place: str, types: frozenset[str]) -> tuple[object, str, frozenset[str]]:
-        """Follow a schema that is a reference to what it means, and keep the types that are allowed beside it."""
-        seen: set[str] = set()
-        steps: list[tuple[str, frozenset[str]]] = []
-        while isinstance(schema, dict) and "$ref" in schema:
-            if place in seen:
-                raise InvalidConstraint(f"at {place!r}: the reference leads back to itself", place)
-            if (place, types) in self._followed:
-                schema, place, types = self._followed[place, types]
-                break
-            seen.add(place)
-            steps.append((place, types))
-            keywords = self._keywords(schema, place)
-            types = self._types(keywords, types)
-            for name in keywords:
-                if name not in ("$ref", "type") and _speaks(name, types):
-                    self._refuse(pointer(place, name), f"{name} beside $ref")
-            place, schema = resolve(self._document, str(schema["$ref"]), place)
-        self._followed.update(dict.fromkeys(steps, (schema, place, types)))
-        return schema, place, types
-
-    def _keywords(self, schema: dict[str, object], place: str) -> Keywords:
-        """The keywords that assert something here, their values looked at."""
-        if place not in self._assertions:
-            found: dict[str, object] = {}
-            alone = self._dialect.ref_alone and "$ref" in schema
-            for name, value in schema.items():
-                at = pointer(place, name)
-                row = check_keyword(name, value, at, self._dialect) if not alone or name == "$ref" else None
-                if row is None or row.idle(value):
-                    self.contract[place, name] = "annotation"
-                else:
-                    found[name] = value
-                    self.contract[place, name] = "enforced"
-            self._assertions[place] = found
-        return self._assertions[place]
-
-    def _types(self, keywords: Keywords, types: frozenset[str]) -> frozenset[str]:
-        if "type" not in keywords:
-            return types
-        named = keywords["type"]
-        names = frozenset(named if isinstance(named, list) else [named])
-        return meet(types, names - {"integer"} if "number" in names else names)
-
-    # -- schemas
-
-    def _define(self, number: int, schema: object, place: str, types: frozenset[str]) -> None:
-        if schema is False:
-            self._never(number)
-            return
-        keywords = self._keywords(schema, place) if isinstance(schema, dict) else {}
-        types = self._types(keywords, types)
-        self.contract.update(((place, name), "no effect") for name in keywords if not _speaks(name, types))
-        keywords = {name: value for name, value in keywords.items() if _speaks(name, types)}
-        for name in keywords:
-            if KEYWORDS[name].refused:
-                self._refuse(pointer(place, name), f"the keyword {name}")
-        applicator = next((name for name in _APPLICATORS if name in keywords), None)
-        if applicator:
-            self._branches(number, applicator, keywords, place, types)
-        elif "enum" in keywords or "const" in keywords:
-            self._given(number, keywords, place, types)
-        else:
-            self._typed(number, keywords, place, types)
-
-    def _branches(self, number: int, name: str, keywords: Keywords, place: str, types: frozenset[str]) -> None:
-        """`anyOf`, and `oneOf` and `allOf` where they mean the same."""
-        for other in keywords:
-            if other not in (name, "type") and not KEYWORDS[other].refused:
-                self._refuse(pointer(place, other), f"{other} beside {name}")
-        branches = _list(keywords, name)
-        places = [pointer(place, name, i) for i in range(len(branches))]
-        if name == "allOf" and len(branches) > 1:
-            self._refuse(pointer(place, name), "allOf of several schemas")
-        if name == "oneOf" and not are_disjoint(branches, places, self._resolved):
-            self._refuse(
-                pointer(place, name), "oneOf whose branches are not told apart by type, const or a tag property"
-            )
-        parts = [self._schema(branch, at, types) for branch, at in zip(branches, places, strict=True)]
-        self._grammar.define(number, Alternative(tuple(dict.fromkeys(parts))))
-
-    def _resolved(self, schema: object, place: str) -> tuple[object, str]:
-        schema, place, _ = self._follow(schema, place, ALL_TYPES)
-        return schema, place
-
-    def _typed(self, number: int, keywords: Keywords, place: str, types: frozenset[str]) -> None:
-        regulars = [self._scalar(name, keywords, place) for name in _SCALARS if name in types]
-        frames: list[Array | Object | None] = []
-        if "array" in types:
-            frames.append(self._array(keywords, place))
-        if "object" in types:
-            frames.append(self._object(keywords, place))
-        self._union(number, regulars, frames)
-
-    def _union(self, number: int, regulars: Iterable[Regular], frames: list[Array | Object | None]) -> None:
-        """One node that is any of these."""
-        kept = [text for text in regulars if text is not NEVER]
-        nodes: list[Leaf | Array | Object] = [Leaf(either(kept))] if kept else []
+    def _define(self, number: int, wanted: Want, place: str) -> None:
+        """One node that is any of the alternatives."""
+        bundles = self._expander.alternatives(wanted)
+        texts, nodes = self._scalars(bundles, place)
+        frames: list[Node | None] = []
+        arrays = {id(one.array): one.array for one in bundles if one.types & ARRAY and one.boxes is None}
+        for array in [None] if id(None) in arrays else arrays.values():
+            frames.append(self._array(array or ArrayPart(), place))
+        objects = {id(one.object): one.object for one in bundles if one.types & OBJECT and one.boxes is None}
+        for part in [None] if id(None) in objects else objects.values():
+            frames.append(self._object(part or ObjectPart(), place))
+        parts: list[int] = []
+        for bundle in bundles:
+            if bundle.boxes:
+                parts += self._given_boxes(bundle.boxes, texts)
         nodes += [frame for frame in frames if frame is not None]
-        if len(nodes) == 1:
+        if texts:
+            nodes.insert(0, Leaf(either(texts)))
+        if len(nodes) == 1 and not parts:
             self._grammar.define(number, nodes[0])
-        elif nodes:
-            parts = tuple(self._grammar.add(node, self._grammar.places[number]) for node in nodes)
-            self._grammar.define(number, Alternative(parts))
+        elif nodes or parts:
+            parts = [self._grammar.add(node, place) for node in nodes] + parts
+            self._grammar.define(number, Alternative(tuple(dict.fromkeys(parts))))
         else:
-            self._never(number)
+            self._grammar.define(number, Leaf(NEVER))
 
-    def _scalar(self, name: str, keywords: Keywords, place: str) -> Regular:
-        if name == "null":
-            return literal("null")
-        if name == "boolean":
-            return literal("true", "false")
-        try:
-            if name == "string":
-                return scalars.string(keywords, place, self._style)
-            return scalars.number(keywords, name == "integer", place, self._style)
-        except Unsupported as problem:
-            return self._refuse(problem.place or place, str(problem))
+    # -- null, booleans, numbers, strings
 
-    def _array(self, keywords: Keywords, place: str) -> Array | None:
-        fewest = scalars.count(keywords, "minItems", place) or 0
-        most = scalars.count(keywords, "maxItems", place)
-        items, at = keywords.get("items", True), pointer(place, "items")
-        leading = "prefixItems"
-        if isinstance(items, list):  # drafts before 2020-12
-            leading = "items"
-            items, at = keywords.get("additionalItems", True), pointer(place, "additionalItems")
-        prefix = [
-            self._schema(item, pointer(place, leading, i), ALL_TYPES)
-            for i, item in enumerate(_list(keywords, leading)[:most])
-        ]
-        if items is False:
-            most = len(prefix) if most is None else min(most, len(prefix))
+    def _scalars(self, bundles: list[Bundle], place: str) -> tuple[list[Regular], list[Node]]:
+        types = 0
+        numbers: dict[int, NumberPart | None] = {}
+        strings: dict[int, StringPart | None] = {}
+        for bundle in bundles:
+            types |= bundle.types
+            if bundle.types & NUMBER:
+                numbers[id(bundle.number)] = bundle.number
+            if bundle.types & STRING:
+                strings[id(bundle.string)] = bundle.string
+        words = tuple(word for bit, word in _WORDS if types & bit)
+        texts: list[Regular] = [Literals(words)] if words else []
+        nodes: list[Node] = []
+        for part in [None] if id(None) in numbers else numbers.values():
+            made = number(part, self._style)
+            if isinstance(made, Number):
+                nodes.append(made)
+            elif made is not NEVER:
+                texts.append(made)
+        for one in [None] if id(None) in strings else strings.values():
+            texts.append(self._string(one, place))
+        return texts, nodes
+
+    def _string(self, part: StringPart | None, place: str) -> Regular:
+        found = self._texts.get(id(part))
+        if found is None:
+            try:
+                found = string(part, self._style)
+            except Unsupported as problem:
+                self._refuse(problem, place)
+                found = NEVER
+            self._texts[id(part)] = found
+        return found
+
+    # -- arrays
+
+    def _array(self, part: ArrayPart, place: str) -> Array | None:
+        if part.twins:
+            raise Unsupported("items that must not be unique", place)
+        fewest, most = part.fewest, part.most
+        counted = []
+        for start, what, least, limit in part.contains:
+            if what:
+                counted.append((start, what, least, limit))
+            elif limit is not None and (most is None or start + limit < most):
+                most = start + limit
+            if not what and least:
+                fewest = max(fewest, start + least)
         if most is not None and fewest > most:
             return None
-        rest = None if items is False or most == len(prefix) else self._schema(items, at, ALL_TYPES)
-        return Array(self._style.marks("[]"), tuple(prefix), rest, fewest, most)
-
-    def _object(self, keywords: Keywords, place: str) -> Object | None:
-        given, needed = keywords.get("properties", {}), set(map(str, _list(keywords, "required")))
-        properties = given if isinstance(given, dict) else {}
-        names = list(dict.fromkeys([*properties, *map(str, _list(keywords, "required"))]))
-        extra, extra_at = keywords.get("additionalProperties", True), pointer(place, "additionalProperties")
-        closed = extra is False or (
-            self._style.closed and "properties" in keywords and "additionalProperties" not in keywords
+        length = max([len(part.prefix), *(start for start, *_ in counted)])
+        length = length if most is None else min(length, most)
+        prefix = tuple(
+            self._item(part.prefix[i] if i < len(part.prefix) else part.rest, counted, i, place) for i in range(length)
         )
-        if extra is False and needed - properties.keys():
-            return None
+        rest = None
+        if (most is None or most > length) and 1 not in part.rest:
+            rest = self._item(part.rest, counted, length, place)
+        counts = tuple((least, limit) for _, _, least, limit in counted)
+        return Array(self._punctuation[0], prefix, rest, fewest, most, part.unique, counts)
+
+    def _item(self, wanted: Want, counted: list[tuple[int, Want, int, int | None]], at: int, place: str) -> Value:
+        """The ways to read an item; those of counters with a most exclude each other."""
+        ways: list[tuple[int, Want]] = [(0, wanted)]
+        for j, (start, what, _, limit) in enumerate(counted):
+            if at < start:
+                continue
+            split: list[tuple[int, Want]] = []
+            for marks, one in ways:
+                met = join(one, what)
+                if met == one:
+                    split.append((marks | 1 << j, one))
+                    continue
+                split.append((marks | 1 << j, met))
+                split += [(marks, one)] if limit is None else [(marks, other) for other in self._without(one, what)]
+            ways = [way for way in split if 1 not in way[1]]
+            self._check_readings(len(ways), place)
+        return self._value(ways)
+
+    def _without(self, wanted: Want, what: Want) -> list[Want]:
+        """What meets `wanted` and not all of `what`, parted so that no two overlap."""
+        found, held = [], wanted
+        for literal in sorted(what):
+            found.append(join(held, frozenset((literal ^ 1,))))
+            held = join(held, frozenset((literal,)))
+        return found
+
+    def _value(self, ways: list[tuple[int, Want]]) -> Value:
+        if not ways:
+            return self._node(NOTHING)
+        if len(ways) == 1 and not ways[0][0]:
+            return self._node(ways[0][1])
+        return tuple(Marked(marks, self._node(one)) for marks, one in ways)
+
+    def _check_readings(self, count: int, place: str) -> None:
+        if count > MAX_READINGS:
+            raise LimitExceeded(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
+
+    # -- objects
+
+    def _object(self, part: ObjectPart, place: str) -> Object | None:
+        tests = self._tests(part)
+        names = self._names(part, tests)
+        keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
         for name in names:
-            at = pointer(place, "properties", name) if name in properties else extra_at
-            value = self._schema(properties.get(name, extra), at, ALL_TYPES)
-            entries.append(Property(self._style.strings([name]), value, name in needed))
-        others: tuple[Property, ...] = ()
-        if not closed:
-            keys = both(ANY_TEXT, Not(Literals(tuple(names)))) if names else ANY_TEXT
-            others = (Property(self._style.quoted(keys), self._schema(extra, extra_at, ALL_TYPES), False),)
+            wanted = NOTHING if name in part.banned else ANYTHING
+            for group in part.groups:
+                inner = group.names.get(name)
+                if group.patterns:
+                    inner = self._by_pattern(group, inner, lambda test, name=name: matches(test, name), tests)
+                elif inner is None:
+                    inner = group.extra
+                if inner:
+                    wanted = join(wanted, inner)
+            if 1 in wanted or (keys is not None and not matches(keys, name)):
+                if name in part.required:
+                    return None
+                continue
+            value = self._entry(part, wanted, name, lambda test, name=name: matches(test, name), tests, place)
+            entries.append(Property(self._style.strings((name,)), value, name in part.required))
+        others = self._open(part, names, tests, place)
         ordered = self._style.key_order == "schema"
-        return Object(self._style.marks("{}"), tuple(entries), others, ordered)
+        demands = (1 << len(part.demands)) - 1
+        most = part.most
+        return Object(self._punctuation[1], tuple(entries), others, ordered, part.fewest, most, demands)
 
-    # -- given values
+    def _tests(self, part: ObjectPart) -> dict[tuple[str, object], Test]:
+        """What keys are asked: patterns, and whether they are the strings of some schema."""
+        tests: dict[tuple[str, object], Test] = {}
+        found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
+        for demand in part.demands:
+            found += (*demand.inside, *demand.outside)
+            if demand.keys:
+                tests["keys", demand.keys] = self._key_test(demand.keys)
+        for pattern, at in found:
+            if ("pattern", pattern) not in tests:
+                tests["pattern", pattern] = (pattern, pattern_language(pattern, at))
+        if part.keys:
+            tests["keys", part.keys] = self._key_test(part.keys)
+        return tests
 
-    def _given(self, number: int, keywords: Keywords, place: str, types: frozenset[str]) -> None:
-        """`enum` and `const`: those of the values that the keywords beside them allow."""
-        values = [keywords["const"]] if "const" in keywords else _list(keywords, "enum")
-        if "const" in keywords and "enum" in keywords:
-            allowed = set(map(identity, _list(keywords, "enum")))
-            values = [value for value in values if identity(value) in allowed]
-        kinds = types | {"integer"} if "number" in types else types
-        values = [value for value in values if kind_of(value) in kinds]
-        boxes = [value for value in values if isinstance(value, (list, dict))]
-        for name in keywords:
-            if boxes and name not in ("enum", "const", "type") and meet(KEYWORDS[name].types, _kinds(boxes)):
-                self._refuse(pointer(place, name), f"{name} beside given arrays or objects")
-        at = pointer(place, "const" if "const" in keywords else "enum")
-        parts = self._given_scalars(values, keywords, place)
-        if boxes and self._style.fixed:
-            texts = (write_json(box, self._style.comma, self._style.colon) for box in boxes)
-            parts.append(Literals(tuple(dict.fromkeys(texts))))
-            boxes = []
-        nodes = [self._value(box, at) for box in boxes]
-        kept = [part for part in parts if part is not NEVER]
-        nodes += [self._grammar.add(Leaf(either(kept)), at)] if kept else []
-        self._grammar.define(number, Alternative(tuple(nodes)))
+    def _key_test(self, wanted: Want) -> Test:
+        parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
+        language = either(text(part, self._style) for part in parts)
+        return (f"keys {id(self)} {sorted(wanted)}", language)
 
-    def _given_scalars(self, values: list[object], keywords: Keywords, place: str) -> list[Regular]:
+    def _names(self, part: ObjectPart, tests: dict[tuple[str, object], Test]) -> dict[str, None]:
+        """The keys that are looked at one by one."""
+        names: dict[str, None] = {}
+        for group in part.groups:
+            names.update(dict.fromkeys(group.names))
+        names.update(part.required)
+        names.update(dict.fromkeys(sorted(part.banned)))
+        for demand in part.demands:
+            names.update(dict.fromkeys(sorted(demand.names)))
+        for key, (_, language) in tests.items():
+            listed = finite_texts(language)
+            if listed is not None and len(listed) <= MAX_READINGS:
+                names.update(dict.fromkeys(listed))
+                tests[key] = (tests[key][0], Literals(listed))
+        return names
+
+    def _by_pattern(
+        self, group: Group, inner: Want | None, holds: object, tests: dict[tuple[str, object], Test]
+    ) -> Want:
+        """What one group says of a key (or a class of keys) that passes some tests."""
+        wanted, hit = inner or ANYTHING, inner is not None
+        for pattern, _, one in group.patterns:
+            if holds(tests["pattern", pattern]):  # type: ignore[operator]  # a callable
+                wanted, hit = join(wanted, one), True
+        return wanted if hit else group.extra or ANYTHING
+
+    def _entry(
+        self,
+        part: ObjectPart,
+        wanted: Want,
+        name: str | None,
+        holds: object,
+        tests: dict[tuple[str, object], Test],
+        place: str,
+    ) -> Value:
+        """The ways to read the value of a key, by the demands that it meets."""
+        ways: list[tuple[int, Want]] = [(0, wanted)]
+        for bit, demand in enumerate(part.demands):
+            if name in demand.names:
+                continue
+            asked = [(("pattern", one), True) for one, _ in demand.inside]
+            asked += [(("pattern", one), False) for one, _ in demand.outside]
+            if demand.keys:
+                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as _tests has them
+            if any(holds(tests[key]) is not should for key, should in asked):  # type: ignore[operator]  # a callable
+                continue
+            split = []
+            for marks, one in ways:
+                met = join(one, demand.value)
+                split.append((marks | 1 << bit, met))
+                split += [(marks, one)] if met != one else []
+            ways = [way for way in split if 1 not in way[1]]
+            self._check_readings(len(ways), place)
+        return self._value(ways)
+
+    def _open(
+        self, part: ObjectPart, names: dict[str, None], tests: dict[tuple[str, object], Test], place: str
+    ) -> tuple[Property, ...]:
+        """The classes of all other keys."""
+        closed = (
+            self._style.closed
+            and any(group.listed for group in part.groups)
+            and all(group.extra is None for group in part.groups)
+        )
+        infinite = [key for key, (_, language) in tests.items() if not isinstance(language, Literals)]
+        if part.keys and ("keys", part.keys) not in infinite:
+            return ()
+        patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
+        found: dict[Value, list[Regular]] = {}
+        for passed, language in classes([tests[key] for key in infinite], place):
+            held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
+            if part.keys and tests["keys", part.keys][0] not in held:
+                continue
+            if closed and not any(tests[key][0] in held for key in patterns):
+                continue
+
+            def holds(test: Test, held: set[str] = held) -> bool:
+                return test[0] in held
+
+            wanted = ANYTHING
+            for group in part.groups:
+                inner = self._by_pattern(group, None, holds, tests) if group.patterns else group.extra
+                if inner:
+                    wanted = join(wanted, inner)
+            if 1 in wanted:
+                continue
+            found.setdefault(self._entry(part, wanted, None, holds, tests, place), []).append(language)
+        made = []
+        for value, languages in found.items():
+            keys = either(languages)
+            if names:
+                keys = Not(Literals(tuple(names))) if keys is ANY_TEXT else both(keys, Not(Literals(tuple(names))))
+            made.append(Property(self._style.quoted(keys), value, False))
+        return tuple(made)
+
+    # -- given arrays and objects
+
+    def _given_boxes(self, boxes: dict[str, object], texts: list[Regular]) -> list[int]:
+        """As one text each where the style leaves no choice, else as nodes."""
+        if not self._style.fixed:
+            return [self._given(box) for box in boxes.values()]
         style = self._style
-        words = {write_json(value) for value in values if value is None or isinstance(value, bool)}
-        parts: list[Regular] = [Literals(tuple(sorted(words)))] if words else []
-        numbers = [v for v in values if isinstance(v, (int, Decimal)) and not isinstance(v, bool)]
-        strings = list(dict.fromkeys(value for value in values if isinstance(value, str)))
-        try:
-            parts.append(scalars.given_numbers(numbers, keywords, place, style))
-            parts.append(scalars.string(keywords, place, style, strings))
-        except Unsupported as problem:
-            self._refuse(problem.place or place, str(problem))
-        return parts
+        texts.append(
+            Literals(tuple(dict.fromkeys(write_json(box, style.comma, style.colon) for box in boxes.values())))
+        )
+        return []
 
-    def _value(self, value: object, place: str) -> int:
-        number = self._grammar.reserve(place)
-        self._values.append((number, value, place))
-        return number
+    def _given(self, value: object) -> int:
+        key = box_key(value)
+        if key not in self._values:
+            self._values[key] = self._grammar.reserve()
+            self._boxes.append((self._values[key], value))
+        return self._values[key]
 
-    def _define_value(self, number: int, value: object, place: str) -> None:
+    def _define_value(self, number_: int, value: object) -> None:
         """The node of one given value, where it can be written in several ways."""
-        node: Leaf | Array | Object
+        node: Node
         if isinstance(value, list):
-            items = tuple(self._value(item, place) for item in value)
-            node = Array(self._style.marks("[]"), items, None, len(items), len(items))
+            items = tuple(map(self._given, value))
+            node = Array(self._punctuation[0], items, None, len(items), len(items))
         elif isinstance(value, dict):
             ordered = self._style.key_order == "schema"
-            entries = (Property(self._style.strings([key]), self._value(v, place), True) for key, v in value.items())
-            node = Object(self._style.marks("{}"), tuple(entries), (), ordered)
+            entries = (Property(self._style.strings((key,)), self._given(one), True) for key, one in value.items())
+            node = Object(self._punctuation[1], tuple(entries), (), ordered)
+        elif isinstance(value, str):
+            node = Leaf(self._style.strings((value,)))
+        elif value is None or isinstance(value, bool):
+            node = Leaf(Literals((write_json(value),)))
         else:
-            node = Leaf(either(part for part in self._given_scalars([value], {}, place) if part is not NEVER))
-        self._grammar.define(number, node)
+            made = number(NumberPart(given=frozenset((value,))), self._style)  # type: ignore[arg-type]  # a number
+            node = made if isinstance(made, Number) else Leaf(made)
+        self._grammar.define(number_, node)
 
     # -- what is not possible
 
-    def _never(self, number: int) -> None:
-        self._grammar.define(number, Leaf(NEVER))
-
-    def _refuse(self, place: str, what: str) -> Regular:
-        self._refusals.setdefault(place, what)
-        return NEVER
+    def _refuse(self, problem: Unsupported, place: str) -> None:
+        self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
 
     def _raise_refusals(self) -> None:
         """One error for all of them."""
-        if not self._refusals:
+        if not self.refusals:
             return
-        lines = [f"at {place!r}: {what}" for place, what in self._refusals.items()]
-        first = next(iter(self._refusals))
+        lines = [f"at {place!r}: {what}" for place, what in self.refusals.items()]
+        first = next(iter(self.refusals))
         if len(lines) == 1:
             raise Unsupported(f"not supported {lines[0]}", first)
         raise Unsupported(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
-
-
-def _speaks(name: str, types: frozenset[str]) -> bool:
-    """Whether a keyword has a say in values of these types."""
-    return bool(meet(KEYWORDS[name].types, types))
-
-
-def _list(keywords: Keywords, name: str) -> list[object]:
-    value = keywords.get(name, [])
-    return value if isinstance(value, list) else []
-
-
-def _kinds(values: list[list[object] | dict[str, object]]) -> frozenset[str]:
-    return frozenset(map(kind_of, values))

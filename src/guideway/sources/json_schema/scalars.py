@@ -1,17 +1,18 @@
-"""Null, booleans, numbers, strings and given values: the parts of a schema that are regular."""
+"""What a bundle says about numbers and strings, as regular languages and number nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 
-from guideway.errors import ConstraintError, LimitExceeded, Unsupported
+from guideway.errors import ConstraintError, Unsupported
+from guideway.grammar.nodes import Cell, Number
 from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,
     EMPTY,
-    NEVER,
     Literals,
+    Not,
     Regular,
     Repeat,
     both,
@@ -22,131 +23,150 @@ from guideway.grammar.regular import (
     optional,
     repeat,
 )
+from guideway.sources.formats import FORMATS, format_language
 from guideway.sources.patterns import parse_pattern
 
-from .formats import FORMATS, HARMLESS_FORMATS, KNOWN_FORMATS
-from .keywords import pointer
+from .bundles import NumberPart, StringPart
 from .numbers import Bounds, integers, numbers
 from .reader import write_number
 from .style import Style
 
-__all__ = ["MAX_COUNT", "Keywords", "bounds_of", "count", "given_numbers", "kind_of", "number", "string", "within"]
+__all__ = ["HARMLESS_FORMATS", "SPECIFIED_FORMATS", "number", "pattern_language", "string", "text"]
 
-Keywords = Mapping[str, object]
+SPECIFIED_FORMATS = frozenset(
+    name
+    for line in (
+        "date date-time time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference uri-template",
+        "iri iri-reference uuid json-pointer relative-json-pointer regex",
+    )
+    for name in line.split()
+)
+"""The formats of the specification: these are enforced. Any other name says nothing."""
 
-MAX_COUNT = 2**31 - 1
-"""The greatest count of characters or items that is told apart; no text is longer."""
+HARMLESS_FORMATS = frozenset({"password", "path"})
+"""Names that Pydantic gives to any string."""
 
 _DIGIT = chars("09")
-_WHOLE = either([literal("0"), cat(chars("19"), repeat(_DIGIT))])
-_EXPONENT = cat(chars("ee", "EE"), optional(chars("++", "--")), repeat(_DIGIT, 1))
-_ANY_NUMBER = cat(optional(literal("-")), _WHOLE, optional(cat(".", repeat(_DIGIT, 1))), optional(_EXPONENT))
+_FREE_NUMBER = NumberPart()
 
 
-def kind_of(value: object) -> str:
-    """The type of a value, by its name in JSON Schema; `integer` for whole numbers."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, (int, Decimal)):
-        return "integer" if value == Decimal(value).to_integral_value() else "number"
-    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+def _json_number(whole_only: bool) -> Regular:
+    whole = cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))]))
+    if whole_only:
+        return whole
+    sign = optional(chars("++", "--"))
+    return cat(
+        whole,
+        optional(cat(".", repeat(_DIGIT, 1))),
+        optional(cat(chars("EE", "ee"), sign, repeat(_DIGIT, 1))),
+    )
 
 
-def count(keywords: Keywords, name: str, place: str) -> int | None:
-    """The value of a keyword that counts."""
-    value = keywords.get(name)
-    if value is None:
-        return None
-    made = int(value) if isinstance(value, (int, Decimal)) else 0
-    if made > MAX_COUNT and name.startswith("min"):
-        at = pointer(place, name)
-        raise LimitExceeded(f"at {at!r}: more than {MAX_COUNT} can never be reached", at)
-    return min(made, MAX_COUNT)
+_ANY_NUMBER = _json_number(False)
+_ANY_WHOLE = _json_number(True)
 
 
-def bounds_of(keywords: Keywords) -> Bounds:
-    """The strictest of the limits that are given."""
-    low = _limit(keywords, "minimum")
-    open_low = False
-    above = _limit(keywords, "exclusiveMinimum")
-    if above is not None and (low is None or above >= low):
-        low, open_low = above, True
-    high = _limit(keywords, "maximum")
-    open_high = False
-    below = _limit(keywords, "exclusiveMaximum")
-    if below is not None and (high is None or below <= high):
-        high, open_high = below, True
-    return Bounds(low, high, open_low, open_high)
+def number(part: NumberPart | None, style: Style) -> Regular | Number:
+    """The numbers that a part allows. Raises `Unsupported` for a few opposites of `integer` in draft 4."""
+    part = part or _FREE_NUMBER
+    bounded = part.low is not None or part.high is not None
+    special = bool(part.not_multiple or part.excluded)
+    if part.plain is False:
+        if style.plain_numbers or bounded or special or part.given is not None or part.multiple:
+            raise Unsupported("the opposite of an integer of draft 4 beside other limits")
+        return both(_ANY_NUMBER, Not(_ANY_WHOLE))
+    if not style.plain_numbers:
+        if not (bounded or special or part.multiple or part.given is not None):
+            return _ANY_NUMBER
+        if part.plain and not (bounded or special or part.given is not None or part.multiple != (1,)):
+            return _ANY_WHOLE
+        return Number(_cells(part), "plain" if part.plain else "any")
+    if part.given is not None:
+        return Literals(tuple(write_number(value) for value in sorted(part.given)))
+    if special or part.multiple not in ((), (1,)):
+        return Number(_cells(part), "plain")
+    bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
+    return integers(bounds) if part.multiple else numbers(bounds)
 
 
-def _limit(keywords: Keywords, name: str) -> Decimal | None:
-    value = keywords.get(name)
-    return Decimal(value) if isinstance(value, (int, Decimal)) else None
+def _decimal(value: int | Decimal | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
 
 
-def within(value: Decimal, bounds: Bounds) -> bool:
-    """Whether a number meets the bounds."""
-    if bounds.low is not None and (value < bounds.low or (bounds.open_low and value == bounds.low)):
-        return False
-    return bounds.high is None or not (value > bounds.high or (bounds.open_high and value == bounds.high))
+def _cells(part: NumberPart) -> tuple[Cell, ...]:
+    """One interval, or several around the numbers that are left out."""
+    multiple = tuple(map(Decimal, part.multiple))
+    missing = tuple(map(Decimal, part.not_multiple))
+    if part.given is not None:
+        return tuple(
+            Cell(Decimal(v), Decimal(v), multiple_of=(Decimal(1),) if part.plain else ()) for v in sorted(part.given)
+        )
+    low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
+    cells = []
+    for value in sorted(map(Decimal, part.excluded)):
+        if (low is not None and value < low) or (high is not None and value > high):
+            continue
+        cells.append(Cell(low, value, open_low, True, multiple, missing))
+        low, open_low = value, True
+    cells.append(Cell(low, high, open_low, part.open_high, multiple, missing))
+    return tuple(
+        cell
+        for cell in cells
+        if cell.low is None
+        or cell.high is None
+        or cell.low < cell.high
+        or (cell.low == cell.high and not cell.open_low and not cell.open_high)
+    )
 
 
-def number(keywords: Keywords, whole: bool, place: str, style: Style) -> Regular:
-    """The numbers that a schema allows."""
-    bounds = bounds_of(keywords)
-    if not style.exact:
-        return integers(bounds) if whole else numbers(bounds)
-    if whole:
-        at = pointer(place, "type")
-        raise Unsupported("every spelling of an integer (1.0, 1e2) in the exact profile", at)
-    if bounds != Bounds():
-        name = next(name for name in keywords if name.lower().endswith("imum"))
-        raise Unsupported("limits of every spelling of a number (1e2) in the exact profile", pointer(place, name))
-    return _ANY_NUMBER
-
-
-def given_numbers(values: list[int | Decimal], keywords: Keywords, place: str, style: Style) -> Regular:
-    """Those of the given numbers that the schema allows."""
-    bounds = bounds_of(keywords)
-    kept = [value for value in values if within(Decimal(value), bounds)]
-    if kept and style.exact:
-        at = pointer(place, "enum" if "enum" in keywords else "const")
-        raise Unsupported("every spelling of a given number (1.0, 1e2) in the exact profile", at)
-    return Literals(tuple(map(write_number, kept))) if kept else NEVER
-
-
-def string(keywords: Keywords, place: str, style: Style, given: list[str] | None = None) -> Regular:
-    """The strings that a schema allows (out of the given ones)."""
-    fewest, most = count(keywords, "minLength", place) or 0, count(keywords, "maxLength", place)
-    if most is not None and fewest > most:
-        return NEVER
+def text(part: StringPart | None, style: Style) -> Regular:
+    """The characters that a part allows. Raises what `pattern_language` does."""
+    if part is None:
+        return ANY_TEXT
     parts: list[Regular] = []
-    if "pattern" in keywords:
-        parts.append(_pattern(str(keywords["pattern"]), pointer(place, "pattern")))
-    if "format" in keywords and style.formats != "annotate":
-        parts += _format(str(keywords["format"]), pointer(place, "format"), style.formats == "strict")
-    if given is not None:
-        given = [text for text in given if fewest <= len(text) and (most is None or len(text) <= most)]
-        if not given:
-            return NEVER
-        return style.quoted(both(Literals(tuple(given)), *parts)) if parts else style.strings(given)
-    if fewest or most is not None:
-        parts.append(Repeat(ANY_CHAR, fewest, most) if most != 0 else EMPTY)
-    return style.quoted(both(*parts) if parts else ANY_TEXT)
+    for holds, kind, name, place in part.tests:
+        language = pattern_language(name, place) if kind == "pattern" else _format(name, place, style)
+        if language is not None:
+            parts.append(language if holds else Not(language))
+        elif not holds:
+            return Literals(())  # the opposite of what says nothing
+    if part.given is not None:
+        return both(Literals(tuple(part.given)), *parts)
+    if part.fewest or part.most is not None:
+        parts.append(Repeat(ANY_CHAR, part.fewest, part.most) if part.most != 0 else EMPTY)
+    if part.excluded:
+        parts.append(Not(Literals(tuple(sorted(part.excluded)))))
+    return both(*parts) if parts else ANY_TEXT
 
 
-def _pattern(pattern: str, place: str) -> Regular:
+def string(part: StringPart | None, style: Style) -> Regular:
+    """The JSON strings that a part allows."""
+    if part is not None and part.given is not None and not part.tests:
+        return style.strings(part.given)
+    return style.quoted(text(part, style))
+
+
+@lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> Regular:
+    return parse_pattern(pattern, "ecma", search=True)
+
+
+def pattern_language(pattern: str, place: str) -> Regular:
+    """The texts in which a pattern is found. Raises `Unsupported` and `InvalidConstraint` with the place."""
     try:
-        return parse_pattern(pattern, "ecma", search=True)
+        return _pattern(pattern)
     except Unsupported as problem:
         raise Unsupported(str(problem), place) from None
     except ConstraintError as problem:
         raise type(problem)(f"at {place!r}: {problem}", place) from None
 
 
-def _format(name: str, place: str, strict: bool) -> list[Regular]:
-    if name in KNOWN_FORMATS or (strict and name not in FORMATS and name not in HARMLESS_FORMATS):
+def _format(name: str, place: str, style: Style) -> Regular | None:
+    """None: it says nothing."""
+    if style.formats == "annotate":
+        return None
+    if name in SPECIFIED_FORMATS and name in FORMATS:
+        return format_language(name)
+    if style.formats == "strict" and name not in HARMLESS_FORMATS:
         raise Unsupported(f"the format {name!r}", place)
-    return [FORMATS[name]()] if name in FORMATS else []
+    return None

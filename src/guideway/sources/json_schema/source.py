@@ -10,9 +10,13 @@ from guideway.errors import ConstraintError, InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
 
+from .contract import contract
+from .documents import Documents
+from .expand import Expander
+from .keywords import dialect_named
 from .lowering import Lowering
 from .reader import copy_value, read_json, write_json
-from .style import Escapes, Formats, KeyOrder, Profile, Whitespace, make_style
+from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
 
 __all__ = ["JsonSchema"]
 
@@ -23,9 +27,10 @@ class JsonSchema(Source[Any]):
     `schema`: a mapping, a boolean, or JSON text. `profile="generation"` (the default): keys in schema order, one-line
     punctuation, canonical escapes and plain numbers; objects that name their `properties` are closed unless
     `additionalProperties` says otherwise. `profile="exact"`: every JSON text of every value that the schema allows.
-    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "any") and `escapes` ("canonical", "any") change
-    one aspect. `formats`: "enforce" (names that the specification does not know say nothing), "annotate" (none says
-    anything) or "strict" (unknown names are refused).
+    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "any"), `escapes` ("canonical", "any") and
+    `numbers` ("plain", "any") change one aspect. `formats`: "known" (names that the specification does not know say
+    nothing), "annotate" (none says anything) or "strict" (unknown names are refused). `dialect`: that of documents
+    without `$schema` ("draft-04" to "2020-12"). `resources`: documents by URI, for `$ref`; nothing is ever fetched.
 
     What cannot be enforced exactly is refused: `Unsupported` names every such place; nothing is dropped silently.
     """
@@ -38,19 +43,23 @@ class JsonSchema(Source[Any]):
         key_order: KeyOrder | None = None,
         whitespace: Whitespace | None = None,
         escapes: Escapes | None = None,
-        formats: Formats = "enforce",
+        numbers: Numbers | None = None,
+        formats: Formats = "known",
+        dialect: str | None = None,
+        resources: Mapping[str, object] | None = None,
     ) -> None:
         if not isinstance(schema, (Mapping, bool, str)):
             raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
         document = read_json(schema) if isinstance(schema, str) else copy_value(schema)
         if not isinstance(document, (dict, bool)):
             raise InvalidConstraint("a schema is an object or a boolean", "")
-        self._style = make_style(profile, key_order, whitespace, escapes, formats)
+        self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
         self._text = write_json(document)
         self.schema: Any = copy_value(document, exact=False)
-        lowering = Lowering(document, self._style)
-        self._grammar = lowering.run()
-        self._contract = lowering.contract
+        given = None if dialect is None else dialect_named(dialect)
+        supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
+        self._expander = Expander(Documents(document, given, supplied, True))
+        self._grammar = Lowering(self._expander, self._style).run()
 
     def grammar(self) -> Grammar:
         """One node per place of the schema."""
@@ -60,7 +69,7 @@ class JsonSchema(Source[Any]):
         """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
         "annotation" and "no effect" (it speaks about types that are not allowed there).
         """
-        return [(place, name, status) for (place, name), status in self._contract.items()]
+        return contract(self._expander)
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

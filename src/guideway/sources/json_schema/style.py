@@ -12,13 +12,14 @@ from guideway.grammar.regular import Literals, Regular, Spelled, Spelling, cat, 
 
 from .reader import write_json
 
-__all__ = ["Escapes", "Formats", "KeyOrder", "Profile", "Style", "Whitespace", "make_style"]
+__all__ = ["Escapes", "Formats", "KeyOrder", "Numbers", "Profile", "Style", "Whitespace", "make_style"]
 
 Profile = Literal["generation", "exact"]
 KeyOrder = Literal["schema", "any"]
 Whitespace = Literal["one-line", "compact", "any"]
 Escapes = Literal["canonical", "any"]
-Formats = Literal["enforce", "annotate", "strict"]
+Numbers = Literal["plain", "any"]
+Formats = Literal["known", "annotate", "strict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Style:
     """The choices that a profile stands for.
 
     `closed`: an object whose schema gives `properties` but not `additionalProperties` has no other keys.
-    `exact`: every legal spelling of a number is allowed (or the number refused).
+    `plain_numbers`: no exponents, and no `1.0` for `1`; else every legal spelling.
     """
 
     key_order: KeyOrder
@@ -34,7 +35,7 @@ class Style:
     escapes: Escapes
     formats: Formats
     closed: bool
-    exact: bool
+    plain_numbers: bool
 
     @property
     def spelling(self) -> Spelling:
@@ -54,7 +55,12 @@ class Style:
     @property
     def fixed(self) -> bool:
         """Whether a given value has one text."""
-        return self.key_order == "schema" and self.whitespace != "any" and self.escapes == "canonical"
+        return (
+            self.key_order == "schema"
+            and self.whitespace != "any"
+            and self.escapes == "canonical"
+            and self.plain_numbers
+        )
 
     def marks(self, brackets: str) -> Punctuation:
         """The punctuation of an array or object."""
@@ -76,6 +82,7 @@ def make_style(
     key_order: KeyOrder | None,
     whitespace: Whitespace | None,
     escapes: Escapes | None,
+    numbers: Numbers | None,
     formats: Formats,
 ) -> Style:
     """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
@@ -84,6 +91,7 @@ def make_style(
         ("key_order", key_order, KeyOrder),
         ("whitespace", whitespace, Whitespace),
         ("escapes", escapes, Escapes),
+        ("numbers", numbers, Numbers),
         ("formats", formats, Formats),
     ):
         if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
@@ -95,5 +103,5 @@ def make_style(
         escapes=escapes or ("any" if exact else "canonical"),
         formats=formats,
         closed=not exact,
-        exact=exact,
+        plain_numbers=(numbers or ("any" if exact else "plain")) == "plain",
     )

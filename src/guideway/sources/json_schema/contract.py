@@ -1,0 +1,30 @@
+"""What became of every keyword that was reached, as data."""
+
+from __future__ import annotations
+
+from .expand import Expander
+from .keywords import ALL_TYPES, check_keyword
+
+__all__ = ["contract"]
+
+
+def contract(expander: Expander) -> list[tuple[str, str, str]]:
+    """(the schema's JSON Pointer, the keyword, "enforced" or "annotation" or "no effect"), in the order of reaching."""
+    found: dict[tuple[str, str], str] = {}
+    for place in expander.places[1:]:
+        schema = place.schema
+        if not isinstance(schema, dict):
+            continue
+        dialect = place.resource.dialect
+        named = schema.get("type", sorted(ALL_TYPES))
+        types = frozenset(named if isinstance(named, list) else [named])
+        types |= {"number"} if "integer" in types else frozenset()
+        for name, value in schema.items():
+            row = None
+            if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
+                row = check_keyword(name, value, place.pointer, dialect)
+            status = "annotation" if row is None else "enforced" if row.types & types else "no effect"
+            found.setdefault((place.pointer, name), status)
+    for where, name in expander.contract:
+        found.setdefault((where, name), "enforced")
+    return [(where, name, status) for (where, name), status in found.items()]

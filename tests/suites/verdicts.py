@@ -1,0 +1,215 @@
+"""What the library says of an instance, however it is written, beside what the data says."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import guideway as gw
+from guideway.sources.fits import byte_automaton
+
+DATA = Path(os.environ.get("GUIDEWAY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+SUITE = DATA / "json-schema-test-suite"
+WILD = DATA / "maskbench-dev"
+
+
+@dataclass
+class Tally:
+    """How many verdicts were right; which were wrong; why what was refused."""
+
+    right: int = 0
+    wrong: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    groups: int = 0
+
+    def __str__(self) -> str:
+        reasons = Counter(reason.partition(":")[0] for reason in self.refused.values())
+        return (
+            f"{self.groups} schemas, {len(self.refused)} refused, {self.right} right verdicts, {len(self.wrong)} wrong"
+            + "".join(f"\n  refused {count}: {reason}" for reason, count in reasons.most_common())
+        )
+
+
+def exact(text: str) -> Any:
+    """JSON with exact numbers."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def spellings(value: Any, seed: int, plain: bool = False) -> Iterator[tuple[str, str]]:
+    """The value as JSON texts, each with the name of its way of writing. `plain`: whole numbers stay as they are."""
+    rng = random.Random(seed)
+    yield "compact", _write(value, None, False, plain)
+    yield "spaced", _write(value, rng, False, plain, space=True)
+    yield "shuffled", _write(value, rng, True, plain)
+    yield "spelled", _write(value, rng, True, plain, space=True, spelled=True)
+
+
+def _write(
+    value: Any, rng: random.Random | None, shuffled: bool, plain: bool, space: bool = False, spelled: bool = False
+) -> str:
+    def gap() -> str:
+        return rng.choice(["", " ", "\n\t", "  "]) if space and rng else ""
+
+    def string(text: str) -> str:
+        if not spelled or rng is None:
+            return json.dumps(text, ensure_ascii=rng is not None and rng.random() < 0.3)
+        return '"' + "".join(_character(char, rng) for char in text) + '"'
+
+    def one(value: Any) -> str:
+        if isinstance(value, str):
+            return string(value)
+        if isinstance(value, dict):
+            items = list(value.items())
+            if shuffled and rng:
+                rng.shuffle(items)
+            inner = ("," + gap()).join(
+                f"{gap()}{string(key)}{gap()}:{gap()}{one(inner)}{gap()}" for key, inner in items
+            )
+            return "{" + (inner or gap()) + "}"
+        if isinstance(value, list):
+            return "[" + (("," + gap()).join(f"{gap()}{one(inner)}{gap()}" for inner in value) or gap()) + "]"
+        if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+            if spelled and rng and not (plain and isinstance(value, int)):
+                return _number(value, rng)
+            return str(value)
+        return json.dumps(value)
+
+    return gap() + one(value) + gap()
+
+
+def _character(char: str, rng: random.Random) -> str:
+    if rng.random() < 0.6 and char not in '"\\' and ord(char) > 31:
+        return char
+    if rng.random() < 0.2:
+        return json.dumps(char)[1:-1].replace("/", "\\/")
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(
+        f"\\u{units[i]:02{rng.choice('xX')}}{units[i + 1]:02{rng.choice('xX')}}" for i in range(0, len(units), 2)
+    )
+
+
+def _number(value: int | Decimal, rng: random.Random) -> str:
+    if abs(Decimal(value).adjusted()) > 50:
+        return str(value)
+    digits = Decimal(value)
+    shift = rng.randrange(-3, 4)
+    moved = digits.scaleb(-shift)
+    choices = [f"{moved:f}e{shift}", f"{moved:f}E{shift:+d}", f"{digits:f}"]
+    if moved == moved.to_integral_value():
+        choices.append(f"{int(moved)}.0e{shift:+03d}")
+    if digits == 0:
+        choices.append("-0")
+    return rng.choice(choices)
+
+
+class Recogniser:
+    """Judges texts by the automaton of a schema, byte by byte. A schema without instances allows nothing."""
+
+    def __init__(self, schema: Any, **options: Any) -> None:
+        source = gw.JsonSchema(schema, **options)
+        try:
+            self._automaton = byte_automaton(source.grammar())
+        except gw.Unsatisfiable:
+            self._automaton = None
+
+    def allows(self, text: str) -> bool:
+        if self._automaton is None:
+            return False
+        ids = [*text.encode("utf-8", "surrogatepass"), 256]
+        return bool(self._automaton.matcher().validate(ids) == len(ids))
+
+
+@cache
+def remotes(draft: str) -> dict[str, Any]:
+    """The documents that the official suite refers to."""
+    folder = SUITE / "remotes"
+    found = {}
+    for path in sorted(folder.rglob("*.json")):
+        name = path.relative_to(folder).as_posix()
+        if not name.startswith("draft") or name.startswith(draft):
+            found[f"http://localhost:1234/{name}"] = exact(path.read_text("utf-8"))
+    return found
+
+
+def judge_suite(
+    draft: str, pattern: str = "*.json", *, formats: str = "annotate", every: int = 1, start: int = 0
+) -> Tally:
+    """The official suite of a draft (or every n-th group), each instance in four spellings."""
+    tally = Tally()
+    groups = [
+        (path.stem, group)
+        for path in sorted((SUITE / "tests" / draft).glob(pattern))
+        for group in exact(path.read_text("utf-8"))
+    ]
+    names = {"draft4": "draft-04", "draft6": "draft-06", "draft7": "draft-07", "draft2019-09": "2019-09"}
+    options = {"profile": "exact", "formats": formats, "dialect": names.get(draft, "2020-12")}
+    for number, (file, group) in enumerate(groups[start::every]):
+        name = f"{draft}/{file}: {group['description']}"
+        tally.groups += 1
+        try:
+            recogniser = Recogniser(group["schema"], resources=remotes(draft), **options)
+        except gw.GuidewayError as problem:
+            tally.refused[name] = f"{type(problem).__name__}: {str(problem)[:160]}"
+            continue
+        for test in group["tests"]:
+            for way, text in spellings(test["data"], number, plain=draft == "draft4"):
+                _count(tally, recogniser, text, test["valid"], f"{name}: {test['description']} ({way}: {text[:80]!r})")
+    return tally
+
+
+def _count(tally: Tally, recogniser: Recogniser, text: str, valid: bool, what: str) -> None:
+    if recogniser.allows(text) == valid:
+        tally.right += 1
+    else:
+        tally.wrong.append(f"{'rejected' if valid else 'accepted'}: {what}")
+
+
+def judge_wild(every: int = 1, start: int = 0, formats: str = "known") -> Tally:
+    """Schemas from the wild, with their instances."""
+    tally = Tally()
+    for number, path in enumerate(sorted(WILD.glob("*.json"))[start::every]):
+        found = exact(path.read_text("utf-8"))
+        tally.groups += 1
+        try:
+            recogniser = Recogniser(found["schema"], profile="exact", formats=formats)
+        except gw.GuidewayError as problem:
+            tally.refused[path.stem] = f"{type(problem).__name__}: {str(problem)[:160]}"
+            continue
+        plain = "draft-04" in str(found["schema"].get("$schema"))
+        for i, test in enumerate(found["tests"]):
+            for way, text in spellings(test["data"], number, plain=plain):
+                _count(tally, recogniser, text, test["valid"], f"{path.stem}[{i}] ({way}: {text[:80]!r})")
+    return tally
+
+
+def main() -> None:
+    """Everything, with the figures and what is behind them."""
+    import sys
+
+    what = sys.argv[1:] or ["suite", "format", "wild"]
+    drafts = ["draft2020-12", "draft2019-09", "draft7", "draft6", "draft4"]
+    for name in what:
+        if name == "wild":
+            tallies = {"wild": judge_wild()}
+        elif name == "format":
+            tallies = {one: judge_suite(one, "optional/format/*.json", formats="known") for one in drafts}
+        else:
+            tallies = {one: judge_suite(one) for one in drafts}
+        for title, tally in tallies.items():
+            print(f"== {title} {name}: {tally}")
+            for line in tally.wrong:
+                print("   wrong", line)
+            for place, reason in tally.refused.items():
+                print("   refused", place, "--", reason)
+
+
+if __name__ == "__main__":
+    main()
