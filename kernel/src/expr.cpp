@@ -177,6 +177,10 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
             std::erase(flat, p);
             break;
         }
+    for (ExprId p : flat)  // nothing of a spelling is left where all of its texts are excluded
+        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].universe &&
+            std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].a].universe) != 0; }))
+            return kNone;
     if (flat.empty()) return everything;
     if (flat.size() == 1) return flat[0];
     Expr made;

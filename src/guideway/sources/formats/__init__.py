@@ -8,7 +8,7 @@ idna.py         internationalised host names
 spell.py        how they are written down
 
 Each is made when it is first asked for, and kept. What a grammar leaves out of its specification stands in its
-docstring; none lets through what the specification does not.
+docstring; what the specification does not allow, none lets through (but for one length in `idn_hostname`).
 """
 
 from __future__ import annotations

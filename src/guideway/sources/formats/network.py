@@ -8,13 +8,13 @@ from guideway.grammar.regular import EMPTY, Regular, cat, chars, either, literal
 
 from .spell import limited, spelled
 
-__all__ = ["email", "hostname", "idn_email", "ip", "ipv4", "ipv6"]
+__all__ = ["MOST_IN_NAME", "email", "hostname", "idn_email", "ip", "ipv4", "ipv6", "label"]
 
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 
 _LETTER_OR_DIGIT = chars("az", "AZ", "09")
 _LETTER_DIGIT_HYPHEN = chars("az", "AZ", "09", "--")
-_MOST_IN_LABEL, _MOST_IN_NAME, _MOST_BEFORE_AT = 63, 253, 64
+_MOST_IN_LABEL, MOST_IN_NAME, _MOST_BEFORE_AT = 63, 253, 64
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +46,7 @@ def ip() -> Regular:
     return either([ipv4(), ipv6()])
 
 
-def _label() -> Regular:
+def label() -> Regular:
     """Letters, digits and hyphens, no hyphen at either end.
 
     Whether an A-label (`xn--`) decodes to what it may is not regular, so none is allowed.
@@ -63,9 +63,9 @@ def _label() -> Regular:
 
 
 def hostname() -> Regular:
-    """RFC 1123: labels of 1 to 63 characters, 253 in all, no dot at the end; no A-labels (see `_label`)."""
-    label = _label()
-    return limited(cat(label, repeat(cat(".", label))), _MOST_IN_NAME)
+    """RFC 1123: labels of 1 to 63 characters, 253 in all, no dot at the end; no A-labels (see `label`)."""
+    name = label()
+    return limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME)
 
 
 def _mailbox(more: str, domain: Regular) -> Regular:
@@ -91,5 +91,5 @@ def idn_email() -> Regular:
     beyond = chars((0x80, 0x3001), (0x3003, 0xFF0D), (0xFF0F, 0xFF60), (0xFF62, 0x10FFFF))
     end = chars("az", "AZ", "09", *beyond.ranges)
     inner = chars("--", *end.ranges)
-    label = cat(end, optional(cat(repeat(inner, 0, _MOST_IN_LABEL - 2), end)))
-    return _mailbox("\\u0080-\\u{10ffff}", limited(cat(label, repeat(cat(".", label))), _MOST_IN_NAME))
+    name = cat(end, optional(cat(repeat(inner, 0, _MOST_IN_LABEL - 2), end)))
+    return _mailbox("\\u0080-\\u{10ffff}", limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME))
