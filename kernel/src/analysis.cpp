@@ -14,7 +14,7 @@ constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bit
 
 class Analysis {
 public:
-    Analysis(Program&& program, ExprPool& pool) : pool_(pool), root_(program.root) {
+    Analysis(Program&& program, ExprPool& pool) : pool_(pool), texts_(pool), key_lengths_(pool, texts_), root_(program.root) {
         for (Node& node : program.nodes) {
             Component c;
             static_cast<Node&>(c) = std::move(node);
@@ -45,7 +45,10 @@ public:
         });
         follow();
         if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", blame());
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i) finish(nodes_[i], i);
+        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i) {
+            finish(nodes_[i], i);
+            if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
+        }
         return std::move(nodes_);
     }
 
@@ -63,8 +66,7 @@ private:
 
     // What the format can say and the machine does not run yet.
     static void refuse_unknown(const Component& c, std::uint32_t number) {
-        const bool bounded = c.kind == NodeKind::object && (c.minimum > 0 || c.maximum != kInfinite || c.demands);
-        if (bounded || c.unique || !c.counts.empty() || c.kind == NodeKind::number)
+        if (c.unique || !c.counts.empty() || c.kind == NodeKind::number)
             throw Error(ErrorKind::unsupported, "this cannot be enforced yet", number);
     }
 
@@ -113,6 +115,11 @@ private:
                 for (std::uint32_t p : c.parts) total = std::min(total, nodes_[p].cost);
                 return total;
             case NodeKind::object: {
+                if (bounded(c)) {
+                    total = entries_cost(c);
+                    if (total != kInfinite && total) total -= length(c.punctuation.comma);
+                    break;
+                }
                 std::uint32_t count = 0;
                 for (const Entry& e : c.entries)
                     if (e.required) {
@@ -132,6 +139,35 @@ private:
         }
         return sum(total, length(c.punctuation.open) + length(c.punctuation.close));
     }
+
+    static bool bounded(const Component& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
+
+    // What a bounded object needs, each entry with its comma.
+    std::uint32_t entries_cost(const Component& c) {
+        std::vector<PlanItem> items;
+        std::uint32_t required = 0;
+        auto add = [&](const Entry& e, std::uint32_t key) {
+            PlanItem item{e.required, {}};
+            const std::uint32_t around = sum(key, length(c.punctuation.colon) + length(c.punctuation.comma));
+            for (const Reading& r : e.value)
+                if (const std::uint32_t cost = sum(around, nodes_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
+            if (item.required || !item.ways.empty()) items.push_back(std::move(item));
+        };
+        for (std::uint32_t i = 0; i < c.fixed; ++i) {
+            if (c.entries[i].required && entry_cost(c, c.entries[i]) == kInfinite) return kInfinite;
+            if (const std::uint32_t key = pool_.shortest(c.entries[i].key); key != kInfinite) add(c.entries[i], key);
+            required += c.entries[i].required;
+        }
+        const std::uint32_t most = most_needed(required, c.minimum, c.maximum, c.demands);
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i) {
+            if (most <= required || value_cost(c.entries[i].value) == kInfinite) continue;
+            const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
+            for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
+        }
+        return plan(items, c.minimum, c.maximum, c.demands, number_of(c));
+    }
+
+    std::uint32_t number_of(const Component& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
 
     bool nullable(const Component& c) {
         const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
@@ -244,10 +280,13 @@ private:
             if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
             c.entry_cost.push_back(cost);
             c.live.push_back(cost != kInfinite);
-            if (cost != kInfinite) keys.push_back(pool_.cat(c.entries[i].key, pool_.label(i)));
+            if (cost != kInfinite && i < c.fixed) keys.push_back(pool_.cat(c.entries[i].key, pool_.label(i)));
         }
         c.keys = pool_.alt(std::move(keys));
-        c.wide = c.fixed > 32;
+        c.bounded = bounded(c);
+        c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
+        // Count, demands, two words for each class, then position or bits.
+        c.record_words = 2 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
         c.next_required.assign(c.fixed + 1, c.fixed);
         c.next_live.assign(c.fixed + 1, c.fixed);
         c.required_cost.assign(c.fixed + 1, 0);
@@ -257,6 +296,22 @@ private:
             c.next_live[i] = c.live[i] ? i : c.next_live[i + 1];
             c.required_cost[i] = c.required_cost[i + 1];
             if (required) c.required_cost[i] = sum(c.required_cost[i], sum(c.entry_cost[i], length(c.punctuation.comma)));
+        }
+    }
+
+    // A leaf for each class of open keys, above a frame that waits for its name.
+    void add_open_leaves(std::uint32_t number) {
+        for (std::uint32_t i = nodes_[number].fixed; i < nodes_[number].entries.size(); ++i) {
+            const Component& object = nodes_[number];
+            Component leaf;
+            leaf.kind = NodeKind::leaf;
+            leaf.expr = object.entries[i].key;
+            leaf.cost = pool_.shortest(leaf.expr);
+            leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation.colon[0]));
+            if (object.punctuation.space)
+                for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+            nodes_[number].open_leaf.push_back(static_cast<std::uint32_t>(nodes_.size()));
+            nodes_.push_back(std::move(leaf));
         }
     }
 
@@ -300,6 +355,8 @@ private:
     }
 
     ExprPool& pool_;
+    TextSets texts_;
+    KeyLengths key_lengths_;
     std::uint32_t root_;
     std::vector<Component> nodes_;
     std::vector<std::vector<std::uint32_t>> users_;

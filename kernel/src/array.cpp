@@ -30,7 +30,7 @@ void Machine::enter_item(const Config& c, Configs& out) {
         if (components_[r.node].cost != kInfinite) enter({r.node, 0, 0, back}, out);
 }
 
-void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Configs& todo) {
+void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out) {
     const Component& k = components_[c.node];
     const Punctuation& marks = k.punctuation;
     const Phase phase = phase_of(c.state);
@@ -41,26 +41,32 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Confi
         if (at + 1 == marks.close.size()) resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
+    auto item_or = [&](Phase p) {  // where an item begins; stands there as long as space comes
+        becomes(p, 0);
+        if (may_have_item(k, c.regs)) enter_item(c, out);
+    };
     auto comma_from = [&](std::uint32_t at) {
         if (!takes(marks.comma, at, byte)) return;
         if (at + 1 < marks.comma.size()) becomes(Phase::comma, at + 1);
-        else if (marks.space) becomes(Phase::value, 0);
+        else if (marks.space) item_or(Phase::gap);
         else enter_item(c, out);
     };
-    const bool between = phase == Phase::first || phase == Phase::value || phase == Phase::after;
-    if (between && marks.space && is_space(byte)) out.push_back(c);  // and go on: an item may begin with space of its own
+    const bool spaced = marks.space && is_space(byte);
     switch (phase) {
         case Phase::open:
             if (!takes(marks.open, rest, byte)) return;
-            if (rest + 1 == marks.open.size()) becomes(Phase::first, 0);
+            if (rest + 1 == marks.open.size()) item_or(Phase::first);
             else becomes(Phase::open, rest + 1);
             return;
         case Phase::first:
-            if (may_have_item(k, 0)) enter_item(c, todo);
+            if (spaced) item_or(Phase::first);
             if (k.minimum == 0) close_from(0);
             return;
-        case Phase::value: return enter_item(c, todo);
+        case Phase::gap:
+            if (spaced) item_or(Phase::gap);
+            return;
         case Phase::after:
+            if (spaced) out.push_back(c);
             if (may_have_item(k, c.regs)) comma_from(0);
             if (c.regs >= k.minimum) close_from(0);
             return;
@@ -92,7 +98,7 @@ std::uint32_t Machine::array_cost(const Config& c) {
     switch (phase_of(c.state)) {
         case Phase::open: return sum(sum(items_cost(k, 0, true), close), length(k.punctuation.open) - rest);
         case Phase::first: return sum(items_cost(k, 0, true), close);
-        case Phase::value: return next_item();
+        case Phase::gap: return next_item();
         case Phase::after: return sum(items_cost(k, c.regs, false), close);
         case Phase::comma: return sum(next_item(), length(k.punctuation.comma) - rest);
         case Phase::close: return close - rest;
@@ -109,7 +115,7 @@ int Machine::array_best_byte(const Config& c, Configs& instead) {
             if (k.minimum == 0) return byte_at(k.punctuation.close, 0);
             enter_item(c, instead);
             return -1;
-        case Phase::value: enter_item(c, instead); return -1;
+        case Phase::gap: enter_item(c, instead); return -1;
         case Phase::after: return byte_at(c.regs >= k.minimum ? k.punctuation.close : k.punctuation.comma, 0);
         case Phase::comma: return byte_at(k.punctuation.comma, rest);
         case Phase::close: return byte_at(k.punctuation.close, rest);

@@ -7,10 +7,10 @@
 namespace guideway {
 
 Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
-    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits) {
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
-    seen_sets_.emplace_back();
+    for (const Component& c : components_) recalls_ |= c.bounded && !c.open_leaf.empty();
 }
 
 std::uint32_t Machine::push(const Config& frame) {
@@ -59,22 +59,27 @@ void Machine::enter(Config start, Configs& out) {
     }
 }
 
-void Machine::resume(std::uint32_t frame, Configs& out) {
+void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t tape) {
     const Config at = frames_[frame];
     if (is_sequence(at)) enter(at, out);
-    else out.push_back(at);
+    else if (at.node != kDone && phase_of(at.state) == Phase::named) {
+        const std::uint32_t label = rest_of(at.state) >> 8;
+        out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(components_[at.node], at.regs, label, tape), at.parent});
+    } else out.push_back(at);
 }
 
-void Machine::leaf_becomes(const Config& c, ExprId state, Configs& out) {
-    if (state == kEmpty) resume(c.parent, out);
-    else out.push_back({c.node, state, 0, c.parent});
+void Machine::leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
+    const std::uint32_t tape = c.regs ? tapes_.push(c.regs, byte) : Tapes::kUnknown;
+    if (tapes_.size() > limits_.max_frames) throw Error(ErrorKind::limit, "too many different texts of keys or items", c.node);
+    if (state == kEmpty) resume(c.parent, out, tape);
+    else out.push_back({c.node, state, tape, c.parent});
 }
 
 void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (is_leaf(config)) {  // the common case needs no list
         const ExprId next = pool_.next(config.state, byte);
         if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
-            if (next != kNone) leaf_becomes(config, next, out);
+            if (next != kNone) leaf_becomes(config, next, byte, out);
             return;
         }
     }
@@ -93,12 +98,12 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
         switch (components_[c.node].kind) {
             case NodeKind::leaf: {
                 const ExprId next = pool_.next(c.state, byte);
-                if (next != kNone) leaf_becomes(c, next, out);
-                if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo);
+                if (next != kNone) leaf_becomes(c, next, byte, out);
+                if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
                 break;
             }
-            case NodeKind::object: step_object(c, byte, out, todo); break;
-            case NodeKind::array: step_array(c, byte, out, todo); break;
+            case NodeKind::object: step_object(c, byte, out, todo, outcome); break;
+            case NodeKind::array: step_array(c, byte, out); break;
             default: break;  // sequences and alternatives are entered at once, never stood in
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
@@ -107,7 +112,12 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
     todo.swap(todo_);
 }
 
-void Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
+void Machine::forget(Configs& configs) const {
+    for (Config& c : configs)
+        if (is_leaf(c)) c.regs = Tapes::kUnknown;
+}
+
+Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;
     for (const Config& c : from) step(c, byte, out, outcome);
@@ -115,6 +125,7 @@ void Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
         std::sort(out.begin(), out.end());
         out.erase(std::unique(out.begin(), out.end()), out.end());
     }
+    return outcome;
 }
 
 bool Machine::accepting(const Config& config) {
@@ -125,7 +136,7 @@ bool Machine::accepting(const Config& config) {
         todo.pop_back();
         if (gone.before(c)) continue;
         if (c.node == kDone) return true;
-        if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo);
+        if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo, c.regs);
     }
     return false;
 }
@@ -176,11 +187,11 @@ int Machine::best_byte(const Configs& configs) {
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        if (c.node == kDone || gone.before(c) || cost(c) != target) continue;
+        if (c.node == kDone || gone.before(c) || cost(c) > target) continue;
         int byte = -1;
         const NodeKind kind = components_[c.node].kind;
         if (kind == NodeKind::leaf) {
-            if (pool_.shortest(c.state) == 0) resume(c.parent, todo);
+            if (pool_.shortest(c.state) == 0) resume(c.parent, todo, c.regs);
             else byte = pool_.best_byte(c.state);
         } else if (kind == NodeKind::object) byte = object_best_byte(c, todo);
         else if (kind == NodeKind::array) byte = array_best_byte(c, todo);

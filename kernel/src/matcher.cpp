@@ -276,19 +276,33 @@ bool Matcher::loops_within(const Configs& configs, std::uint32_t node, std::uint
 }
 
 // Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
+// Walks without recording what is read, so that a mask leaves nothing behind; where that would matter it steps again.
 std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const {
     Machine& machine = *automaton_->machine_;
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const Trie& trie = vocabulary.trie();
     std::vector<Configs> path{configs};
+    machine.forget(path[0]);
     std::uint32_t worst = 0;
     if (loops_within(configs, 0, left)) return sum(cost(configs), 3 + 1);
+    auto exactly = [&](std::uint32_t token) {
+        Configs after = configs;
+        return step_token(after, token) ? finish(after, work) : kInfinite;
+    };
+    auto judge = [&](std::uint32_t token, std::uint32_t needs) {
+        worst = std::max(worst, needs);
+        if (sum(needs, 1) > left) row[token >> 5] &= ~(1u << (token & 31));
+    };
     for (std::uint32_t i = 1; i < trie.size();) {
         const std::size_t depth = trie.depth[i];
         if (path.size() <= depth) path.resize(depth + 1);
-        machine.step_all(path[depth - 1], trie.byte[i], path[depth]);
+        const bool unsure = machine.step_all(path[depth - 1], trie.byte[i], path[depth]).unsure;
         const Configs& here = path[depth];
-        if (here.empty()) {
+        if (unsure)
+            for (std::uint32_t j = i; j < trie.end[i]; ++j)
+                for (std::uint32_t t : trie.tokens_at(j))
+                    if (row[t >> 5] >> (t & 31) & 1) judge(t, exactly(t));
+        if (unsure || here.empty()) {
             i = trie.end[i];
             continue;
         }
@@ -296,10 +310,9 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
             // Not even the longest tokens would do: no need to look.
-            if (sum(needs, 1) > left && bytes / vocabulary.longest() < left) needs = finish(here, work);
-            worst = std::max(worst, needs);
-            if (sum(needs, 1) > left)
-                for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
+            if (sum(needs, 1) > left && bytes / vocabulary.longest() < left)
+                needs = machine.recalls() ? exactly(tokens.front()) : finish(here, work);
+            for (std::uint32_t t : tokens) judge(t, needs);
         }
         if (trie.end[i] > i + 1 && loops_within(here, i, left)) {
             worst = std::max(worst, sum(cost(here), 3 + 1));

@@ -1,6 +1,8 @@
-// Objects: keyed entries, each property at most once, in the order given or in any order.
-// The register of an ordered object is the first property that may still come; of an unordered one, the set of those
-// that came (32 bits, or beyond that the number of an interned bitset).
+// Objects: keyed entries, in the order given or in any order; no key twice.
+//
+// The register, where it is direct: of an ordered object the first property that may still come, of an unordered one
+// the bits of those that came. Else a record: how many entries came (as far as it matters), which demands are met, of
+// each class how many keys came that are not known (in walks) and the texts of the others, then position or bits.
 #include <algorithm>
 
 #include "guideway/error.h"
@@ -8,82 +10,146 @@
 
 namespace guideway {
 
-bool Machine::seen(const Component& k, std::uint32_t regs, std::uint32_t label) const {
-    if (!k.wide) return regs >> label & 1;
-    const auto& set = seen_sets_[regs];
-    return !set.empty() && (set[label >> 6] >> (label & 63) & 1);
+namespace {
+
+enum Word : std::size_t { kCount, kMet, kClasses };
+
+std::size_t seen_word(const Component& k) { return kClasses + 2 * (k.entries.size() - k.fixed); }
+std::size_t unknown_word(const Component& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
+std::size_t used_word(const Component& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
+
+}  // namespace
+
+bool Machine::seen(const Component& k, std::uint32_t regs, std::uint32_t label) {
+    if (k.direct) return regs >> label & 1;
+    return records_.at(regs, k.record_words)[seen_word(k) + label / 32] >> (label % 32) & 1;
 }
 
-std::uint32_t Machine::with_seen(const Component& k, std::uint32_t regs, std::uint32_t label) {
-    if (k.ordered) return std::min(label + 1, k.fixed);
-    if (label >= k.fixed) return regs;
-    if (!k.wide) return regs | 1u << label;
-    auto set = seen_sets_[regs];
-    set.resize((k.fixed + 63) / 64);
-    set[label >> 6] |= std::uint64_t{1} << (label & 63);
-    std::uint64_t h = set.size();
-    for (auto word : set) h = mix(h, word);
-    auto [first, last] = seen_ids_.equal_range(h);
-    for (; first != last; ++first)
-        if (seen_sets_[first->second] == set) return first->second;
-    if (seen_sets_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of properties");
-    seen_sets_.push_back(std::move(set));
-    const auto id = static_cast<std::uint32_t>(seen_sets_.size() - 1);
-    seen_ids_.emplace(h, id);
-    return id;
+std::uint32_t Machine::position(const Component& k, std::uint32_t regs) {
+    return k.direct ? regs : records_.at(regs, k.record_words)[seen_word(k)];
 }
 
-bool Machine::may_open(const Component& k, std::uint32_t regs, std::uint32_t label) const {
+// The register after an entry that is read in a way that bears `marks`.
+std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks) {
+    const auto label = static_cast<std::uint32_t>(&entry - k.entries.data());
+    if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
+    auto record = records_.copy(regs, k.record_words);
+    ++record[kCount];
+    if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
+    record[kMet] |= marks;
+    if (k.ordered) record[seen_word(k)] = std::min(label + 1, k.fixed);
+    else if (label < k.fixed) record[seen_word(k) + label / 32] |= 1u << (label % 32);
+    if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of properties");
+    return records_.intern(record);
+}
+
+// The register once an open key has been read.
+std::uint32_t Machine::after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape) {
+    auto record = records_.copy(regs, k.record_words);
+    if (tape == Tapes::kUnknown) ++record[unknown_word(k, label)];
+    else {
+        std::uint32_t& set = record[used_word(k, label)];
+        auto [place, fresh] = used_.emplace(std::uint64_t{set} << 32 | tape, 0);
+        if (fresh) place->second = texts_.plus(set, tapes_.text(tape));
+        set = place->second;
+    }
+    return records_.intern(record);
+}
+
+// What is left of a class of open keys; of its unknown last key nothing is taken out.
+ExprId Machine::open_keys(const Component& k, std::uint32_t regs, std::uint32_t label) {
+    return texts_.without(k.entries[label].key, records_.at(regs, k.record_words)[used_word(k, label)]);
+}
+
+bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const Component& k = components_[node];
     if (!k.live[label]) return false;
-    if (!k.ordered) return label >= k.fixed || !seen(k, regs, label);
-    if (label >= k.fixed) return k.next_required[regs] == k.fixed;
-    return label >= regs && label <= k.next_required[regs];
+    if (label >= k.fixed) {
+        if (k.ordered && k.next_required[position(k, regs)] != k.fixed) return false;
+        const std::uint32_t* record = records_.at(regs, k.record_words);
+        const std::size_t hidden = record[unknown_word(k, label)];
+        const std::uint32_t used = record[used_word(k, label)];
+        if (hidden ? key_lengths_.of(k.entries[label].key, used, hidden + 1).size() <= hidden : !pool_.alive(open_keys(k, regs, label))) return false;
+        return !k.bounded || value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
+    }
+    if (!k.ordered) {
+        if (seen(k, regs, label)) return false;
+    } else {
+        const std::uint32_t at = position(k, regs);
+        if (label < at || label > k.next_required[at]) return false;
+    }
+    return !k.bounded || value_and_rest(node, regs, label) != kInfinite;
 }
 
-bool Machine::may_close(const Component& k, std::uint32_t regs) const {
-    if (k.ordered) return k.next_required[regs] == k.fixed;
+bool Machine::may_close(const Component& k, std::uint32_t regs) {
+    if (k.bounded) {
+        const std::uint32_t* record = records_.at(regs, k.record_words);
+        if (record[kCount] < k.minimum || (k.demands & ~record[kMet])) return false;
+    }
+    if (k.ordered) return k.next_required[position(k, regs)] == k.fixed;
     for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
         if (!seen(k, regs, i)) return false;
     return true;
 }
 
-bool Machine::may_continue(const Component& k, std::uint32_t regs) const {
-    for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
-        if (may_open(k, regs, i)) return true;
-    if (k.ordered) return k.next_live[regs] < k.fixed && k.next_live[regs] <= k.next_required[regs];
-    for (std::uint32_t i = k.next_live[0]; i < k.fixed; i = k.next_live[i + 1])
-        if (!seen(k, regs, i)) return true;
+// Whether a fixed name may come.
+bool Machine::may_open_some(std::uint32_t node, std::uint32_t regs) {
+    const Component& k = components_[node];
+    for (std::uint32_t i = k.next_live[k.ordered ? position(k, regs) : 0]; i < k.fixed; i = k.next_live[i + 1])
+        if (may_open(node, regs, i)) return true;
     return false;
+}
+
+bool Machine::may_continue(std::uint32_t node, std::uint32_t regs) {
+    const Component& k = components_[node];
+    for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
+        if (may_open(node, regs, i)) return true;
+    return may_open_some(node, regs);
+}
+
+// All that may stand where a key begins.
+void Machine::enter_keys(const Config& c, Configs& out) {
+    if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, components_[c.node].keys), c.regs, c.parent});
+    for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
+        if (!may_open(c.node, c.regs, i)) continue;
+        const Component& k = components_[c.node];
+        if (records_.at(c.regs, k.record_words)[unknown_word(k, i)]) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
+        else out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), Tapes::kStart, push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
+    }
 }
 
 void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     const Component& k = components_[c.node];
-    const std::uint32_t regs = with_seen(k, c.regs, label);
-    const std::uint32_t back = push({c.node, phase_state(Phase::after), regs, c.parent});
-    for (const Reading& r : k.entries[label].value)
-        if (components_[r.node].cost != kInfinite) enter({r.node, 0, 0, back}, out);
+    const Entry& entry = k.entries[label];
+    for (const Reading& r : entry.value) {
+        if (components_[r.node].cost == kInfinite) continue;
+        const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
+        if (k.bounded && entries_cost(c.node, regs) == kInfinite) continue;
+        enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+    }
 }
 
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;
-    const Component& k = components_[c.node];
     const auto& reach = pool_.labels(next);
-    const bool goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(k, c.regs, l.label); });
+    const bool goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(c.node, c.regs, l.label); });
     if (goes_on) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {
-        if (may_open(k, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
+        if (may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
     });
 }
 
-void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo) {
+void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
     const Component& k = components_[c.node];
     const Punctuation& marks = k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    auto stay_for_space = [&] {  // and go on: a key or value may begin with space of its own
-        if (marks.space && is_space(byte)) out.push_back(c);
+    const bool spaced = marks.space && is_space(byte);
+    auto keys_or = [&](Phase p) {  // where a key begins; stands there as long as space comes
+        becomes(p, 0);
+        enter_keys(c, out);
     };
     auto close_from = [&](std::uint32_t at) {
         if (!takes(marks.close, at, byte)) return;
@@ -92,90 +158,167 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
     };
     auto comma_from = [&](std::uint32_t at) {
         if (!takes(marks.comma, at, byte)) return;
-        if (at + 1 == marks.comma.size()) becomes(Phase::key, k.keys);
-        else becomes(Phase::comma, at + 1);
+        if (at + 1 != marks.comma.size()) becomes(Phase::comma, at + 1);
+        else if (marks.space) keys_or(Phase::gap);
+        else enter_keys(c, out);
+    };
+    auto value = [&](std::uint32_t label) {
+        if (marks.space) becomes(Phase::value, label);
+        enter_value(c, label, out);
     };
     switch (phase) {
         case Phase::open:
             if (!takes(marks.open, rest, byte)) return;
-            if (rest + 1 == marks.open.size()) becomes(Phase::first, 0);
+            if (rest + 1 == marks.open.size()) keys_or(Phase::first);
             else becomes(Phase::open, rest + 1);
             return;
         case Phase::first:
-            stay_for_space();
-            step_key(c, k.keys, byte, out);
+            if (spaced) keys_or(Phase::first);
             if (may_close(k, c.regs)) close_from(0);
             return;
-        case Phase::key:
-            if (rest == k.keys) stay_for_space();
-            return step_key(c, rest, byte, out);
+        case Phase::gap:
+            if (spaced) keys_or(Phase::gap);
+            return;
+        case Phase::key: return step_key(c, rest, byte, out);
+        case Phase::second:
+            outcome.unsure |= pool_.next(open_keys(k, c.regs, rest), byte) != kNone;
+            return;
         case Phase::colon: {
             const std::uint32_t label = rest >> 8, at = rest & 0xff;
-            if (at == 0) stay_for_space();
+            if (at == 0 && spaced) out.push_back(c);  // and go on: the colon may begin with space
             if (!takes(marks.colon, at, byte)) return;
             if (at + 1 < marks.colon.size()) becomes(Phase::colon, label << 8 | (at + 1));
-            else if (marks.space) becomes(Phase::value, label);
-            else enter_value(c, label, out);
+            else value(label);
             return;
         }
         case Phase::value:
-            stay_for_space();
-            return enter_value(c, rest, todo);
+            if (spaced) value(rest);
+            return;
         case Phase::after:
-            stay_for_space();
-            if (may_continue(k, c.regs)) comma_from(0);
-            if (may_close(k, c.regs)) close_from(0);
+            if (spaced) out.push_back(c);
+            if (takes(marks.comma, 0, byte) && may_continue(c.node, c.regs)) comma_from(0);
+            if (takes(marks.close, 0, byte) && may_close(k, c.regs)) close_from(0);
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);
+        case Phase::named: return resume(push(c), todo);  // never stood in
     }
 }
 
-std::uint32_t Machine::required_cost(const Component& k, std::uint32_t regs) const {
-    if (k.ordered) return k.required_cost[regs];
-    std::uint32_t total = 0;
-    for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
-        if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], length(k.punctuation.comma)));
-    return total;
+// The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
+std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
+    const Component& k = components_[node];
+    if (k.ordered && !k.bounded) return k.required_cost[position(k, regs)];
+    if (!k.bounded) {
+        std::uint32_t total = 0;
+        for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
+            if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], length(k.punctuation.comma)));
+        return total;
+    }
+    const std::uint64_t key = std::uint64_t{node} << 32 | regs;
+    auto known = entries_cost_.find(key);
+    if (known == entries_cost_.end()) known = entries_cost_.emplace(key, plan_entries(node, regs)).first;
+    return known->second;
 }
 
-// The entry to finish the key with at the least cost, and that cost up to the end of the object.
-LabelDistance Machine::best_label(const Component& k, std::uint32_t regs, ExprId state) {
+std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
+    const Component& k = components_[node];
+    const auto record = records_.copy(regs, k.record_words);
+    if (record[kCount] > k.maximum) return kInfinite;
+    const std::uint32_t demands = k.demands & ~record[kMet];
+    const std::uint32_t room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
+    const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]);
+    std::vector<PlanItem> items;
+    std::uint32_t required = 0;
+    auto add = [&](std::uint32_t label, std::uint32_t key) {
+        PlanItem item{k.entries[label].required, {}};
+        const std::uint32_t around = sum(key, length(k.punctuation.colon) + length(k.punctuation.comma));
+        for (const Reading& r : k.entries[label].value)
+            if (const std::uint32_t cost = sum(around, components_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
+        required += item.required;
+        items.push_back(std::move(item));
+    };
+    for (std::uint32_t i = k.next_live[k.ordered ? position(k, regs) : 0]; i < k.fixed; i = k.next_live[i + 1])
+        if (k.ordered || !seen(k, regs, i)) add(i, pool_.shortest(k.entries[i].key));
+    const std::uint32_t most = most_needed(required, need, room, demands);
+    for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
+        if (!k.live[i] || most <= required) continue;
+        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // at worst the shortest ones
+        const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
+    }
+    return plan(items, need, room, demands, node);
+}
+
+// The value of an entry, and what is needed after it, up to the end of the object.
+std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const Component& k = components_[node];
+    const Entry& entry = k.entries[label];
+    std::uint32_t least = kInfinite, known_regs = 0, known = kInfinite;
+    for (const Reading& r : entry.value) {
+        const std::uint32_t value = components_[r.node].cost;
+        if (value == kInfinite) continue;
+        const std::uint32_t after = after_entry(k, regs, entry, r.marks);
+        if (known == kInfinite || after != known_regs) known = entries_cost(node, known_regs = after);
+        least = std::min(least, sum(value, known));
+    }
+    return sum(least, length(k.punctuation.close));
+}
+
+// The fixed name to finish the key with at the least cost, and that cost up to the end of the object.
+LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+    const Component& k = components_[node];
     const std::uint32_t comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
-    const std::uint32_t all = required_cost(k, regs);
+    const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation.close));
     LabelDistance best{0, kInfinite, false};
     for (const LabelDistance& reach : pool_.labels(state)) {
         const std::uint32_t label = reach.label;
-        if (!may_open(k, regs, label)) continue;
-        std::uint32_t after = all;
-        if (k.ordered) after = k.required_cost[std::min(label + 1, k.fixed)];
-        else if (k.entries[label].required) after = all - std::min(all, sum(k.entry_cost[label], comma));
-        const std::uint32_t total = sum(sum(reach.distance + colon, value_cost(k.entries[label].value)), after);
+        if (!may_open(node, regs, label)) continue;
+        std::uint32_t after;
+        if (k.bounded) after = value_and_rest(node, regs, label);
+        else {  // of many properties: what is needed anyway, less this one
+            after = sum(all, value_cost(k.entries[label].value));
+            if (k.ordered) after = sum(sum(k.required_cost[label + 1], value_cost(k.entries[label].value)), length(k.punctuation.close));
+            else if (k.entries[label].required) after -= std::min(after, sum(k.entry_cost[label], comma));
+        }
+        const std::uint32_t total = sum(reach.distance + colon, after);
         if (total < best.distance) best = {label, total, false};
     }
-    best.distance = sum(best.distance, length(k.punctuation.close));
     return best;
+}
+
+// The least from where a key begins up to the end of the object.
+std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
+    std::uint32_t least = best_label(node, regs, components_[node].keys).distance;
+    for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
+        if (!may_open(node, regs, i)) continue;
+        const Component& k = components_[node];
+        const std::uint32_t key = sum(pool_.shortest(open_keys(k, regs, i)), length(k.punctuation.colon));
+        least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, Tapes::kUnknown), i)));
+    }
+    return least;
 }
 
 std::uint32_t Machine::object_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation.close), comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
-    auto after = [&](std::uint32_t regs) { return sum(required_cost(k, regs), close); };
     auto first = [&] {
-        const std::uint32_t needed = required_cost(k, c.regs);
+        const std::uint32_t needed = entries_cost(c.node, c.regs);
         return sum(needed ? needed - comma : 0, close);
     };
-    auto value = [&](std::uint32_t label) { return sum(value_cost(k.entries[label].value), after(with_seen(k, c.regs, label))); };
     switch (phase_of(c.state)) {
         case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
         case Phase::first: return first();
-        case Phase::key: return best_label(k, c.regs, rest).distance;
-        case Phase::colon: return sum(value(rest >> 8), colon - (rest & 0xff));
-        case Phase::value: return value(rest);
-        case Phase::after: return after(c.regs);
-        case Phase::comma: return sum(best_label(k, c.regs, k.keys).distance, comma - rest);
+        case Phase::gap: return key_and_rest(c.node, c.regs);
+        case Phase::key: return best_label(c.node, c.regs, rest).distance;
+        case Phase::colon: return sum(value_and_rest(c.node, c.regs, rest >> 8), colon - (rest & 0xff));
+        case Phase::named: return sum(value_and_rest(c.node, after_key(k, c.regs, rest >> 8, Tapes::kUnknown), rest >> 8), colon);
+        case Phase::value: return value_and_rest(c.node, c.regs, rest);
+        case Phase::after: return sum(entries_cost(c.node, c.regs), close);
+        case Phase::comma: return sum(key_and_rest(c.node, c.regs), comma - rest);
         case Phase::close: return close - rest;
+        case Phase::second: break;
     }
     return kInfinite;
 }
@@ -184,7 +327,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     auto towards_key = [&](ExprId state) {
-        const std::uint32_t label = best_label(k, c.regs, state).label;
+        const std::uint32_t label = best_label(c.node, c.regs, state).label;
         auto distance = [&](ExprId e) {
             const auto& reach = pool_.labels(e);
             auto at = std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
@@ -199,15 +342,18 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
     };
     switch (phase_of(c.state)) {
         case Phase::open: return byte_at(k.punctuation.open, rest);
-        case Phase::first: return may_close(k, c.regs) ? byte_at(k.punctuation.close, 0) : towards_key(k.keys);
+        case Phase::first:
+            if (may_close(k, c.regs)) return byte_at(k.punctuation.close, 0);
+            [[fallthrough]];
+        case Phase::gap: enter_keys(c, instead); return -1;
         case Phase::key: return towards_key(rest);
         case Phase::colon: return byte_at(k.punctuation.colon, rest & 0xff);
         case Phase::value: enter_value(c, rest, instead); return -1;
         case Phase::after: return may_close(k, c.regs) ? byte_at(k.punctuation.close, 0) : byte_at(k.punctuation.comma, 0);
         case Phase::comma: return byte_at(k.punctuation.comma, rest);
         case Phase::close: return byte_at(k.punctuation.close, rest);
+        default: return -1;
     }
-    return -1;
 }
 
 }  // namespace guideway

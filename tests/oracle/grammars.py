@@ -6,14 +6,16 @@ with the oracle of the grammar, so that a disagreement says at once whose it is.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from guideway.grammar import nodes as ir
 from guideway.grammar import regular as written
 
-from . import regular
+from . import entries, regular
+from .entries import Feasible, Members, OpenKey
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .spelling import Spelling, Text
 
@@ -76,15 +78,6 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """The rest of an object: properties taken (in order: or passed by), and whether it is empty so far."""
-
-    number: int
-    taken: frozenset[int]
-    first: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Items:
     """The rest of an array after `count` items."""
 
@@ -98,6 +91,8 @@ class GrammarWorld:
 
     grammar: ir.Grammar
     _fit: set[int] = field(default_factory=set)
+    _feasible: dict[int, Feasible] = field(default_factory=dict)
+    _keys: dict[tuple[int, int, frozenset[str]], Oracle] = field(default_factory=dict)
 
     def oracle(self) -> Oracle:
         """Reads texts of the grammar."""
@@ -128,16 +123,20 @@ class GrammarWorld:
                 return all(p in fit for p in parts)
             case ir.Alternative(parts):
                 return any(p in fit for p in parts)
-            case ir.Object(properties=properties):
-                return all(p.value in fit and possible(p.key) for p in properties if p.required)
+            case ir.Object() as node:
+                return Feasible(node, fit.__contains__, self.keys).holds(Members(number))
             case ir.Array() as array:
                 least = max(array.minimum, 0)
                 if array.maximum is not None and array.maximum < least:
                     return False
-                return all(self._item(array, n) in fit for n in range(min(least, len(array.prefix) + 1)))
+                values = (self._item(array, n) for n in range(min(least, len(array.prefix) + 1)))
+                return all(value is not None and self._fits_some(value) for value in values)
         raise TypeError(number)
 
-    def _item(self, array: ir.Array, index: int) -> int | None:
+    def _fits_some(self, value: ir.Value) -> bool:
+        return any(way.node in self._fit for way in ir.readings(value))
+
+    def _item(self, array: ir.Array, index: int) -> ir.Value | None:
         return array.prefix[index] if index < len(array.prefix) else array.rest
 
     def expand(self, term: Term) -> Iterable[Stack]:
@@ -147,8 +146,8 @@ class GrammarWorld:
                 return self._node(number)
             case Piece(part):
                 return regular_stacks(part)
-            case Members(number, taken, first):
-                return self._members(number, taken, first)
+            case Members():
+                return self._members(term)
             case Items(number, count):
                 return self._items(number, count)
         raise TypeError(term)
@@ -162,40 +161,53 @@ class GrammarWorld:
             case ir.Alternative(parts):
                 yield from ((At(p),) for p in parts if p in self._fit)
             case ir.Object(punctuation=marks):
-                yield *mark(marks, "open"), Members(number, frozenset(), True)
+                yield *mark(marks, "open"), Members(number)
             case ir.Array(punctuation=marks):
                 yield *mark(marks, "open"), Items(number, 0)
 
-    def _members(self, number: int, taken: frozenset[int], first: bool) -> Iterator[Stack]:
-        node = self.node(number)
+    def keys(self, key: written.Regular, most: int) -> list[str]:
+        """Some keys of a class: as many as `most`, or all."""
+        found: list[str] = []
+        while len(found) < most:
+            text = shortest(entries.without(key, frozenset(found)))
+            if text is None:
+                break
+            found.append(entries.name(text.encode()))
+        return found
+
+    def _members(self, at: Members) -> Iterator[Stack]:
+        node = self.node(at.number)
         assert isinstance(node, ir.Object)
-        marks, passed = node.punctuation, set(taken)
-        comma = () if first else mark(marks, "comma")
-        needed = {n for n, p in enumerate(node.properties) if p.required} - taken
-        for n, prop in enumerate(node.properties):
-            if n not in passed and prop.value in self._fit and possible(prop.key):
-                after = frozenset(passed | {n}) if node.ordered else taken | {n}
-                yield *comma, piece(prop.key), *mark(marks, "colon"), At(prop.value), Members(number, after, False)
-            if node.ordered:
-                passed.add(n)
-                if n in needed:
-                    break
-        for prop in node.open:
-            if prop.value in self._fit and possible(prop.key) and not (node.ordered and needed):
-                after = frozenset(range(len(node.properties))) if node.ordered else taken
-                yield *comma, piece(prop.key), *mark(marks, "colon"), At(prop.value), Members(number, after, False)
-        if not needed:
+        if at.number not in self._feasible:
+            self._feasible[at.number] = Feasible(node, self._fit.__contains__, self.keys)
+        feasible, marks = self._feasible[at.number], node.punctuation
+        comma = () if at.first else mark(marks, "comma")
+        colon = mark(marks, "colon")
+        for n, way, after in feasible.after(at):
+            if n < len(node.properties):
+                key = node.properties[n].key
+                if possible(key) and feasible.holds(after):
+                    yield *comma, piece(key), *colon, At(way.node), after
+                continue
+            key = entries.without(node.open[n - len(node.properties)].key, at.used)
+            used = at.used | set(self.keys(key, 1))  # whichever it is, as many are left after it
+            if possible(key) and feasible.holds(replace(after, used=used)):
+                oracle = self._keys.setdefault((at.number, n, at.used), Oracle(self, piece(key)))
+                yield *comma, OpenKey(oracle, oracle.start, len(colon) + 1), *colon, At(way.node), after
+        if feasible.closes(at):
             yield mark(marks, "close")
 
     def _items(self, number: int, count: int) -> Iterator[Stack]:
         node = self.node(number)
         assert isinstance(node, ir.Array)
         marks, value = node.punctuation, self._item(node, count)
-        if (node.maximum is None or count < node.maximum) and value is not None and value in self._fit:
+        if (node.maximum is None or count < node.maximum) and value is not None:
             after = count + 1
             if node.maximum is None:
                 after = min(after, 1 + len(node.prefix) + node.minimum)  # beyond, all counts are alike
-            yield *(mark(marks, "comma") if count else ()), At(value), Items(number, after)
+            for way in ir.readings(value):
+                if way.node in self._fit:
+                    yield *(mark(marks, "comma") if count else ()), At(way.node), Items(number, after)
         if count >= node.minimum:
             yield mark(marks, "close")
 
@@ -206,6 +218,15 @@ def mark(marks: ir.Punctuation, name: str) -> Stack:
     if not marks.space:
         return (text,)
     return {"open": (text, Spaces()), "close": (Spaces(), text)}.get(name, (Spaces(), text, Spaces()))
+
+
+def shortest(part: written.Regular) -> str | None:
+    """Some shortest text of a class of keys, in its plainest spelling; None: there is none."""
+    match part:
+        case written.Cat((_, written.Spelled(inner, _), _)):
+            found = regular.member(expression(inner))
+            return None if found is None else f"{json.dumps(found, ensure_ascii=False)}"
+    return regular.member(expression(part))
 
 
 @lru_cache(maxsize=4096)

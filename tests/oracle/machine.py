@@ -117,7 +117,7 @@ class Oracle:
             elif isinstance(stack[0], Reader):
                 yield stack
                 if stack[0].done:
-                    left.append(stack[1:])
+                    left.append(stack[0].leave(stack[1:]))
             else:
                 left += [tuple(made) + stack[1:] for made in self.world.expand(stack[0])]
 

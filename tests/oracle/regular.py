@@ -213,6 +213,20 @@ def alive(expr: Expr) -> bool:
     return False
 
 
+def member(expr: Expr) -> str | None:
+    """A shortest member."""
+    seen, queue = {expr}, [(expr, "")]
+    for state, text in queue:
+        if nullable(state):
+            return text
+        for char in samples(state):
+            after = derive(state, char)
+            if after not in seen:
+                seen.add(after)
+                queue.append((after, text + chr(char)))
+    return None
+
+
 def alive_after(expr: Expr, low: int, high: int) -> bool:
     """Whether some character in `low`..`high` can come next."""
     return any(alive(derive(expr, char)) for char in samples(expr, low, high))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from itertools import permutations, product
@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import jsonschema
 
 from . import regular
+from .entries import OpenKey
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
 from .spelling import Text, decode
@@ -59,11 +60,16 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The rest of an object, its brace included: the names taken (in order: or passed by), and whether it is empty."""
+    """The rest of an object, its brace included: the names taken (in order: or passed by), and other keys used."""
 
     place: str
     taken: frozenset[str]
     first: bool
+    used: frozenset[str] = frozenset()
+
+    def named(self, key: bytes) -> Members:
+        """Once a key that is not among the names has been read."""
+        return replace(self, used=self.used | {json.loads(key)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +270,8 @@ class SchemaWorld:
         match term:
             case Value(place):
                 return [s for s in self._alternatives(place) if all(self._settled(t) for t in s)]
-            case Members(place, taken, first):
-                return self._members(place, taken, first)
+            case Members():
+                return self._members(term)
             case Items(place, count):
                 return self._items(place, count)
         raise TypeError(term)
@@ -349,7 +355,8 @@ class SchemaWorld:
             parts += (*self.profile.piece(","), *entry) if parts else entry
         return Fixed(opening.encode()), *self._space(), *parts, *self._space(), Fixed(closing.encode())
 
-    def _members(self, place: str, taken: frozenset[str], first: bool) -> Iterator[Stack]:
+    def _members(self, at: Members) -> Iterator[Stack]:
+        place, taken, first, used = at.place, at.taken, at.first, at.used
         schema, p, names = self.at(place), self.profile, self.names(place)
         required = [name for name in schema.get("required", ()) if name not in taken]
         start = self._space() if first else p.piece(",")
@@ -359,15 +366,17 @@ class SchemaWorld:
             if name not in passed and self.satisfiable(where):
                 after = frozenset((passed if p.key_order == "schema" else taken) | {name})
                 key = p.string(regular.literal(name)) + p.piece(":")
-                yield *start, *key, Value(where), Members(place, after, False)
+                yield *start, *key, Value(where), Members(place, after, False, used)
             if p.key_order == "schema":
                 passed.add(name)
                 if name in required:
                     break
         if (p.key_order == "any" or not required) and self.satisfiable(self.open_place(place)):
-            other = regular.complement(regular.either(*(regular.literal(name) for name in names)))
+            other = regular.complement(regular.either(*(regular.literal(name) for name in {*names, *used})))
             after = frozenset(names) if p.key_order == "schema" else taken
-            yield *start, *p.string(other), *p.piece(":"), Value(self.open_place(place)), Members(place, after, False)
+            oracle = Oracle(self, *p.string(other))
+            key = OpenKey(oracle, oracle.start, 1 + len(p.piece(":")))
+            yield *start, key, *p.piece(":"), Value(self.open_place(place)), Members(place, after, False, used)
         if not required:
             yield *self._space(), Fixed(b"}")
 

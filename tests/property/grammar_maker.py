@@ -101,16 +101,26 @@ class GrammarMaker:
         r = self.rng
         names = r.sample(KEYS, r.randrange(4))
         plain = r.random() < 0.5
+        demands = r.choice((0, 0, 0, 1, 3))
         entries = tuple(
-            ir.Property(self.key(written.literal(name), plain), self.node(levels - 1), r.random() < 0.4)
+            ir.Property(self.key(written.literal(name), plain), self.value(levels, demands), r.random() < 0.4)
             for name in names
         )
         more: tuple[ir.Property, ...] = ()
         if r.random() < 0.4:
-            short = written.repeat(written.chars("ac"), r.randrange(2), r.choice((1, 2, None)))
+            least = r.randrange(2)
+            short = written.repeat(written.chars("ac"), least, r.choice((1, 2, None)))
             other = written.both(short, written.Not(written.literal(*KEYS)))
-            more = (ir.Property(self.key(other, False), self.node(levels - 1), False),)
-        return self.grammar.add(ir.Object(self.object_marks, entries, more, r.random() < 0.5))
+            more = (ir.Property(self.key(other, least > 0 and r.random() < 0.3), self.value(levels, demands), False),)
+        low, high = r.choice(((0, None), (0, None), (1, None), (2, None), (0, 1), (1, 2), (2, 2), (3, 4)))
+        return self.grammar.add(ir.Object(self.object_marks, entries, more, r.random() < 0.5, low, high, demands))
+
+    def value(self, levels: int, marks: int) -> ir.Value:
+        """A value; where marks can be borne, now and then in several ways."""
+        if not marks or self.rng.random() < 0.3:
+            return self.node(levels - 1)
+        ways = range(self.rng.randrange(1, 3))
+        return tuple(ir.Marked(self.rng.randrange(marks + 1) & marks, self.node(levels - 1)) for _ in ways)
 
     def key(self, name: written.Regular, plain: bool) -> written.Regular:
         """A key as it is written."""

@@ -7,7 +7,13 @@
 // For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words. A leaf
 // that can end no text further is left at once; one that might go on is left when the next byte can follow it
 // (`follow`), so both roads are kept where both are open. A sequence's last part gets the sequence's own return
-// frame: right recursion needs no stack. Objects and arrays keep what they have seen in the register.
+// frame: right recursion needs no stack. Objects and arrays keep what they have seen in the register: bits, or the
+// number of an interned record.
+//
+// Where a key may come there stands one configuration for the trie of fixed names, and a leaf for each class of open
+// keys, above a frame that waits for the name. Such a leaf has the tape of what it read in its register; what came
+// before is taken out of the class's expression. A walk that does not start at a leaf's beginning knows no tape, and
+// says so (`unsure`) where the text would matter.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +22,10 @@
 #include <vector>
 
 #include "guideway/expr.h"
+#include "guideway/plan.h"
 #include "guideway/program.h"
+#include "guideway/registers.h"
+#include "guideway/texts.h"
 
 namespace guideway {
 
@@ -53,8 +62,11 @@ struct Component : Node {
     bool nullable = false;
     ByteSet first, follow;
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
-    ExprId keys = kNone;                  // object: all keys, each ending in the label of its entry
-    bool wide = false;                    // object: more properties than a register has bits
+    ExprId keys = kNone;                  // object: all fixed names, each ending in the label of its entry
+    bool direct = false;                  // object, array: the register is no record but position, bits or a count
+    bool bounded = false;                 // object: number of entries or demands; array: counters
+    std::uint32_t record_words = 0;       // of a record
+    std::vector<std::uint32_t> open_leaf;  // object: the leaf of each class of open keys
     std::vector<std::uint8_t> live;       // object: entries that can be completed
     std::vector<std::uint32_t> entry_cost;     // object: key, colon and value
     std::vector<std::uint32_t> next_required;  // object: first required property from i on
@@ -84,9 +96,13 @@ public:
     void start(Configs& out) { enter({root_, 0, 0, kBottom}, out); }
     // Adds what `config` becomes by `byte`.
     void step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome);
-    void step_all(const Configs& from, std::uint8_t byte, Configs& out);
-    // Adds what goes on once the component above `frame` has ended.
-    void resume(std::uint32_t frame, Configs& out);
+    Outcome step_all(const Configs& from, std::uint8_t byte, Configs& out);
+    // Drops what leaves have read: steps from here record nothing, and are unsure where it would matter.
+    void forget(Configs& configs) const;
+    // Whether a shortest completion can depend on what was read.
+    bool recalls() const { return recalls_; }
+    // Adds what goes on once the component above `frame` has ended; `tape`: what it read, where that is known.
+    void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
     bool accepting(const Config& config);
     // Bytes of the shortest text that completes it.
     std::uint32_t cost(const Config& config);
@@ -103,24 +119,32 @@ private:
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
     std::uint32_t push(const Config& frame);
-    void leaf_becomes(const Config& c, ExprId state, Configs& out);
+    void leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
 
     // object.cpp
-    void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo);
+    void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
     void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    void enter_keys(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
-    bool may_open(const Component& k, std::uint32_t regs, std::uint32_t label) const;
-    bool may_close(const Component& k, std::uint32_t regs) const;
-    bool may_continue(const Component& k, std::uint32_t regs) const;
-    std::uint32_t with_seen(const Component& k, std::uint32_t regs, std::uint32_t label);
-    bool seen(const Component& k, std::uint32_t regs, std::uint32_t label) const;
-    std::uint32_t required_cost(const Component& k, std::uint32_t regs) const;
-    LabelDistance best_label(const Component& k, std::uint32_t regs, ExprId state);
+    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks);
+    std::uint32_t after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape);
+    ExprId open_keys(const Component& k, std::uint32_t regs, std::uint32_t label);
+    bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
+    std::uint32_t position(const Component& k, std::uint32_t regs);
+    bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    bool may_open_some(std::uint32_t node, std::uint32_t regs);
+    bool may_continue(std::uint32_t node, std::uint32_t regs);
+    bool may_close(const Component& k, std::uint32_t regs);
+    LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
+    std::uint32_t value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
+    std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
+    std::uint32_t plan_entries(std::uint32_t node, std::uint32_t regs);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
 
     // array.cpp
-    void step_array(const Config& c, std::uint8_t byte, Configs& out, Configs& todo);
+    void step_array(const Config& c, std::uint8_t byte, Configs& out);
     void enter_item(const Config& c, Configs& out);
     bool may_have_item(const Component& k, std::uint32_t count) const;
     std::uint32_t items_cost(const Component& k, std::uint32_t count, bool first) const;
@@ -133,18 +157,25 @@ private:
 
     std::vector<Component> components_;
     std::uint32_t root_;
+    bool recalls_ = false;
     ExprPool& pool_;
     MachineLimits limits_;
     std::vector<Config> frames_;
     std::vector<std::uint32_t> frame_costs_;
     std::unordered_map<Config, std::uint32_t, ConfigHash> frame_ids_;
-    std::vector<std::vector<std::uint64_t>> seen_sets_;  // registers of wide objects
-    std::unordered_multimap<std::uint64_t, std::uint32_t> seen_ids_;
+    Records records_;
+    Tapes tapes_;
+    TextSets texts_;
+    std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and tape: the set with that text
+    std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
+    KeyLengths key_lengths_;
     Configs todo_, entering_;
 };
 
 // States of objects and arrays: a phase, and what it needs.
-enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close };
+// gap: where a key may come, and space before it; named: below the leaf of an open key; second: where an open key
+// begins, but the one before it is not known.
+enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
 inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) { return static_cast<std::uint32_t>(phase) << 28 | rest; }
 inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
 inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }

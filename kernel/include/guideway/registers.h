@@ -1,0 +1,61 @@
+// What frames remember beyond 32 bits, interned: equal records have equal ids, so a register is still one word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/bytes.h"
+
+namespace guideway {
+
+// Lists of words. Record 0 is all zeros, whatever its length.
+class Records {
+public:
+    const std::uint32_t* at(std::uint32_t id, std::size_t words) {
+        if (id) return words_.data() + begin_[id];
+        if (zeros_.size() < words) zeros_.resize(words);
+        return zeros_.data();
+    }
+    std::vector<std::uint32_t> copy(std::uint32_t id, std::size_t words) {
+        const std::uint32_t* from = at(id, words);
+        return {from, from + words};
+    }
+    std::uint32_t intern(const std::vector<std::uint32_t>& record);
+    std::size_t size() const { return begin_.size(); }
+
+private:
+    std::vector<std::uint32_t> words_, zeros_;
+    std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
+    std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
+};
+
+// Text read byte by byte, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet.
+class Tapes {
+public:
+    static constexpr std::uint32_t kUnknown = 0, kStart = 1;
+
+    std::uint32_t push(std::uint32_t tape, std::uint8_t byte) {
+        auto [place, fresh] = ids_.emplace(std::uint64_t{tape} << 8 | byte, static_cast<std::uint32_t>(nodes_.size()));
+        if (fresh) nodes_.push_back({tape, byte});
+        return place->second;
+    }
+    std::string text(std::uint32_t tape) const {
+        std::string made;
+        for (; tape > kStart; tape = nodes_[tape].before) made.push_back(static_cast<char>(nodes_[tape].byte));
+        return {made.rbegin(), made.rend()};
+    }
+    std::size_t size() const { return nodes_.size(); }
+
+private:
+    struct Node {
+        std::uint32_t before;
+        std::uint8_t byte;
+    };
+    std::vector<Node> nodes_{{0, 0}, {0, 0}};
+    std::unordered_map<std::uint64_t, std::uint32_t> ids_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,134 @@
+#include "guideway/texts.h"
+
+#include <algorithm>
+
+namespace guideway {
+
+namespace {
+
+int hex(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+class Decoder {
+public:
+    explicit Decoder(std::string_view text) : text_(text) {}
+
+    std::optional<std::u32string> run() {
+        if (text_.size() < 2 || text_.front() != '"' || text_.back() != '"') return std::nullopt;
+        text_ = text_.substr(1, text_.size() - 2);
+        std::u32string made;
+        while (at_ < text_.size()) {
+            const std::optional<char32_t> c = text_[at_] == '\\' ? escape() : character();
+            if (!c) return std::nullopt;
+            made.push_back(*c);
+        }
+        return made;
+    }
+
+private:
+    std::optional<char32_t> character() {
+        const auto lead = static_cast<std::uint8_t>(text_[at_++]);
+        if (lead < 0x20 || lead == '"') return std::nullopt;
+        if (lead < 0x80) return lead;
+        const unsigned more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+        char32_t c = lead & (0x3fu >> more);
+        for (unsigned i = 0; i < more; ++i) {
+            if (at_ == text_.size()) return std::nullopt;
+            c = c << 6 | (static_cast<std::uint8_t>(text_[at_++]) & 0x3f);
+        }
+        return c;
+    }
+
+    std::optional<char32_t> unit() {
+        if (text_.size() - at_ < 4) return std::nullopt;
+        char32_t c = 0;
+        for (int i = 0; i < 4; ++i) {
+            const int digit = hex(text_[at_++]);
+            if (digit < 0) return std::nullopt;
+            c = c << 4 | static_cast<char32_t>(digit);
+        }
+        return c;
+    }
+
+    std::optional<char32_t> escape() {
+        if (text_.size() - at_ < 2) return std::nullopt;
+        const char name = text_[at_ + 1];
+        at_ += 2;
+        switch (name) {
+            case '"': case '\\': case '/': return static_cast<char32_t>(name);
+            case 'b': return 8;
+            case 'f': return 12;
+            case 'n': return 10;
+            case 'r': return 13;
+            case 't': return 9;
+            case 'u': break;
+            default: return std::nullopt;
+        }
+        const std::optional<char32_t> high = unit();
+        if (!high || *high < 0xd800 || *high > 0xdfff) return high;
+        if (*high >= 0xdc00 || text_.substr(at_, 2) != "\\u") return std::nullopt;
+        at_ += 2;
+        const std::optional<char32_t> low = unit();
+        if (!low || *low < 0xdc00 || *low > 0xdfff) return std::nullopt;
+        return 0x10000 + ((*high - 0xd800) << 10) + (*low - 0xdc00);
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::u32string> decoded(std::string_view text) { return Decoder(text).run(); }
+
+ExprId TextSets::bytes(std::string_view text) {
+    ExprId made = kEmpty;
+    for (std::size_t i = text.size(); i-- > 0;) {
+        const auto b = static_cast<std::uint8_t>(text[i]);
+        made = pool_.cat(pool_.set(ByteSet::range(b, b)), made);
+    }
+    return made;
+}
+
+// Copies the path of the text, and shares the rest.
+std::uint32_t TextSets::with(std::uint32_t root, const std::u32string& text) {
+    std::vector<std::uint32_t> path{root};
+    for (char32_t c : text) {
+        const auto& below = nodes_[path.back()].below;
+        auto at = std::find_if(below.begin(), below.end(), [&](const auto& entry) { return entry.first == c; });
+        path.push_back(at == below.end() ? 0 : at->second);
+    }
+    std::uint32_t child = 0;
+    for (std::size_t depth = path.size(); depth-- > 0;) {
+        Node made = nodes_[path[depth]];
+        if (depth == text.size()) made.end = true;
+        else {
+            auto at = std::lower_bound(made.below.begin(), made.below.end(), text[depth], [](const auto& entry, char32_t c) { return entry.first < c; });
+            if (at == made.below.end() || at->first != text[depth]) at = made.below.insert(at, {text[depth], 0});
+            at->second = child;
+        }
+        std::vector<ExprId> parts;
+        if (made.end) parts.push_back(bytes("\""));
+        for (auto [c, node] : made.below) parts.push_back(pool_.cat(speller_.characters({{c, c}}, Spelling::escaped_any), nodes_[node].expr));
+        made.expr = pool_.alt(std::move(parts));
+        child = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back(std::move(made));
+    }
+    return child;
+}
+
+std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
+    Set made = sets_[set];
+    if (const auto characters = decoded(text)) made.strings = with(made.strings, *characters);
+    else made.others = pool_.alt({made.others, bytes(text)});
+    made.expr = pool_.alt({pool_.cat(bytes("\""), nodes_[made.strings].expr), made.others});
+    auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back(made);
+    return place->second;
+}
+
+}  // namespace guideway

@@ -1,0 +1,139 @@
+"""What an object may still take: entries by entries, tried out one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from guideway.grammar import nodes as ir
+from guideway.grammar import regular as written
+
+from .machine import Oracle, Stack
+from .reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The rest of an object: properties taken (in order: or passed by), open keys used, entries, demands met."""
+
+    number: int
+    taken: frozenset[int] = frozenset()
+    used: frozenset[str] = frozenset()
+    count: int = 0
+    met: int = 0
+    first: bool = True
+
+    def named(self, key: bytes) -> Members:
+        """Once an open key has been read."""
+        return replace(self, used=self.used | {name(key)})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenKey(Reader):
+    """Reads a key and tells the term at place `at` of what follows."""
+
+    oracle: Oracle
+    state: object
+    at: int
+    text: bytes = b""
+
+    def __hash__(self) -> int:
+        return hash((self.state, self.text))
+
+    @property
+    def done(self) -> bool:
+        """Whether the key is whole."""
+        return self.state.whole  # type: ignore[attr-defined, no-any-return]  # a State of the oracle
+
+    def step(self, byte: int) -> OpenKey | None:
+        """After one more byte."""
+        after = self.oracle.step(self.state, byte)  # type: ignore[arg-type]  # a State of the oracle
+        return None if after is None else replace(self, state=after, text=self.text + bytes([byte]))
+
+    def leave(self, rest: Stack) -> Stack:
+        """What follows, once the key is read."""
+        return (*rest[: self.at], rest[self.at].named(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]
+
+
+def name(text: bytes) -> str:
+    """What a key says: decoded, where it is a JSON string."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        read = None
+    return json.dumps(read) if isinstance(read, str) else text.decode()
+
+
+def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
+    """A class of keys without some of them."""
+    strings = tuple(json.loads(text) for text in sorted(used) if text.startswith('"'))
+    match key:
+        case written.Cat((opening, written.Spelled(inner, spelling), closing)):
+            left = written.both(inner, written.Not(written.Literals(strings)))
+            return written.Cat((opening, written.Spelled(left, spelling), closing))
+    return written.both(key, written.Not(written.Literals(tuple(sorted(used)))))
+
+
+class Feasible:
+    """Whether an object that stands between two entries can be completed: by trying."""
+
+    def __init__(self, node: ir.Object, fits: Callable[[int], bool], keys: Callable[[written.Regular, int], list[str]]):
+        self.node, self.fits = node, fits
+        needed = max(node.minimum, 0) + sum(p.required for p in node.properties) + node.demands.bit_count() + 1
+        self.names = [keys(p.key, needed + 4) for p in node.open]
+        self.possible = [bool(keys(p.key, 1)) for p in (*node.properties, *node.open)]
+        self._known: dict[Members, bool] = {}
+
+    def closes(self, at: Members) -> bool:
+        """Whether it may end here."""
+        node = self.node
+        missing = any(p.required and n not in at.taken for n, p in enumerate(node.properties))
+        order = not (node.ordered and missing) and not missing
+        return order and at.count >= node.minimum and not node.demands & ~at.met
+
+    def after(self, at: Members) -> Iterator[tuple[int, ir.Marked, Members]]:
+        """Entries that could come next by their number, how they are read, and where the object then stands."""
+        node = self.node
+        if node.maximum is not None and at.count >= node.maximum:
+            return
+        for n, entry in enumerate((*node.properties, *node.open)):
+            fixed = n < len(node.properties)
+            if n in at.taken or not self.possible[n]:
+                continue
+            passed = frozenset(range(min(n + 1, len(node.properties))) if node.ordered else ({n} if fixed else ()))
+            if node.ordered and any(p.required for i, p in enumerate(node.properties[:n]) if i not in at.taken):
+                continue
+            for way in ir.readings(entry.value):
+                if self.fits(way.node):
+                    count, met = at.count + 1, at.met | way.marks
+                    yield n, way, self._clipped(replace(at, taken=at.taken | passed, count=count, met=met, first=False))
+
+    def _clipped(self, at: Members) -> Members:
+        """Beyond, all counts are alike."""
+        return at if self.node.maximum is not None else replace(at, count=min(at.count, self.node.minimum))
+
+    def holds(self, at: Members) -> bool:
+        """Whether it can be completed."""
+        if at not in self._known:
+            node = self.node
+            missing = sum(p.required for n, p in enumerate(node.properties) if n not in at.taken)
+            most = max(node.minimum - at.count, missing + (node.demands & ~at.met).bit_count())
+            self._known[at] = self._search(at, most)
+        return self._known[at]
+
+    def _search(self, start: Members, most: int) -> bool:
+        layer = {start}
+        for _ in range(most + 1):
+            if any(map(self.closes, layer)):
+                return True
+            following = set()
+            for at in layer:
+                for n, _, after in self.after(at):
+                    if n < len(self.node.properties):
+                        following.add(after)
+                        continue
+                    left = [k for k in self.names[n - len(self.node.properties)] if k not in at.used]
+                    following |= {replace(after, used=after.used | {key}) for key in left[:1]}
+            layer = following
+        return False
