@@ -32,20 +32,10 @@ namespace {
 
 struct Level {  // a node on the path, and the state there
     ExprId state = kNone;
-    const Trie::Wide* wide = nullptr;
-    ByteSet wanted;             // of a wide node's children
-    std::uint32_t end = 0;
+    ChildLeap leap;
     std::uint32_t characters = 0;
     bool nullable = false;
 };
-
-// The node to go on with among the children of a wide node: `node` or a sibling after it, or the parent's end.
-std::uint32_t next_wanted(const Trie& trie, const Level& level, std::uint32_t node) {
-    if (level.wanted.contains(trie.byte[node])) return node;
-    const int b = level.wanted.from(trie.byte[node]);
-    if (b < 0) return level.end;
-    return trie.children[level.wide->first + level.wide->bytes.rank(static_cast<unsigned>(b))];
-}
 
 }  // namespace
 
@@ -82,27 +72,22 @@ void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& f
     auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
         Level& level = path[depth];
         level.state = state;
-        level.end = x.end[node];
         level.characters = characters;
         level.nullable = pool.nullable(state);
-        level.wide = x.wide(node);
-        if (!level.wide) return;
-        level.wanted = pool.live(state);
-        if (level.nullable) level.wanted |= follow;
-        level.wanted &= level.wide->bytes;
-        if (level.wanted == level.wide->bytes) level.wide = nullptr;  // nothing to leap over
+        level.leap = {};
+        if (!x.wide(node)) return;
+        ByteSet wanted = pool.live(state);
+        if (level.nullable) wanted |= follow;
+        level.leap = ChildLeap(x, node, wanted);
     };
     if (subtrees && take_all(0, start, 0)) return;
     enter(0, 0, start, 0);
     for (std::uint32_t i = 1; i < x.size();) {
         const std::size_t depth = x.depth[i];
         const Level& above = path[depth - 1];
-        if (above.wide) {
-            const std::uint32_t wanted = next_wanted(x, above, i);
-            if (wanted != i) {
-                i = wanted;
-                continue;
-            }
+        if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
+            i = wanted;
+            continue;
         }
         const std::uint8_t byte = x.byte[i];
         const ExprId next = pool.next(above.state, byte);
@@ -147,15 +132,12 @@ public:
             const std::size_t depth = x_.depth[i];
             path_.resize(depth);
             const Pair& above = path_.back();
-            if (above.level.wide) {
-                const std::uint32_t wanted = next_wanted(x_, above.level, i);
-                if (wanted != i) {
-                    i = wanted;
-                    continue;
-                }
+            if (const std::uint32_t wanted = above.leap.next(x_, i); wanted != i) {
+                i = wanted;
+                continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId s = pool_.next(above.level.state, byte), t = pool_.next(above.base, byte);
+            const ExprId s = pool_.next(above.state, byte), t = pool_.next(above.base, byte);
             if (s == t) {
                 i = x_.end[i];
                 continue;
@@ -174,25 +156,20 @@ public:
 
 private:
     struct Pair {
-        Level level;
-        ExprId base;
+        ExprId state, base;
+        ChildLeap leap;
     };
 
     Pair pair(std::uint32_t node, ExprId s, ExprId t) {
-        Pair made_pair{{}, t};
-        Level& level = made_pair.level;
-        level.state = s;
-        level.end = x_.end[node];
-        level.wide = x_.wide(node);
-        if (level.wide) {
-            const ByteSet only_s = pool_.live(s), only_t = pool_.live(t);
-            ByteSet some = only_s;
-            some |= only_t;
-            some &= level.wide->bytes;
-            some.each([&](std::uint8_t b) {
-                if (pool_.next(s, b) != pool_.next(t, b)) level.wanted.insert(b);
-            });
-        }
+        Pair made_pair{s, t, {}};
+        if (!x_.wide(node)) return made_pair;
+        ByteSet some = pool_.live(s), wanted;
+        some |= pool_.live(t);
+        some &= x_.wide(node)->bytes;
+        some.each([&](std::uint8_t b) {
+            if (pool_.next(s, b) != pool_.next(t, b)) wanted.insert(b);
+        });
+        made_pair.leap = ChildLeap(x_, node, wanted);
         return made_pair;
     }
 

@@ -64,7 +64,7 @@ void Matcher::fill(std::span<const Config> configs, bool finished, std::span<std
         std::optional<bool> known;
         {
             const Shared guard(automaton_->store_->lock);
-            known = automaton_->store_->runs.fill_known(automaton_->number_, configs, row);
+            known = automaton_->store_->runs.fill_known(*automaton_->machine_, automaton_->number_, configs, row);
         }
         if (!known) {
             const Alone guard(automaton_->store_->lock);

@@ -99,10 +99,20 @@ void Runs::drop_before(std::uint32_t time) {
     loops_.clear();
 }
 
-std::optional<bool> Runs::fill_known(std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const {
+// What a leaf has read does not matter, unless there was something unsure.
+auto Runs::find(const Machine& machine, std::uint32_t automaton, const Config& c) const {
+    Place place{automaton, c};
+    if (!machine.is_leaf(c) || c.regs == 0) return masks_.find(place);
+    place.config.regs = 0;
+    const auto known = masks_.find(place);
+    return known == masks_.end() || !known->second.unsure ? known : masks_.find({automaton, c});
+}
+
+std::optional<bool> Runs::fill_known(const Machine& machine, std::uint32_t automaton, std::span<const Config> configs,
+                                     std::span<std::uint32_t> row) const {
     bool accepting = false, blank = true;
     for (const Config& c : configs) {
-        const auto known = masks_.find({automaton, c});
+        const auto known = find(machine, automaton, c);
         if (known == masks_.end() || (!blank && sets_[known->second.first].form == TokenSet::Form::delta)) return std::nullopt;
         write(known->second, blank, row);
         accepting |= known->second.accepting;
@@ -141,17 +151,25 @@ void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) con
 }
 
 const Runs::Mask& Runs::mask(Machine& machine, std::uint32_t automaton, const Config& config) {
-    const Place place{automaton, config};
-    if (const auto known = masks_.find(place); known != masks_.end()) {
+    if (const auto known = find(machine, automaton, config); known != masks_.end()) {
         known->second.time.store(time_, std::memory_order_relaxed);
         return known->second;
     }
     Mask made;
+    Place place{automaton, config};
     find_mask(machine, config, made);
     made.accepting = machine.accepting(config);
+    if (machine.is_leaf(config)) {
+        place.config.regs = 0;
+        if (made.unsure) {
+            masks_[place].unsure = true;  // says that one must look again
+            place.config = config;
+        }
+    }
     Mask& kept = masks_[place];
     kept.first = made.first;
     kept.last = made.last;
+    kept.unsure = made.unsure;
     kept.more = std::move(made.more);
     kept.accepting = made.accepting;
     kept.time.store(time_, std::memory_order_relaxed);
@@ -189,6 +207,7 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
     }
     std::sort(mask.more.begin(), mask.more.end());
     mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());
+    mask.unsure = !unsure_.empty();
     if (unsure_.empty()) return;
     std::vector<std::uint32_t> legal;
     std::sort(unsure_.begin(), unsure_.end());
@@ -252,10 +271,24 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
     return {keep(x, walked), residual, kNoTokens};
 }
 
+// The bytes that a configuration can go on with, and perhaps more. `after`: what can come when nothing is left of it.
+ByteSet Runs::wanted(Machine& machine, const Config& c, const ByteSet& after) {
+    if (c.node == kDone) return after;
+    const Component& k = machine.component(c.node);
+    ByteSet made = k.alphabet;
+    if (k.kind == NodeKind::leaf) {
+        made = machine.pool().live(c.state);
+        if (machine.pool().nullable(c.state)) made |= k.follow;
+    } else if (k.kind == NodeKind::object && phase_of(c.state) == Phase::key) made |= machine.pool().live(rest_of(c.state));
+    return made;
+}
+
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     const Trie& x = trie(id);
+    const ByteSet& follow = machine.component(config.node).follow;
     Configs path{{config.node, config.state, config.regs, kBottom}};  // configurations of all depths, one after the other
     std::vector<std::size_t> begin{0, 1};                             // depth d: [begin[d], begin[d + 1])
+    std::vector<ChildLeap> leaps(1);                                  // by depth
     LeafWalk walked;
     std::vector<std::uint32_t> unsure;
     Configs made;
@@ -263,11 +296,23 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     auto take_all = [&](std::uint32_t node) {
         if (id != 0 || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
         const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state, true);
-        const ByteSet& follow = machine.component(made[0].node).follow;
-        return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? follow : ByteSet{});
+        return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? machine.component(made[0].node).follow : ByteSet{});
     };
+    auto enter = [&](std::size_t depth, std::uint32_t node) {
+        leaps.resize(depth + 1);
+        leaps[depth] = {};
+        if (!x.wide(node) || !shortcuts_.subtrees) return;
+        ByteSet bytes;
+        for (std::size_t c = begin[depth]; c < path.size(); ++c) bytes |= wanted(machine, path[c], follow);
+        leaps[depth] = ChildLeap(x, node, bytes);
+    };
+    enter(0, 0);
     for (std::uint32_t i = 1; i < x.size();) {
         const std::size_t depth = x.depth[i];
+        if (const std::uint32_t next = leaps[depth - 1].next(x, i); next != i) {
+            i = next;
+            continue;
+        }
         begin.resize(depth + 1);
         path.resize(begin[depth], Config{});
         Outcome outcome;
@@ -282,7 +327,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
             i = x.end[i];
             continue;
         }
-        if (outcome.popped) walked.pieces.push_back(i);
+        if (outcome.popped && follow.contains(x.byte[i])) walked.pieces.push_back(i);
         if (made.empty()) {
             i = x.end[i];
             continue;
@@ -295,6 +340,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         path.insert(path.end(), made.begin(), made.end());
         begin.push_back(path.size());
         walked.add(x.first_token[i], x.first_token[i + 1]);
+        if (x.end[i] > i + 1) enter(depth, i);
         ++i;
     }
     const std::uint32_t residual = walked.pieces.empty() ? 0 : residual_of(x, walked.pieces);

@@ -19,6 +19,27 @@ struct Places {  // of a trie's list of tokens
     std::uint32_t begin, end;
 };
 
+// Over the children of a wide node, to those that are wanted.
+class ChildLeap {
+public:
+    ChildLeap() = default;
+    ChildLeap(const Trie& trie, std::uint32_t node, const ByteSet& bytes) : wide_(trie.wide(node)), wanted_(bytes), end_(trie.end[node]) {
+        if (wide_) wanted_ &= wide_->bytes;
+        if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // nothing to leap over
+    }
+    // The node to go on with: the child `node` or a sibling after it, or the parent's end.
+    std::uint32_t next(const Trie& trie, std::uint32_t node) const {
+        if (!wide_ || wanted_.contains(trie.byte[node])) return node;
+        const int b = wanted_.from(trie.byte[node]);
+        return b < 0 ? end_ : trie.children[wide_->first + wide_->bytes.rank(static_cast<unsigned>(b))];
+    }
+
+private:
+    const Trie::Wide* wide_ = nullptr;
+    ByteSet wanted_;
+    std::uint32_t end_ = 0;
+};
+
 // The states that come back to themselves, remembered by their expression.
 class LoopMemo {
 public:

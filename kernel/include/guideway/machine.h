@@ -61,6 +61,7 @@ struct Component : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
+    ByteSet alphabet;                     // object, array: what its configurations can go on with, but for names
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
     ExprId keys = kNone;                  // object: all fixed names, each ending in the label of its entry
     bool direct = false;                  // object, array: the register is no record but position, bits or a count

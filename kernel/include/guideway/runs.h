@@ -56,7 +56,7 @@ public:
     // names the machine.
     bool fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row);
     // The same, if all of it is remembered; else nothing.
-    std::optional<bool> fill_known(std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const;
+    std::optional<bool> fill_known(const Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const;
     // A number that names a component in the memo: leaves with equal follow bytes share one, everything else has its own.
     std::uint32_t component_id(const Component& component);
     // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
@@ -84,7 +84,7 @@ private:
     struct Mask {
         std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
         std::vector<std::uint32_t> more;            // sets added to the first before its changes
-        bool accepting = false;
+        bool accepting = false, unsure = false;  // unsure: it holds for what was read up to here only
         mutable std::atomic<std::uint32_t> time = 0;
         std::size_t bytes() const { return sizeof(Mask) + sizeof(Place) + 32 + more.size() * 4; }
     };
@@ -103,12 +103,14 @@ private:
     };
 
     const Trie& trie(std::uint32_t id) const { return id == 0 ? trie_ : *residuals_[id - 1]; }
+    auto find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
     const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
     void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
     void drop_before(std::uint32_t time);
     Run run(Machine& machine, std::uint32_t trie, const Config& config);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
+    static ByteSet wanted(Machine& machine, const Config& config, const ByteSet& after);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
     std::uint32_t residual_of(const Trie& x, const std::vector<std::uint32_t>& pieces);
