@@ -4,6 +4,7 @@ source.py     `JsonSchema`, what a user makes
 style.py      profiles and their knobs: how JSON is written
 keywords.py   a row per keyword: its shape, the types it speaks about; dialects
 documents.py  resources, identifiers, anchors: what a reference means; metaschemas/: those of the specification
+places.py     the schemas that were reached, by number
 terms.py      one schema, read once: what it says; opposites.py: what its opposite says
 bundles.py    what simple keywords say, type by type, and how two such bundles merge
 expand.py     sets of schemas -> alternatives (bundles); rivals.py: `oneOf`; evaluated.py: `unevaluated*`

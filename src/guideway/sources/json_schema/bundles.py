@@ -37,6 +37,7 @@ __all__ = [
     "is_void",
     "join",
     "merge",
+    "says",
     "tidy_array",
     "within",
 ]
@@ -196,6 +197,28 @@ def merge(left: Bundle, right: Bundle) -> Bundle | None:
         kept = set(map(type, boxes.values()))
         types &= ~((0 if list in kept else ARRAY) | (0 if dict in kept else OBJECT))
     return Bundle(types, number, string, array, object_, boxes) if types else None
+
+
+def says(bundle: Bundle, other: Bundle) -> bool:
+    """Whether a bundle plainly says all that a small other one says."""
+    if bundle.types & ~other.types or other.boxes is not None:
+        return False
+    if (other.number and bundle.types & NUMBER) or (other.string and bundle.types & STRING):
+        return False
+    if other.array and bundle.types & ARRAY:
+        return False
+    part, asked = bundle.object, other.object
+    if asked is None or not bundle.types & OBJECT:
+        return True
+    if part is None or asked.fewest or asked.most is not None or asked.keys or asked.demands:
+        return False
+    if not (asked.banned <= part.banned and asked.required.keys() <= part.required.keys()):
+        return False
+    return all(
+        any(group.names.get(name, ANYTHING) >= wanted for group in part.groups)
+        for inner in asked.groups
+        for name, wanted in inner.names.items()
+    ) and not any(inner.patterns or inner.extra for inner in asked.groups)
 
 
 def _highest(left: int | None, right: int | None) -> int | None:

@@ -7,22 +7,41 @@ whose options contradict the bundle is cut off at once, so that tags and types d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
-from guideway.errors import InvalidConstraint, LimitExceeded, Unsupported
+from guideway.errors import InvalidConstraint, LimitExceeded
 
-from .bundles import ANYTHING, ARRAY, FREE, OBJECT, Bundle, ObjectPart, Want, box_key, join, merge
-from .documents import Documents, Resource
+from .bundles import (
+    ALL,
+    ARRAY,
+    FREE,
+    OBJECT,
+    STRING,
+    Bundle,
+    Group,
+    ObjectPart,
+    Want,
+    join,
+    merge,
+    says,
+)
+from .documents import Documents
 from .evaluated import NOTHING_EVALUATED, Evaluated, evaluated_by, left_over, missed
-from .keywords import KEYWORDS, pointer
 from .opposites import bundle_of_value, opposites
-from .rivals import rivals_of
-from .terms import Fork, Place, Term, read_schema, want
+from .places import Places
+from .rivals import discriminator, plainly_said, rivals_of
+from .scalars import tested
+from .terms import Fork, Place, Term, want
 
 __all__ = ["MAX_ALTERNATIVES", "Expander"]
 
 MAX_ALTERNATIVES = 10_000
 """How many alternatives one place may come down to."""
+
+MAX_STEPS = 25_000
+"""How many choices may be looked at to find them."""
+
+MAX_LOOKAHEAD = 4
+"""How deep the value of a required key is looked into before its object is given up."""
 
 MAX_NESTED = 50
 """How deep `oneOf` and `unevaluated*` may stand in one another, at one place of the value."""
@@ -31,139 +50,20 @@ MAX_TOLD_APART = 10
 """How many branches of one `anyOf` may decide what is left for `unevaluated*`."""
 
 
-class Expander:
-    """The places of a document that were reached, by literal; and what wants come down to."""
+_NO_OBJECT = Bundle(ALL & ~OBJECT)
+
+
+class Expander(Places):
+    """What wants come down to."""
 
     def __init__(self, documents: Documents) -> None:
-        self._documents = documents
-        self.places: list[Place] = []
-        self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
-        self._values: dict[str, int] = {}
-        self._kept: list[object] = []  # schemas that were made here: an identity is never used twice
+        super().__init__(documents)
         self._known: dict[Want, list[Bundle]] = {}
         self._sound: set[int] = set()
         self._offers: dict[tuple[int, bool | None], list[_Choice] | None] = {}
         self._bares: dict[int, int] = {}
         self._depth = 0
-        self.refusals: dict[str, str] = {}
-        self.contract: list[tuple[str, str]] = []
-        nothing = documents.main
-        self.places.append(Place(0, True, "", nothing, ()))
-
-    # -- places
-
-    def root(self) -> int:
-        """The literal of the document."""
-        main = self._documents.main
-        return self.literal(main.root, main.place, main, (main,) if self._documents.dynamic else ())
-
-    def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
-        """The literal of a schema; schemas that are only a reference are those that they lead to."""
-        seen: set[tuple[int, tuple[Resource, ...]]] = set()
-        while isinstance(schema, dict):
-            if not schema:
-                return 0
-            key = (id(schema), scope)
-            found = self._literals.get(key)
-            if found is not None:
-                return found
-            if "$ref" not in schema or not self._only_ref(schema, resource):
-                place = Place(2 * len(self.places), schema, where, resource, scope)
-                self.places.append(place)
-                self._literals[key] = place.literal
-                return place.literal
-            if key in seen:
-                raise InvalidConstraint(f"at {where!r}: the reference leads back to itself", where)
-            seen.add(key)
-            if len(seen) == 1:
-                self.contract.append((where, "$ref"))
-            try:
-                schema, where, resource, scope = self._target(schema, where, resource, scope, "$ref")
-            except Unsupported as problem:
-                return self._refuse(problem, where)
-        return 0 if schema else 1
-
-    def _only_ref(self, schema: dict[str, Any], resource: Resource) -> bool:
-        if not isinstance(schema["$ref"], str):
-            return False
-        return (
-            len(schema) == 1
-            or resource.dialect.ref_alone
-            or not any(name in KEYWORDS for name in schema if name != "$ref")
-        )
-
-    def _target(
-        self, schema: dict[str, Any], where: str, resource: Resource, scope: tuple[Resource, ...], name: str
-    ) -> tuple[object, str, Resource, tuple[Resource, ...]]:
-        documents, reference = self._documents, str(schema[name])
-        at = pointer(where, name)
-        if name == "$recursiveRef":
-            found, target, home = documents.resolve("#", resource, at)
-            if home.recursive:
-                outer = next((one for one in scope if one.recursive), home)
-                found, target, home = outer.root, outer.place, outer
-        else:
-            found, target, home = documents.resolve(reference, resource, at)
-            anchor = reference.partition("#")[2]
-            if name == "$dynamicRef" and anchor in home.dynamic and home.dynamic[anchor][0] is found:
-                outer = next((one for one in scope if anchor in one.dynamic), home)
-                found, target = outer.dynamic[anchor]
-                home = outer
-        return found, target, home, self._scope(scope, home)
-
-    def _scope(self, scope: tuple[Resource, ...], home: Resource) -> tuple[Resource, ...]:
-        if not self._documents.dynamic or home in scope:
-            return scope
-        return (*scope, home)
-
-    def _child(self, place: Place, schema: object, names: tuple[str | int, ...]) -> int:
-        if schema is True:
-            return 0
-        if schema is False:
-            return 1
-        resource, scope = place.resource, place.scope
-        owners = self._documents.owners
-        if owners and id(schema) in owners:
-            resource = owners[id(schema)]
-            scope = self._scope(scope, resource)
-        elif names[-1] in ("enum", "const"):
-            self._kept.append(schema)
-        return self.literal(schema, pointer(place.pointer, *names), resource, scope)
-
-    def _reference(self, place: Place, name: str, reference: str) -> int:
-        try:
-            found, where, home, scope = self._target(place.schema, place.pointer, place.resource, place.scope, name)
-        except Unsupported as problem:
-            return self._refuse(problem, place.pointer)
-        return self.literal(found, where, home, scope)
-
-    def _refuse(self, problem: Unsupported, place: str) -> int:
-        """A schema that is not known: it is refused in the end, and forbids all until then."""
-        self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
-        return 1
-
-    def value_literal(self, place: Place, schema: dict[str, Any]) -> int:
-        """The literal of a schema of a given value, which is made here."""
-        key = box_key(schema)
-        if key not in self._values:
-            self._kept.append(schema)
-            self._values[key] = self.literal(schema, place.pointer, place.resource, place.scope)
-        return self._values[key]
-
-    def any_of(self, place: Place, literals: tuple[int, ...]) -> Want:
-        """Any of the literals, as a want."""
-        if 0 in literals:
-            return ANYTHING
-        made = Place(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
-        made.term = Term(forks=(Fork("any", place.pointer, literals),), leads=literals)
-        self.places.append(made)
-        return frozenset((made.literal,))
-
-    def term(self, place: Place) -> Term:
-        """What the schema at a place says."""
-        if place.term is None:
-            place.term = read_schema(place, self._child, self._reference)
-        return place.term
+        self._steps = 0
 
     # -- alternatives
 
@@ -222,22 +122,19 @@ class Expander:
         start = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
         stack: list[_State] = [_State(FREE, NOTHING_EVALUATED, start, [], set())]
-        steps = 0
+        if self._depth == 1:
+            self._steps = 0
         while stack:
             state = stack.pop()
-            steps += 1
-            if len(found) > MAX_ALTERNATIVES or steps > 4 * MAX_ALTERNATIVES:
+            self._steps += 1 + len(state.forks)
+            if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
                 raise LimitExceeded(f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place)
             if not self._settle(state, tracked):
                 continue
             if not state.forks:
                 found += ((bundle, state.evaluated) for bundle in self._unboxed(state.bundle))
                 continue
-            choices = self._open_choices(state, state.forks.pop(0))
-            if choices is None:
-                stack.append(state)
-            else:
-                stack += reversed(choices)
+            stack += reversed(self._branches(state))
         self._depth -= 1
         return found
 
@@ -281,26 +178,66 @@ class Expander:
                     state.forks.append(choices)
         return True
 
-    def _open_choices(self, state: _State, choices: list[_Choice]) -> list[_State] | None:
-        """The states that a fork leads to; None where one of its choices holds already."""
+    def _branches(self, state: _State) -> list[_State]:
+        """The states that the narrowest of the forks leads to; the forks that say nothing new are dropped."""
+        best: list[_Choice] | None = None
+        at = -1
+        for number, fork in reversed(list(enumerate(state.forks))):
+            live = self._live(state, fork)
+            if live is None:
+                del state.forks[number]
+                at -= 1
+            elif best is None or len(live) <= len(best):
+                best, at = live, number
+                if len(live) == 0:
+                    return []
+        if best is None:
+            return [state]
+        del state.forks[at]
         made = []
+        for bundle, marks, evaluated in best:
+            seen = state.evaluated if evaluated is None else state.evaluated | evaluated
+            made.append(
+                _State(bundle or state.bundle, seen, [*state.waiting, *marks], list(state.forks), set(state.done))
+            )
+        return made
+
+    def _live(self, state: _State, choices: list[_Choice]) -> list[_Choice] | None:
+        """What is left of a fork, each choice with the state's bundle; None where one of them holds already."""
+        live: list[_Choice] = []
         telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
         for bundle, marks, evaluated in choices:
             if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
                 continue
-            if (
-                not telling
-                and bundle is None
-                and evaluated is None
-                and all(one == 0 or one in state.done for one in marks)
-            ):
+            held = bundle is None or says(state.bundle, bundle)
+            if held and not telling and evaluated is None and all(one == 0 or one in state.done for one in marks):
                 return None
-            merged = state.bundle if bundle is None else merge(state.bundle, bundle)
-            if merged is None:
+            merged = state.bundle if held or bundle is None else merge(state.bundle, bundle)
+            if merged is None or not all(self._agrees(merged, mark) for mark in marks):
                 continue
-            seen = state.evaluated if evaluated is None else state.evaluated | evaluated
-            made.append(_State(merged, seen, [*state.waiting, *marks], list(state.forks), set(state.done)))
-        return made
+            if bundle is not None and not held and bundle.object is not None and self._is_dead(merged, bundle.object):
+                continue
+            live.append((merged, marks, evaluated))
+        return live
+
+    def _agrees(self, bundle: Bundle, mark: int) -> bool:
+        """Whether what a positive literal plainly says leaves any type."""
+        literal = ~mark if mark < 0 else mark
+        if literal & 1 or not literal:
+            return True
+        term = self.term(self.places[literal >> 1])
+        return term.left is not None or term.own is FREE or merge(bundle, term.own) is not None
+
+    def _is_dead(self, bundle: Bundle, added: ObjectPart) -> bool:
+        """Whether a key that was just asked for can have no value."""
+        part = bundle.object
+        if part is None or bundle.types != OBJECT:
+            return False
+        for name in added.required:
+            wanted = plainly_said(part, name)
+            if 1 in wanted or (len(wanted) > 1 and self._has_no_value(wanted)):
+                return True
+        return False
 
     # -- choices
 
@@ -342,11 +279,45 @@ class Expander:
     def _one_of(self, fork: Fork, tracked: bool) -> list[_Choice]:
         literals = fork.literals
         faces = [self.alternatives(want(one)) for one in literals]
-        rivals = rivals_of(literals, faces, lambda one: self.term(self.places[one >> 1]), fork.place)
-        return [
-            (None, (*_marks((one,), tracked), *(literals[j] ^ 1 for j in rivals[i])), None)
-            for i, one in enumerate(literals)
-        ]
+        term_of = self._term_of
+        rivals = rivals_of(literals, faces, term_of, self._has_no_value, fork.place)
+        made: list[_Choice] = []
+        for i, one in enumerate(literals):
+            marks = _marks((one,), tracked)
+            name, told = discriminator(rivals[i], faces, term_of) if len(rivals[i]) > 2 else ("", {})
+            others = tuple(literals[j] ^ 1 for j in rivals[i] if j not in told)
+            if len(told) < 2:
+                made.append((None, (*marks, *others, *(literals[j] ^ 1 for j in told)), None))
+                continue
+            # By the value of the key: at most one of those that it tells apart is left to be missed.
+            without = Bundle(OBJECT, object=ObjectPart(banned=frozenset((name,))))
+            absent = tuple(literals[j] ^ 1 for j, (_, needed) in told.items() if not needed)
+            made += [(_NO_OBJECT, (*marks, *others), None), (without, (*marks, *others, *absent), None)]
+            place = self.places[one >> 1] if one > 1 else self.places[0]
+            for j, (tags, _) in told.items():
+                made.append((self._tagged(place, name, tags, 0), (*marks, *others, literals[j] ^ 1), None))
+            rest = {tag for tags, _ in told.values() for tag in tags}
+            made.append((self._tagged(place, name, rest, 1), (*marks, *others), None))
+        return made
+
+    def _tagged(self, place: Place, name: str, tags: set[str], sign: int) -> Bundle:
+        """Objects whose value at a key is one of the strings (or, by the sign, none of them)."""
+        value = self.value_literal(place, {"enum": sorted(tags)}) ^ sign
+        return Bundle(OBJECT, object=ObjectPart((Group({name: want(value)}),), {name: None}))
+
+    def _term_of(self, literal: int) -> Term:
+        return self.term(self.places[literal >> 1])
+
+    def _has_no_value(self, wanted: Want) -> bool:
+        """Whether no value can meet a want, as far as is worth looking."""
+        if self._depth > MAX_LOOKAHEAD:
+            return False
+        depth = self._depth
+        try:
+            return not self.alternatives(wanted)
+        except LimitExceeded:
+            self._depth = depth
+            return False
 
     def _any_evaluated(self, fork: Fork, exactly: bool) -> list[_Choice]:
         """Which branches hold decides what is evaluated: every set of those that evaluate anything."""
@@ -438,6 +409,9 @@ class Expander:
 
     def _unboxed(self, bundle: Bundle) -> list[Bundle]:
         """Given arrays and objects that something else is said about become what their parts must be."""
+        if bundle.string and bundle.string.given and bundle.string.tests:
+            bundle = replace(bundle, string=tested(bundle.string))
+            bundle.types &= ~0 if bundle.string else ~STRING
         if not bundle.types:
             return []
         if bundle.boxes is None or not (bundle.array or bundle.object):

@@ -6,19 +6,24 @@ from collections.abc import Callable, Sequence
 
 from guideway.errors import LimitExceeded
 
-from .bundles import ANYTHING, ARRAY, FREE, NUMBER, OBJECT, STRING, Bundle, ObjectPart, Want, join, merge
+from .bundles import ANYTHING, ARRAY, NUMBER, OBJECT, STRING, Bundle, ObjectPart, Want, join, merge
 from .terms import Term
 
-__all__ = ["rivals_of"]
+__all__ = ["discriminator", "plainly_said", "rivals_of"]
 
 MAX_PAIRED = 300
 """How many branches of `oneOf` are compared with each other where no one tag or value tells all of them apart."""
 
 TermOf = Callable[[int], Term]
+IsDead = Callable[[Want], bool]
 
 
-def rivals_of(literals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf, place: str) -> list[list[int]]:
-    """For each branch the others that a value may fit as well. `faces`: what each branch comes down to."""
+def rivals_of(
+    literals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf, is_dead: IsDead, place: str
+) -> list[list[int]]:
+    """For each branch the others that a value may fit as well. `faces`: what each branch comes down to; `is_dead`:
+    whether no value can meet a want.
+    """
     rivals: list[list[int]] = [[] for _ in literals]
     if _values_differ(faces) or _tags_differ(faces, term_of):
         return rivals
@@ -26,13 +31,13 @@ def rivals_of(literals: Sequence[int], faces: list[list[Bundle]], term_of: TermO
         raise LimitExceeded(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
     for i, left in enumerate(faces):
         for j in range(i):
-            if literals[i] == literals[j] or any(_can_meet(one, other, term_of) for one in left for other in faces[j]):
+            if literals[i] == literals[j] or any(_can_meet(one, other, is_dead) for one in left for other in faces[j]):
                 rivals[i].append(j)
                 rivals[j].append(i)
     return rivals
 
 
-def _can_meet(left: Bundle, right: Bundle, term_of: TermOf) -> bool:
+def _can_meet(left: Bundle, right: Bundle, is_dead: IsDead) -> bool:
     """Whether a value may fit both, as far as is seen at once: types, given values, required keys."""
     both = merge(left, right)
     if both is None:
@@ -40,10 +45,11 @@ def _can_meet(left: Bundle, right: Bundle, term_of: TermOf) -> bool:
     part = both.object
     if both.types != OBJECT or part is None or both.boxes is not None or len(part.groups) < 2:
         return True
-    return not any(_contradictory(_of_key(part, name), term_of) for name in part.required)
+    wants = (plainly_said(part, name) for name in part.required)
+    return not any(1 in wanted or (len(wanted) > 1 and is_dead(wanted)) for wanted in wants)
 
 
-def _of_key(part: ObjectPart, name: str) -> Want:
+def plainly_said(part: ObjectPart, name: str) -> Want:
     """What is plainly said of a key."""
     wanted = ANYTHING
     for group in part.groups:
@@ -52,17 +58,6 @@ def _of_key(part: ObjectPart, name: str) -> Want:
             inner = group.extra
         wanted = join(wanted, inner or ANYTHING)
     return wanted
-
-
-def _contradictory(wanted: Want, term_of: TermOf) -> bool:
-    """Whether simple schemas exclude each other."""
-    if 1 in wanted:
-        return True
-    bundle: Bundle | None = FREE
-    for one in wanted if len(wanted) > 1 else ():
-        if not one & 1 and bundle is not None:
-            bundle = merge(bundle, term_of(one).own)
-    return bundle is None
 
 
 def _values_differ(faces: list[list[Bundle]]) -> bool:
@@ -95,7 +90,7 @@ def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
         tags: set[str] = set()
         count = 0
         for mine in parts:
-            found = [_tag_values(part, name, term_of) for part in mine if part is not None]
+            found = [_tag_values(part, name, term_of) if name in part.required else None for part in mine if part]
             if None in found:
                 break
             values = {tag for one in found for tag in one or ()}
@@ -108,9 +103,7 @@ def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
 
 
 def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None:
-    """The strings that a required key may have, where they are given."""
-    if name not in part.required:
-        return None
+    """The strings that a key may have, where they are given."""
     for group in part.groups:
         for literal in group.names.get(name, ()):
             if literal > 1 and not literal & 1:
@@ -118,3 +111,25 @@ def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None
                 if own.types == STRING and own.string and own.string.given is not None:
                     return set(own.string.given)
     return None
+
+
+def discriminator(
+    rivals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf
+) -> tuple[str, dict[int, tuple[set[str], bool]]]:
+    """The key that tells most of some branches apart: for each of those its values, and whether it must be there."""
+    best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
+    parts = {j: [one.object for one in faces[j] if one.types == OBJECT and one.boxes is None] for j in rivals}
+    parts = {j: mine for j, mine in parts.items() if len(mine) == len(faces[j]) and mine and None not in mine}
+    names = {name for mine in parts.values() for part in mine if part for group in part.groups for name in group.names}
+    for name in sorted(names):
+        told: dict[int, tuple[set[str], bool]] = {}
+        taken: set[str] = set()
+        for j, mine in parts.items():
+            found = [_tag_values(part, name, term_of) for part in mine if part]
+            values = {tag for one in found for tag in one or ()}
+            if None not in found and values and taken.isdisjoint(values):
+                taken |= values
+                told[j] = (values, all(name in part.required for part in mine if part))
+        if len(told) > len(best[1]):
+            best = (name, told)
+    return best

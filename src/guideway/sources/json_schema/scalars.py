@@ -27,11 +27,12 @@ from guideway.sources.formats import FORMATS, format_language
 from guideway.sources.patterns import parse_pattern
 
 from .bundles import NumberPart, StringPart
+from .keys import matches
 from .numbers import Bounds, integers, numbers
 from .reader import write_number
 from .style import Style
 
-__all__ = ["HARMLESS_FORMATS", "SPECIFIED_FORMATS", "number", "pattern_language", "string", "text"]
+__all__ = ["HARMLESS_FORMATS", "SPECIFIED_FORMATS", "number", "pattern_language", "string", "tested", "text"]
 
 SPECIFIED_FORMATS = frozenset(
     name
@@ -144,6 +145,22 @@ def string(part: StringPart | None, style: Style) -> Regular:
     if part is not None and part.given is not None and not part.tests:
         return style.strings(part.given)
     return style.quoted(text(part, style))
+
+
+def tested(part: StringPart) -> StringPart | None:
+    """The same without the given strings that its patterns rule out."""
+    given, left = part.given or {}, []
+    for test in part.tests:
+        holds, kind, name, place = test
+        try:
+            known = (name, pattern_language(name, place)) if kind == "pattern" else None
+        except ConstraintError:
+            known = None
+        if known is None:
+            left.append(test)
+        else:
+            given = {one: None for one in given if matches(known, one) is holds}
+    return StringPart(tests=tuple(left), given=given) if given else None
 
 
 @lru_cache(maxsize=1024)
