@@ -10,6 +10,7 @@ one result, a list of prompts a list; `samples=` makes each of them a list.
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -84,29 +85,56 @@ class Generation(Generic[T_co]):
         return len(self.tokens) / seconds if seconds > 0 else 0.0
 
 
-def load(name: str) -> Model:
-    """The model of this name: "tiny" (bundled) or "onnx:FOLDER" (an ONNX export with its tokenizer.json).
+def load(name: str, *, device: str | None = None, dtype: str | None = None, context_size: int | None = None) -> Model:
+    """The model of this name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json) or "hf:NAME"
+    (transformers: a name or a folder).
 
-    Raises `NotAvailable` for what is unknown or not there, `EngineError` for files that are damaged or do not fit.
+    `device`: as the engine calls its devices; the CPU unless asked. `dtype`: what the weights become, where the engine
+    converts them. `context_size`: tokens per session; by default what the model was made for.
+    Raises `NotAvailable` for what is unknown, not there or not installed, `EngineError` for files that are damaged or
+    do not fit, and for a device or type that there is not.
     """
     kind, _, rest = name.partition(":")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
         if not any(folder.rglob("*.onnx")):
             raise NotAvailable("the bundled model tiny is not in this installation")
-        return _load_onnx(folder, name)
-    if kind == "onnx" and rest:
-        return _load_onnx(Path(rest), name)
-    raise NotAvailable(f'there is no model {name!r}; known are "tiny" (bundled) and "onnx:FOLDER" (an ONNX export)')
+        kind, rest = "onnx", str(folder)
+    if kind in _ENGINES and rest:
+        options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}
+        given = {key: value for key, value in options.items() if value is not None}
+        return _ENGINES[kind](name, rest, given)
+    raise NotAvailable(
+        f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER" (an ONNX export), "hf:NAME"'
+    )
 
 
-def _load_onnx(path: Path, name: str) -> Model:
+def _load_onnx(name: str, rest: str, options: dict[str, Any]) -> Model:
     from guideway.engines.onnx import OnnxEngine
 
-    engine = OnnxEngine(path)
+    if "dtype" in options:
+        raise EngineError("an ONNX export has the types it was exported with: leave out dtype=")
+    path = Path(rest)
+    engine = OnnxEngine(path, **options)
     folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
     found = next((folder for folder in folders if (folder / "tokenizer.json").is_file()), folders[0])
     return Model(engine, Tokenizer.of(found), name=name)
+
+
+def _load_transformers(name: str, rest: str, options: dict[str, Any]) -> Model:
+    package = _engine("transformers", "transformers", "torch and transformers")
+    return Model(package.TransformersEngine(rest, **options), Tokenizer.of(package.tokenizer(rest)), name=name)
+
+
+def _engine(folder: str, extra: str, libraries: str) -> Any:
+    """The package of an engine. Raises `NotAvailable` where its library is not installed."""
+    try:
+        return importlib.import_module(f"guideway.engines.{folder}")
+    except ModuleNotFoundError as error:
+        raise NotAvailable(f"this engine needs {libraries}: pip install 'guideway[{extra}]' ({error})") from error
+
+
+_ENGINES = {"onnx": _load_onnx, "hf": _load_transformers}
 
 
 # fmt: off

@@ -3,6 +3,7 @@
 engines.py    `step_engine_contract`: what every step engine must hold to; for engines of other packages too
 constant.py   a model that says the same after every text
 toy.py        an engine whose every bit is known, with and without going back
+tiny_models.py  random models of every architecture, as folders of the Hub
 faults.py     an engine that fails where a test wants it to
 """
 
@@ -11,6 +12,15 @@ from __future__ import annotations
 from guideway.testing.constant import ConstantEngine, ConstantModel
 from guideway.testing.engines import step_engine_contract
 from guideway.testing.faults import FailingEngine
+from guideway.testing.tiny_models import ARCHITECTURES, tiny_model
 from guideway.testing.toy import ToyEngine
 
-__all__ = ["ConstantEngine", "ConstantModel", "FailingEngine", "ToyEngine", "step_engine_contract"]
+__all__ = [
+    "ARCHITECTURES",
+    "ConstantEngine",
+    "ConstantModel",
+    "FailingEngine",
+    "ToyEngine",
+    "step_engine_contract",
+    "tiny_model",
+]

@@ -1,4 +1,4 @@
-"""The files of an ONNX export: where the model is, what config.json says, and a digest of the weights.
+"""The files of an ONNX export: where the model is, and a digest of the weights.
 
 Every file here is a stranger's: whatever does not fit is an `EngineError` that says what was expected.
 """
@@ -6,16 +6,14 @@ Every file here is a stranger's: whatever does not fit is an `EngineError` that 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from guideway.engines.config import positive
 from guideway.errors import EngineError, NotAvailable
 
-__all__ = ["cache_size", "context_size", "find_model", "fingerprint", "read_config", "weight_bytes"]
-
-_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length", "max_sequence_length")
+__all__ = ["cache_size", "find_model", "fingerprint", "weight_bytes"]
 
 
 def find_model(path: Path) -> Path:
@@ -32,37 +30,11 @@ def find_model(path: Path) -> Path:
     raise NotAvailable(f"no ONNX model at {path}: expected model.onnx or onnx/model.onnx; {seen}")
 
 
-def read_config(model: Path) -> dict[str, Any]:
-    """config.json beside the model's file or one folder up; empty where there is none."""
-    for file in (model.parent / "config.json", model.parent.parent / "config.json"):
-        if file.is_file():
-            try:
-                config = json.loads(file.read_text("utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
-                raise EngineError(f"cannot read {file}: {error}") from error
-            if not isinstance(config, dict):
-                raise EngineError(f"{file} must hold a JSON object")
-            text_part = config.get("text_config")  # models of several modalities keep the language model's part there
-            return {**config, **text_part} if isinstance(text_part, dict) else config
-    return {}
-
-
-def context_size(config: Mapping[str, Any]) -> int:
-    """How many tokens the model was made for. Raises `EngineError` where config.json does not say."""
-    for key in _CONTEXT_KEYS:
-        if _positive(config.get(key)):
-            return int(config[key])
-    raise EngineError(
-        f"config.json does not say how many tokens the model's context holds ({', '.join(_CONTEXT_KEYS)});"
-        " give context_size="
-    )
-
-
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:
     """A fixed size of a cache input: from the graph first, from config.json where the graph only names it."""
     size: Any = shape[axis]
-    found = size if _positive(size) else (_config_heads if axis == 1 else _config_channels)(config)
-    if not _positive(found):
+    found = size if positive(size) else (_config_heads if axis == 1 else _config_channels)(config)
+    if not positive(found):
         raise EngineError(f"neither {name} {list(shape)} nor config.json says the size of axis {axis}")
     return int(found)
 
@@ -93,8 +65,4 @@ def _config_channels(config: Mapping[str, Any]) -> Any:
         return config["head_dim"]
     width = config.get("hidden_size", config.get("n_embd"))
     heads = config.get("num_attention_heads", config.get("n_head"))
-    return width // heads if _positive(width) and _positive(heads) else None
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31
+    return width // heads if positive(width) and positive(heads) else None

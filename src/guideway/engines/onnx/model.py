@@ -7,29 +7,26 @@ thread for small models.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
+from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.onnx.cache import Batch, RowCache, export, gather, restore
-from guideway.engines.onnx.files import context_size, find_model, fingerprint, read_config, weight_bytes
+from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
+from guideway.engines.onnx.runtime import open_session
 from guideway.errors import EngineError
 
 __all__ = ["OnnxEngine"]
 
 _PREFILL = 512
 """Tokens run at once: the graph computes logits for each of them, and all but the last are thrown away."""
-
-_SMALL_MODEL_BYTES = 64 << 20
-"""Below this one thread is faster than several."""
 
 
 class OnnxEngine:
@@ -38,22 +35,29 @@ class OnnxEngine:
     Inputs: `input_ids`, `past_key_values.N.key/value`, and where the graph has them `attention_mask`,
     `position_ids`, `use_cache_branch`, `num_logits_to_keep`. Outputs: `logits`, `present.N.key/value`.
 
-    `threads`: how many the runtime uses; by default 1 for small models and all cores for others.
-    `context_size`: tokens per row; by default what config.json says.
+    `device`: "cpu", or "cuda" where this ONNX Runtime has it. `threads`: how many the runtime uses; by default 1 for
+    small models and all cores for others. `context_size`: tokens per row; by default what config.json says.
     Raises `NotAvailable` where there is no model, `EngineError` where it is not of this shape.
     """
 
     rewinds = True
 
-    def __init__(self, path: str | Path, *, threads: int | None = None, context_size: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        context_size: int | None = None,
+    ) -> None:
         self._file = find_model(Path(path))
-        config = read_config(self._file)
+        config = configs.read_config(self._file)
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
-        self._session: Any = _open(self._file, threads)
+        self._session: Any = open_session(self._file, device, threads)
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self._outputs = ["logits", *self._graph.presents]
-        self.context_size = _checked_context(context_size, config)
+        self.context_size = configs.context_size(config, context_size)
         logits, arrays = self._run(np.zeros((1, 1), dtype=np.int64), gather(self._graph, [None], 0), 0)
         self.vocab_size = check_probe(self._graph, logits, arrays)
 
@@ -98,22 +102,3 @@ class OnnxEngine:
             shape = f"{ids.shape[0]} x {ids.shape[1]} tokens behind {cached}"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         return logits[:, -1, :].astype(np.float32, copy=False), tuple(presents)
-
-
-def _open(file: Path, threads: int | None) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else os.cpu_count() or 1)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised; nothing is printed beside it
-    try:
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # as in _run
-        raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error
-
-
-def _checked_context(given: int | None, config: Mapping[str, Any]) -> int:
-    if given is None:
-        return context_size(config)
-    if given < 1:
-        raise ValueError(f"context_size must be at least 1, got {given}")
-    return given

@@ -1,0 +1,32 @@
+"""A session of ONNX Runtime: on which device, with how many threads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+
+from guideway.engines.onnx.files import weight_bytes
+from guideway.errors import EngineError
+
+__all__ = ["open_session"]
+
+_SMALL_MODEL_BYTES = 64 << 20
+"""Below this one thread is faster than several."""
+
+
+def open_session(file: Path, device: str, threads: int | None) -> Any:
+    """The graph, ready to run. Raises `EngineError` where it cannot be, or there is no such device."""
+    provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device, device)
+    if provider not in (known := onnxruntime.get_available_providers()):
+        raise EngineError(f"ONNX Runtime has no device {device!r} here; its providers are {', '.join(known)}")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else os.cpu_count() or 1)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what goes wrong is raised; nothing is printed beside it
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=[provider])
+    except Exception as error:  # as in `OnnxEngine`
+        raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error

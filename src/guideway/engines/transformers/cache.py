@@ -1,0 +1,96 @@
+"""Caches of transformers as values.
+
+Keys and values per layer, [row, head, token, channel], are cut to their length when they are used: `DynamicCache`
+appends by making new tensors, so the old ones never change, and a fork or a rewind copies nothing. What is no such
+cache (recurrent states, sliding windows) is kept whole and copied before it is changed; it cannot be truncated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from guideway.engines.base import Cache, check_truncation
+from guideway.errors import EngineError
+
+__all__ = ["KeysValues", "States", "gather", "given_out", "own_cache", "tensors"]
+
+
+@dataclass(frozen=True)
+class KeysValues:
+    """One row of (keys, values) per layer, of which the first `length` tokens count."""
+
+    layers: tuple[tuple[Any, Any], ...]
+    row: int
+    length: int
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes // part.shape[0] for pair in self.layers for part in pair)
+
+    def truncated(self, length: int) -> KeysValues:
+        check_truncation(self, length)
+        return KeysValues(self.layers, self.row, length)
+
+
+@dataclass(frozen=True)
+class States:
+    """A whole cache of transformers, which nobody changes."""
+
+    whole: Any
+    length: int
+
+    @property
+    def nbytes(self) -> int:
+        return sum(place[key].nbytes for _, place, key in tensors(self.whole))
+
+    def truncated(self, length: int) -> States:
+        raise ValueError("the state of a recurrent model cannot be truncated")
+
+
+def gather(caches: Sequence[Cache | None], cached: int) -> Any:
+    """What these rows, of equal lengths, have before their new tokens, for the model to change; None: nothing."""
+    rows = [cache for cache in caches if cache is not None and cached]
+    if not rows:
+        return None
+    if len(rows) == 1 and isinstance(rows[0], States):
+        return copy.deepcopy(rows[0].whole)
+    made = DynamicCache()
+    own = [own_cache(cache) for cache in rows]
+    for layer in range(len(own[0].layers)):
+        parts = [[c.layers[layer][part][c.row : c.row + 1, :, :cached] for c in own] for part in (0, 1)]
+        keys, values = (torch.cat(part) if len(part) > 1 else part[0] for part in parts)
+        made.update(keys, values, layer)
+    return made
+
+
+def given_out(cache: Any, rows: int, length: int, *, rewinds: bool) -> list[Cache]:
+    """The model's cache after it ran, row by row."""
+    if not rewinds:
+        return [States(cache, length)]
+    layers = tuple((layer.keys, layer.values) for layer in cache.layers)
+    return [KeysValues(layers, row, length) for row in range(rows)]
+
+
+def tensors(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:
+    """Every tensor of a cache: its name, the dictionary it stands in, and its key there."""
+    for index, layer in enumerate(whole.layers):
+        for name, value in vars(layer).items():
+            if isinstance(value, torch.Tensor):
+                yield f"{index}.{name}", vars(layer), name
+            elif isinstance(value, dict):
+                for key, part in value.items():
+                    if isinstance(part, torch.Tensor):
+                        yield f"{index}.{name}.{key}", value, key
+
+
+def own_cache(cache: Cache) -> KeysValues:
+    """Raises `EngineError` for what is none of these."""
+    if not isinstance(cache, KeysValues):
+        raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+    return cache

@@ -1,0 +1,120 @@
+"""A step engine over a causal language model of transformers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from guideway.engines import config as configs
+from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
+from guideway.engines.transformers.cache import States, gather, given_out
+from guideway.engines.transformers.loading import load, slides
+from guideway.errors import EngineError
+
+__all__ = ["TransformersEngine"]
+
+
+_ENDLESS = 1 << 20
+"""The context of a recurrent model that names none."""
+
+
+class TransformersEngine:
+    """A model of transformers: a name, a folder, or the model object itself.
+
+    `device`: as PyTorch calls them ("cpu", "cuda:0", "mps"); where the model is, by default. `dtype`: "float32",
+    "bfloat16" … `context_size`: tokens per row; by default what the model's config says.
+    Recurrent models and sliding windows run, and cannot go back (`rewinds` is False).
+    Raises `NotAvailable` where there is no such model, `EngineError` for a device or type that there is not.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Any,
+        *,
+        device: str | None = None,
+        dtype: str | None = None,
+        context_size: int | None = None,
+    ) -> None:
+        loaded = load(str(model), dtype) if isinstance(model, (str, Path)) else model
+        if device is not None:
+            try:
+                loaded = loaded.to(device)
+            except (RuntimeError, AssertionError, NotImplementedError) as error:
+                raise EngineError(f"PyTorch has no usable device {device!r}: {str(error).splitlines()[0]}") from error
+        self._model: Any = loaded.eval()
+        config = loaded.config.get_text_config().to_dict()
+        found = self._run([[0]], None)
+        self.vocab_size = int(found.logits.shape[-1])
+        cache = _cache_of(found)
+        self.rewinds = bool(getattr(cache, "is_croppable", False)) and not slides(config)
+        self._like: Any = given_out(cache, 1, 1, rewinds=self.rewinds)[0]
+        endless = (
+            1 << 20 if context_size is None and not self.rewinds and "max_position_embeddings" not in config else None
+        )
+        self.context_size = configs.context_size(config, context_size or endless)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Over every weight, in the order of their names."""
+        digest = hashlib.blake2b(self._model.config.model_type.encode(), digest_size=16)
+        for name, tensor in sorted(self._model.state_dict().items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """See `StepEngine`. Rows of equal lengths run as one batch; those of models that cannot go back, one by one."""
+        if self._model is None:
+            raise EngineError("the model is closed")
+        check_rows(self, rows, caches)
+        logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
+        result: dict[int, Cache] = {}
+        groups: dict[tuple[int, int, int], list[int]] = {}
+        for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
+            alone = 0 if self.rewinds else index
+            groups.setdefault((cache.length if cache is not None else 0, len(row), alone), []).append(index)
+        for (cached, new, _), members in groups.items():
+            past = gather([caches[i] for i in members], cached)
+            for part in _parts([rows[i] for i in members], whole=self.rewinds or not cached):
+                found = self._run(part, past)
+                past = _cache_of(found)
+            logits[members] = found.logits[:, -1].float().cpu().numpy()
+            made = given_out(past, len(members), cached + new, rewinds=self.rewinds)
+            result.update(zip(members, made, strict=True))
+        return logits, [result[i] for i in range(len(rows))]
+
+    def export(self, cache: Cache) -> Arrays:
+        return to_arrays(cache)
+
+    def restore(self, arrays: Arrays) -> Cache:
+        return fill_states(arrays, self._like) if isinstance(self._like, States) else from_arrays(arrays, self._like)
+
+    def close(self) -> None:
+        self._model = None
+
+    def _run(self, rows: Sequence[Sequence[int]], past: Any) -> Any:
+        ids = torch.tensor([list(row) for row in rows], device=self._model.device)
+        recurrent = "cache_params" in self._model.forward.__code__.co_varnames
+        before = {} if past is None else {"cache_params" if recurrent else "past_key_values": past}
+        try:
+            with torch.inference_mode():
+                return self._model(input_ids=ids, use_cache=True, logits_to_keep=1, **before)
+        except Exception as error:  # models are of many hands, and raise what they like
+            raise EngineError(f"transformers failed on {ids.shape[0]} x {ids.shape[1]} tokens: {error}") from error
+
+
+def _parts(rows: Sequence[Sequence[int]], *, whole: bool) -> list[list[Sequence[int]]]:
+    """All at once, or one after the other: transformers 5.23 runs several tokens behind a state of Mamba wrongly."""
+    return [list(rows)] if whole else [[[token_id]] for row in rows for token_id in row]
+
+
+def _cache_of(found: Any) -> Any:
+    cache = getattr(found, "past_key_values", None)
+    return cache if cache is not None else getattr(found, "cache_params", None)

@@ -1,0 +1,68 @@
+"""Models of transformers: every architecture goes forwards and back, and recurrent ones say that they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.errors import EngineError, NotAvailable
+from guideway.sessions import Model
+from guideway.testing import ARCHITECTURES, tiny_model
+
+from ..helpers.engines import check_engine, fed, model_of
+
+pytestmark = pytest.mark.engine("torch", "transformers")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # several wait for each other longer than these models run
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_sessions(architecture: str, tmp_path: Path) -> None:
+    from guideway.engines.transformers import TransformersEngine
+
+    folder = tiny_model(architecture, tmp_path)
+    engine = TransformersEngine(folder)
+    assert engine.vocab_size == 320
+    assert engine.rewinds == (architecture != "mamba")
+    model = model_of(engine, folder)
+    every_token_counts(model_of(engine, folder))
+    check_engine(model, tmp_path / "session")
+    model.close()
+    with pytest.raises(EngineError, match="closed"):
+        engine.forward([[1]], [None])
+
+
+def every_token_counts(model: Model) -> None:
+    ids = [5, 6, 7, 8, 9]
+    base = fed(model, ids).logits()
+    for place in range(len(ids)):
+        changed = [*ids]
+        changed[place] = 99
+        assert np.abs(fed(model, changed).logits() - base).max() > 1e-3
+
+
+def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
+    from guideway.engines.transformers import TransformersEngine
+
+    folder = tiny_model("llama", tmp_path / "model")
+    with pytest.raises(EngineError, match="no usable device 'toaster'"):
+        TransformersEngine(folder, device="toaster")
+    with pytest.raises(EngineError, match="no type 'float31'"):
+        TransformersEngine(folder, dtype="float31")
+    with pytest.raises(NotAvailable, match="cannot load"):
+        TransformersEngine(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="context_size"):
+        TransformersEngine(folder, context_size=-1)
+    assert TransformersEngine(folder, context_size=9, dtype="bfloat16", device="cpu").context_size == 9
+    with pytest.raises(EngineError, match="no device 'cuda:x' here; its providers are"):
+        gw.load("tiny", device="cuda:x")
+    model = gw.load(f"hf:{folder}", device="cpu", context_size=50)
+    assert (model.context_size, model.opening) == (50, (0,))
