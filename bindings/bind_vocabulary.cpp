@@ -2,10 +2,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "bindings.h"
+#include "guideway/error.h"
 #include "guideway/vocabulary.h"
 
 namespace guideway {
@@ -38,6 +40,24 @@ void bind_vocabulary(nb::module_& m) {
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, "
                     "max_states: int = 4000000, shortcuts: int = 7) -> None"))
+        .def(
+            "save",
+            [](const Vocabulary& self) {
+                const std::vector<std::uint64_t> file = self.file();
+                return nb::bytes(file.data(), file.size() * 8);
+            },
+            "All that building it took, for `load` on a machine of the same byte order.")
+        .def_static(
+            "load",
+            [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data) {
+                if (data.size() % 8) throw Error(ErrorKind::argument, "a file that ends too early");
+                std::vector<std::uint64_t> file(data.size() / 8);
+                if (!file.empty()) std::memcpy(file.data(), data.data(), data.size());
+                const nb::gil_scoped_release release;
+                return std::make_shared<Vocabulary>(std::move(file));
+            },
+            nb::arg("data"), nb::sig("def load(data: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary"),
+            "What `save` gave, copied. ValueError where it is none; its bounds are checked, not what it says.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 }

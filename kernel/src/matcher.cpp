@@ -111,7 +111,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
 }
 
 bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
-    const std::string& bytes = automaton_->vocabulary_->token(token);
+    const std::string_view bytes = automaton_->vocabulary_->token(token);
     Configs& next = automaton_->store_->scratch;
     for (char b : bytes) {
         automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);

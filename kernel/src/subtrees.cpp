@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "guideway/flat.h"
+
 namespace guideway {
 
 namespace {
@@ -127,6 +129,32 @@ private:
 };
 
 Subtrees::Subtrees(const Trie& trie) { SubtreesBuilder(trie, *this).run(); }
+
+Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
+    FlatReader reader(file);
+    reader.take(below_);
+    reader.take(sets_);
+    reader.take(members_);
+    reader.take(blocks_);
+    reader.take(characters_);
+    bool good = reader.done() && below_.size() == trie.size() && characters_.size() == trie.tokens.size() && !sets_.empty();
+    for (std::size_t i = 0; good && i < below_.size(); ++i) good = below_[i] == kUnknown || below_[i] < sets_.size();
+    for (std::size_t i = 0; good && i < sets_.size(); ++i) good = std::uint64_t{sets_[i].first} + sets_[i].count <= members_.size();
+    for (std::size_t i = 0; good && i < members_.size(); ++i) good = members_[i] < blocks_.size();
+    for (std::size_t i = 0; good && i < blocks_.size(); ++i) good = blocks_[i].size >= 1 && blocks_[i].size <= 3;
+    if (!good) throw Error(ErrorKind::argument, "subtrees that point out of place");
+    for (const std::uint8_t count : characters_) most_ = std::max(most_, count);
+}
+
+std::vector<std::uint64_t> Subtrees::file() const {
+    FlatWriter made;
+    made.put(below_);
+    made.put(sets_);
+    made.put(members_);
+    made.put(blocks_);
+    made.put(characters_);
+    return made.take();
+}
 
 Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     Loops made;

@@ -8,24 +8,33 @@ namespace guideway {
 
 Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                        VocabularyLimits limits)
-    : tokens_(tokens), eos_(std::move(eos)), limits_(limits) {
+    : eos_(std::move(eos)), limits_(limits) {
     std::sort(eos_.begin(), eos_.end());
     eos_.erase(std::unique(eos_.begin(), eos_.end()), eos_.end());
+    std::vector<bool> silent(tokens.size());
     for (const std::vector<std::uint32_t>* ids : {static_cast<const std::vector<std::uint32_t>*>(&eos_), &special})
         for (std::uint32_t id : *ids) {
-            if (id >= tokens_.size()) {
-                const std::string all = std::to_string(tokens_.size());
+            if (id >= tokens.size()) {
+                const std::string all = std::to_string(tokens.size());
                 throw Error(ErrorKind::argument, "id " + std::to_string(id) + " is not in a vocabulary of " + all + " tokens");
             }
-            tokens_[id].clear();
+            silent[id] = true;
         }
+    starts_.reserve(tokens.size() + 1);
+    starts_.push_back(0);
+    for (std::uint32_t id = 0; id < tokens.size(); ++id) {
+        const std::string& bytes = tokens[id];
+        // The trie counts depths in 16 bits.
+        if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
+        if (text_.size() + bytes.size() > 0xffffffff) throw Error(ErrorKind::argument, "a vocabulary of more than 4 GiB");
+        if (!silent[id]) text_.insert(text_.end(), bytes.begin(), bytes.end());
+        starts_.push_back(static_cast<std::uint32_t>(text_.size()));
+    }
     std::vector<Suffix> suffixes;
     std::array<bool, 256> single{};
     for (std::uint32_t id = 0; id < size(); ++id) {
-        const std::string& bytes = tokens_[id];
+        const std::string_view bytes = token(id);
         if (bytes.empty()) continue;
-        // The trie counts depths in 16 bits.
-        if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
         if (bytes.size() == 1) single[static_cast<std::uint8_t>(bytes[0])] = true;
         longest_ = std::max(longest_, static_cast<std::uint32_t>(bytes.size()));
         suffixes.push_back({bytes, id});

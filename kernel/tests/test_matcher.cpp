@@ -16,7 +16,11 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts s
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
     limits.shortcuts = shortcuts;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    const auto made = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    if (memo_bytes) return made;
+    const auto read = std::make_shared<Vocabulary>(made->file(), limits);  // the forgetful ones come out of a file, too
+    CHECK(read->file() == made->file());
+    return read;
 }
 
 bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; }

@@ -15,6 +15,17 @@ class Vocabulary:
 
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 7) -> None: ...
 
+    def save(self) -> bytes:
+        """
+        All that building it took, for `load` on a machine of the same byte order.
+        """
+
+    @staticmethod
+    def load(data: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
+        """
+        What `save` gave, copied. ValueError where it is none; its bounds are checked, not what it says.
+        """
+
     @property
     def size(self) -> int:
         """Number of token ids."""

@@ -7,12 +7,20 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guideway import disk
+from guideway._kernel import Automaton
+from guideway._kernel import Vocabulary as KernelVocabulary
+from guideway.compiler import compile
 from guideway.errors import InvalidToken
+from guideway.grammar.program import encode
+from guideway.sources import Regex
 from guideway.vocabulary import TextStream, Vocabulary
 
 TOKENS = [b"", b"a", b"ab", b"a", b"\xc3", b"\xa9", b""]
@@ -123,3 +131,71 @@ def test_stream_never_shows_half_a_character() -> None:
     assert stream.push(b"\xe2\x82") == ""
     assert stream.finish() == "�"
     assert stream.push(b"a") == "a"
+
+
+# -- the kernel's table on disk ---------------------------------------------------------------------------------------
+
+
+def large() -> Vocabulary:
+    words = [f"{a}{b}".encode() for a in "abcdefghijklmnopqrstuvwxyz" for b in range(100)]
+    return Vocabulary([*(bytes([b]) for b in range(256)), *words, "é€".encode(), b"\xe2\x82", b"</s>"], [2858], [0])
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> disk.DiskCache:
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", str(tmp_path))
+    found = disk.cache()
+    assert found is not None
+    return found
+
+
+def masks(vocabulary: Vocabulary) -> list[bytes]:
+    """Masks along a text, of a constraint that meets special, incomplete and long tokens."""
+    matcher = compile(Regex(r"[a-z0-9é€]{2,9}|\.\.+"), vocabulary, cache=False).matcher()
+    rows = []
+    for token in (97, 300, 299):
+        row = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)
+        matcher.fill_mask(row)
+        rows.append(row.tobytes())
+        matcher.advance(token)
+    return rows
+
+
+def test_a_table_from_disk_gives_the_same_masks(files: disk.DiskCache) -> None:
+    with disk.disabled():
+        expected = masks(large())
+    assert masks(large()) == expected
+    assert (files.statistics.writes, files.statistics.hits) == (1, 0)
+    assert masks(large()) == expected
+    assert (files.statistics.writes, files.statistics.hits) == (1, 1)
+    assert large().kernel.save() == large().kernel.save()
+    assert [entry.key for entry in files.entries()] == [large().fingerprint]
+
+
+def test_small_vocabularies_are_not_stored(files: disk.DiskCache) -> None:
+    assert vocabulary().kernel.size == 7
+    assert files.entries() == []
+
+
+@given(st.data())
+def test_a_damaged_table_is_refused_or_harmless(data: st.DataObject) -> None:
+    """Whoever passes the checksum with a wrong content gets an error, or a table that stays inside its bounds."""
+    whole = np.frombuffer(large().kernel.save(), dtype=np.uint8)
+    broken = whole.copy()
+    for _ in range(data.draw(st.integers(1, 4))):
+        broken[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    for wrong in (broken, whole[: data.draw(st.integers(0, len(whole) - 1))], np.append(whole, whole[:8])):
+        try:
+            table = KernelVocabulary.load(wrong)
+        except ValueError:
+            continue
+        matcher = Automaton.compile(table, encode(Regex("[a-z0-9]*").grammar())).matcher()
+        matcher.fill_mask(np.zeros(matcher.words, dtype=np.uint32))
+
+
+def test_a_stored_table_that_is_none_is_made_anew(files: disk.DiskCache) -> None:
+    assert large().kernel
+    (entry,) = files.entries()
+    files.put(entry.kind, entry.key, b"12345678")
+    assert large().kernel.size == len(large())
+    assert files.entries()[0].size == entry.size

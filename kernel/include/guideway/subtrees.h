@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -25,6 +26,9 @@ struct Loops {
 class Subtrees {
 public:
     explicit Subtrees(const Trie& trie);
+    // What `file()` gave for this trie. Throws Error(argument) where anything in it points out of place.
+    Subtrees(const Trie& trie, std::span<const std::uint64_t> file);
+    std::vector<std::uint64_t> file() const;
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -41,11 +42,17 @@ public:
     // Throws Error(argument) for ids out of range or tokens longer than 60,000 bytes.
     Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                VocabularyLimits limits = {});
+    // What `file()` gave, in this process or another of the same byte order. Throws Error(argument) where it is none.
+    explicit Vocabulary(std::vector<std::uint64_t> file, VocabularyLimits limits = {});
+    Vocabulary(const Vocabulary&) = delete;
+    Vocabulary& operator=(const Vocabulary&) = delete;
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
+    // All of it but the limits and the store, to be read again.
+    std::vector<std::uint64_t> file() const;
+    std::uint32_t size() const { return static_cast<std::uint32_t>(starts_.size() - 1); }
     std::uint32_t words() const { return (size() + 31) / 32; }
     // Empty for a token that is never legal.
-    const std::string& token(std::uint32_t id) const { return tokens_[id]; }
+    std::string_view token(std::uint32_t id) const { return {text_.data() + starts_[id], starts_[id + 1] - starts_[id]}; }
     bool is_eos(std::uint32_t id) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const Trie& trie() const { return trie_; }
@@ -57,9 +64,11 @@ public:
     std::uint32_t fewest_tokens(std::string_view text) const;
 
 private:
-    std::vector<std::string> tokens_;
+    std::vector<char> text_;  // the tokens' bytes; token i stands from starts_[i] to starts_[i + 1]
+    std::vector<std::uint32_t> starts_;
     std::vector<std::uint32_t> eos_;
     VocabularyLimits limits_;
+    std::vector<std::uint64_t> file_;  // what the trie is a view of, if it was read
     Trie trie_;
     std::unique_ptr<Subtrees> subtrees_;
     bool spells_every_byte_ = true;

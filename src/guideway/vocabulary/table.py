@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from operator import index
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from guideway import disk
 from guideway.errors import InvalidToken
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Vocabulary"]
 
 _FORMAT = b"guideway vocabulary 1\n"  # changes when the encoding under the fingerprint changes
+_KIND = f"vocabulary-1-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
+_STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
 
 
@@ -74,15 +78,29 @@ class Vocabulary:
 
     @property
     def kernel(self) -> KernelVocabulary:
-        """The kernel's table of this vocabulary: made at first use, shared after, and never pickled."""
+        """The kernel's table of this vocabulary: made at first use, or read from the cache on disk; shared after, and
+        never pickled.
+        """
         table = self._kernel
         if table is None:
-            from guideway import _kernel
-
             with _KERNEL_LOCK:
-                table = self._kernel or _kernel.Vocabulary(self.token_bytes, self.eos_ids, self.special_ids)
+                table = self._kernel or self._read_or_make()
                 object.__setattr__(self, "_kernel", table)
         return table
+
+    def _read_or_make(self) -> KernelVocabulary:
+        from guideway import _kernel
+
+        files = disk.cache() if len(self) >= _STORE_TOKENS else None
+        if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
+            try:
+                return _kernel.Vocabulary.load(np.frombuffer(found, dtype=np.uint8))
+            except ValueError:  # of another format after all
+                files.drop(_KIND, self.fingerprint)
+        made = _kernel.Vocabulary(self.token_bytes, self.eos_ids, self.special_ids)
+        if files is not None:
+            files.put(_KIND, self.fingerprint, made.save())
+        return made
 
     def bytes_of(self, ids: Iterable[int]) -> bytes:
         """The bytes of these ids, joined. EOS and special ids have none. Raises `InvalidToken`."""
