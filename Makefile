@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs verdicts test-engines samples lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan clean
+.PHONY: demo test test-slow proofs verdicts test-engines samples lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -55,8 +55,10 @@ warnings: .venv/.tools             ## kernel and bindings with compiler warnings
 kernel-test kernel-asan kernel-tsan: .venv/.tools   ## the kernel's own tests: plain, and under sanitizers
 	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_PYTHON=OFF -DGUIDEWAY_KERNEL_TESTS=ON -DGUIDEWAY_WERROR=ON $(CMAKE_$@)
 	$(BIN)/cmake --build build/$@ && $(BIN)/ctest --test-dir build/$@ --output-on-failure -j2
+fuzz: kernel-asan                  ## minutes for each fuzz target (their short turns are part of kernel-asan)
+	cd build/kernel-asan && for target in program regex matcher; do ./fuzz_$$target 300s $$(date +%s) || exit 1; done
 CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
-CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_SANITIZE=ON
+CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_SANITIZE=ON -DGUIDEWAY_FUZZ=ON
 CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_TSAN=ON
 clean:
 	rm -rf .venv build dist

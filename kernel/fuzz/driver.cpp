@@ -1,0 +1,99 @@
+// Drives a fuzz target where there is no libFuzzer: mutates seeds, and keeps what reaches code that nothing reached
+// before (GCC's -fsanitize-coverage=trace-pc; without it, everything mutates the seeds alone).
+//
+//   fuzz_regex [seconds or rounds, as "20s" or "5000"] [seed]     fuzz_regex FILE...  runs those inputs
+//
+// An input that ends the process is left in fuzz-crash.
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+
+#include "fuzz.h"
+
+namespace {
+
+std::array<bool, 1 << 16> reached;
+bool found = false;
+std::string running;
+
+void keep_crash() { std::ofstream("fuzz-crash", std::ios::binary) << running; }
+
+}  // namespace
+
+// The sanitizers' hook, where they are linked.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)());
+
+// Called by every block of instrumented code.
+extern "C" void __sanitizer_cov_trace_pc() {
+    auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+    bool& seen = reached[(at ^ at >> 16) & (reached.size() - 1)];
+    if (!seen) seen = found = true;
+}
+
+namespace {
+
+using Random = std::mt19937;
+
+std::size_t below(Random& random, std::size_t limit) { return random() % (limit ? limit : 1); }
+
+std::string mutated(std::string text, const std::vector<std::string>& pool, Random& random) {
+    for (std::size_t n = 1 + below(random, 6); n-- > 0;) {
+        const std::size_t at = below(random, text.size());
+        const std::string& other = pool[below(random, pool.size())];
+        static constexpr std::uint8_t kOdd[] = {0, 1, 7, 8, 16, 32, 127, 128, 254, 255};
+        switch (text.empty() ? 1 : below(random, 8)) {
+            case 0: text[at] = static_cast<char>(random()); break;
+            case 1: text.insert(at, 1, static_cast<char>(random())); break;
+            case 2: text.erase(at, 1 + below(random, 4)); break;
+            case 3: text[at] = static_cast<char>(kOdd[below(random, std::size(kOdd))]); break;
+            case 4: text[at] = static_cast<char>(text[at] + (random() % 2 ? 1 : -1)); break;
+            case 5: text = text.substr(0, at) + other.substr(below(random, other.size())); break;
+            case 6: text.insert(at, other.substr(below(random, other.size()), 8)); break;
+            default: {  // a 32-bit word of a program
+                const std::size_t word = at / 4 * 4 + (text.size() % 4);
+                const std::uint32_t words[] = {0, 1, 2, 0xffffffff, 0x7fffffff, static_cast<std::uint32_t>(random())};
+                if (word + 4 <= text.size()) std::memcpy(text.data() + word, &words[below(random, std::size(words))], 4);
+            }
+        }
+    }
+    return text;
+}
+
+void run(const std::string& text) {
+    running = text;
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string first = argc > 1 ? argv[1] : "3000";
+    if (first.find_first_not_of("0123456789s") != std::string::npos) {
+        for (int i = 1; i < argc; ++i) {
+            std::ifstream file(argv[i], std::ios::binary);
+            run({std::istreambuf_iterator<char>(file), {}});
+        }
+        return 0;
+    }
+    std::signal(SIGABRT, [](int) { keep_crash(); });
+    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(keep_crash);
+    const bool timed = first.back() == 's';
+    const unsigned long amount = std::stoul(first);
+    Random random(argc > 2 ? static_cast<unsigned>(std::stoul(argv[2])) : 1);
+    std::vector<std::string> pool = fuzz_seeds();
+    for (const std::string& seed : pool) run(seed);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(amount);
+    unsigned long rounds = 0;
+    for (; timed ? std::chrono::steady_clock::now() < end : rounds < amount; ++rounds) {
+        const std::string text = mutated(pool[below(random, pool.size())], pool, random);
+        found = false;
+        run(text);
+        if (found && pool.size() < 20'000) pool.push_back(text);
+    }
+    std::cout << rounds << " inputs, " << pool.size() << " kept\n";
+    return 0;
+}

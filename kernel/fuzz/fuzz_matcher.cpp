@@ -1,0 +1,40 @@
+// Calls of matchers of good programs, and what they promise. Input: which program, then two bytes a call.
+#include "../tests/programs.h"
+#include "fuzz.h"
+
+namespace {
+
+std::vector<std::shared_ptr<const guideway::Automaton>> automata() {
+    static const auto vocabulary = fuzz::vocabulary();
+    std::vector<std::shared_ptr<const guideway::Automaton>> made;
+    for (const auto& words : {programs::tree(true, false), programs::tree(false, true), programs::letters(false), programs::letters(true)})
+        made.push_back(guideway::Automaton::compile(vocabulary, words));
+    return made;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const auto made = automata();
+    if (size < 1 || size > 1024) return 0;
+    guideway::Matcher matcher(made[data[0] % made.size()]);
+    try {
+        fuzz::drive(matcher, data + 1, size - 1);
+        fuzz::consistent(matcher);
+    } catch (const guideway::Error&) {
+        return 0;  // a limit
+    }
+    return 0;
+}
+
+// A call of `advance` for each byte of a text.
+std::vector<std::string> fuzz_seeds() {
+    std::vector<std::string> seeds;
+    for (const std::string text : {"{\"name\":\"x\",\"kids\":[]}", "{ \"kids\" : [ {\"name\":\"\"} ], \"name\":\"y\"}", "abcc", "bbc"})
+        for (char program = 0; program < 4; ++program) {
+            std::string calls(1, program);
+            for (char c : text) calls += {'\x07', static_cast<char>(c + 1), '\x06', '\x10'};
+            seeds.push_back(calls);
+        }
+    return seeds;
+}
