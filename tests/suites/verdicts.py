@@ -43,18 +43,16 @@ def exact(text: str) -> Any:
     return json.loads(text, parse_float=Decimal)
 
 
-def spellings(value: Any, seed: int, plain: bool = False) -> Iterator[tuple[str, str]]:
-    """The value as JSON texts, each with the name of its way of writing. `plain`: whole numbers stay as they are."""
+def spellings(value: Any, seed: int) -> Iterator[tuple[str, str]]:
+    """The value as JSON texts, each with the name of its way of writing."""
     rng = random.Random(seed)
-    yield "compact", _write(value, None, False, plain)
-    yield "spaced", _write(value, rng, False, plain, space=True)
-    yield "shuffled", _write(value, rng, True, plain)
-    yield "spelled", _write(value, rng, True, plain, space=True, spelled=True)
+    yield "compact", _write(value, None, False)
+    yield "spaced", _write(value, rng, False, space=True)
+    yield "shuffled", _write(value, rng, True)
+    yield "spelled", _write(value, rng, True, space=True, spelled=True)
 
 
-def _write(
-    value: Any, rng: random.Random | None, shuffled: bool, plain: bool, space: bool = False, spelled: bool = False
-) -> str:
+def _write(value: Any, rng: random.Random | None, shuffled: bool, space: bool = False, spelled: bool = False) -> str:
     def gap() -> str:
         return rng.choice(["", " ", "\n\t", "  "]) if space and rng else ""
 
@@ -77,7 +75,7 @@ def _write(
         if isinstance(value, list):
             return "[" + (("," + gap()).join(f"{gap()}{one(inner)}{gap()}" for inner in value) or gap()) + "]"
         if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-            if spelled and rng and not (plain and isinstance(value, int)):
+            if spelled and rng:
                 return _number(value, rng)
             return str(value)
         return json.dumps(value)
@@ -160,7 +158,7 @@ def judge_suite(
             tally.refused[name] = f"{type(problem).__name__}: {str(problem)[:160]}"
             continue
         for test in group["tests"]:
-            for way, text in spellings(test["data"], number, plain=draft == "draft4"):
+            for way, text in spellings(test["data"], number):
                 _count(tally, recogniser, text, test["valid"], f"{name}: {test['description']} ({way}: {text[:80]!r})")
     return tally
 
@@ -183,9 +181,8 @@ def judge_wild(every: int = 1, start: int = 0, formats: str = "known") -> Tally:
         except gw.GuidewayError as problem:
             tally.refused[path.stem] = f"{type(problem).__name__}: {str(problem)[:160]}"
             continue
-        plain = "draft-04" in str(found["schema"].get("$schema"))
         for i, test in enumerate(found["tests"]):
-            for way, text in spellings(test["data"], number, plain=plain):
+            for way, text in spellings(test["data"], number):
                 _count(tally, recogniser, text, test["valid"], f"{path.stem}[{i}] ({way}: {text[:80]!r})")
     return tally
 

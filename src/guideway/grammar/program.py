@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from sys import byteorder
 
 from ..errors import InvalidConstraint, LimitExceeded
@@ -70,61 +71,72 @@ class _Expressions:
         self._kept: list[Regular] = []  # keeps identities from being used again
 
     def number(self, expression: Regular) -> int:
+        numbers = self._numbers
+        found = numbers.get(id(expression))
+        if found is not None:
+            return found
         stack = [expression]
         while stack:
             at = stack[-1]
-            if id(at) in self._numbers:
+            if id(at) in numbers:
                 stack.pop()
                 continue
-            waiting = [part for part in _parts(at) if id(part) not in self._numbers]
+            parts = _parts(at)
+            waiting = [part for part in parts if id(part) not in numbers]
             if waiting:
-                stack.extend(reversed(waiting))
+                waiting.reverse()
+                stack += waiting
                 continue
             stack.pop()
-            self._write(at)
-        return self._numbers[id(expression)]
+            self._write(at, [numbers[id(part)] for part in parts])
+        return numbers[id(expression)]
 
-    def _write(self, at: Regular) -> None:
-        parts = [self._numbers[id(part)] for part in _parts(at)]
-        match at:
-            case Chars(ranges):
-                words = [0, len(ranges), *(point for pair in ranges for point in pair)]
-            case Literals(texts):
-                words = [1, len(texts)]
-                for text in texts:
-                    words.append(len(text))
-                    words.extend(map(ord, text))
-            case Cat() | Either() | Both():
-                words = [{Cat: 2, Either: 3, Both: 4}[type(at)], len(parts), *parts]
-            case Not():
-                words = [5, *parts]
-            case Repeat(_, minimum, maximum):
-                words = [6, *parts, minimum, _NONE if maximum is None else maximum]
-            case Graph(states):
-                words = [8, len(states)]
-                numbered = iter(parts)
-                for accepting, steps in states:
-                    words += [int(accepting), len(steps)]
-                    for _, after in steps:
-                        words += [next(numbered), after]
-            case Spelled(_, spelling):
-                words = [7, *parts, _SPELLINGS[spelling]]
-        self.words.extend(words)
+    def _write(self, at: Regular, parts: list[int]) -> None:
+        words = self.words
+        if isinstance(at, Literals):
+            words += (1, len(at.texts))
+            for text in at.texts:
+                words.append(len(text))
+                words += text.encode("latin-1") if text.isascii() else map(ord, text)
+        elif isinstance(at, Spelled):
+            words += (7, *parts, _SPELLINGS[at.spelling])
+        else:
+            words += _words(at, parts)
         self._numbers[id(at)] = self.count
         self._kept.append(at)
         self.count += 1
 
 
-def _parts(expression: Regular) -> tuple[Regular, ...]:
-    match expression:
-        case Cat(parts) | Either(parts) | Both(parts):
-            return parts
-        case Not(part) | Repeat(part) | Spelled(part):
-            return (part,)
+def _words(at: Regular, parts: list[int]) -> list[int]:
+    """The words of one expression whose parts have these numbers."""
+    match at:
+        case Chars(ranges):
+            return [0, len(ranges), *(point for pair in ranges for point in pair)]
+        case Cat() | Either() | Both():
+            return [{Cat: 2, Either: 3, Both: 4}[type(at)], len(parts), *parts]
+        case Not():
+            return [5, *parts]
+        case Repeat(_, minimum, maximum):
+            return [6, *parts, minimum, _NONE if maximum is None else maximum]
         case Graph(states):
-            return tuple(step for _, steps in states for step, _ in steps)
-        case _:
-            return ()
+            words = [8, len(states)]
+            numbered = iter(parts)
+            for accepting, steps in states:
+                words += [int(accepting), len(steps)]
+                for _, after in steps:
+                    words += [next(numbered), after]
+            return words
+    raise TypeError(at)  # literals and spellings are written where they are met
+
+
+def _parts(expression: Regular) -> tuple[Regular, ...]:
+    if isinstance(expression, (Literals, Chars)):
+        return ()
+    if isinstance(expression, (Cat, Either, Both)):
+        return expression.parts
+    if isinstance(expression, (Not, Repeat, Spelled)):
+        return (expression.part,)
+    return tuple(step for _, steps in expression.states for step, _ in steps)
 
 
 def _write_node(node: Node, words: list[int], expressions: _Expressions) -> None:
@@ -156,12 +168,10 @@ class _TooLarge(Exception):
     """Something does not fit into words."""
 
 
-def _punctuation(marks: Punctuation) -> Iterable[int]:
-    yield int(marks.space)
-    for text in (marks.open, marks.comma, marks.colon, marks.close):
-        encoded = text.encode()
-        yield len(encoded)
-        yield from encoded
+@lru_cache(maxsize=64)
+def _punctuation(marks: Punctuation) -> tuple[int, ...]:
+    texts = [text.encode() for text in (marks.open, marks.comma, marks.colon, marks.close)]
+    return (int(marks.space), *(word for text in texts for word in (len(text), *text)))
 
 
 def _bounds(minimum: int, maximum: int | None) -> tuple[int, int]:
@@ -176,15 +186,17 @@ def _marks(marks: int) -> int:
 
 
 def _value(value: Value) -> list[int]:
+    if isinstance(value, int):
+        return [1, 0, value]
     ways = readings(value)
     return [len(ways), *(word for way in ways for word in (_marks(way.marks), way.node))]
 
 
-def _entries(entries: tuple[Property, ...], expressions: _Expressions) -> Iterable[int]:
+def _entries(entries: tuple[Property, ...], expressions: _Expressions) -> list[int]:
+    made: list[int] = []
     for entry in entries:
-        yield expressions.number(entry.key)
-        yield int(entry.required)
-        yield from _value(entry.value)
+        made += (expressions.number(entry.key), int(entry.required), *_value(entry.value))
+    return made
 
 
 def _cell(cell: Cell) -> Iterable[int]:

@@ -53,7 +53,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 @dataclass(slots=True, eq=False)
 class NumberPart:
-    """An interval, divisors, and single numbers. `plain`: written without point and exponent (or not so)."""
+    """An interval, divisors, and single numbers."""
 
     low: int | Decimal | None = None
     high: int | Decimal | None = None
@@ -61,7 +61,6 @@ class NumberPart:
     open_high: bool = False
     multiple: tuple[int | Decimal, ...] = ()
     not_multiple: tuple[int | Decimal, ...] = ()
-    plain: bool | None = None
     given: frozenset[int | Decimal] | None = None
     excluded: frozenset[int | Decimal] = frozenset()
 
@@ -236,8 +235,6 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
     high, open_high = left.high, left.open_high
     if right.high is not None and (high is None or right.high < high or (right.high == high and right.open_high)):
         high, open_high = right.high, right.open_high
-    if left.plain is not None and right.plain is not None and left.plain != right.plain:
-        return None
     given = left.given if right.given is None else right.given
     if left.given is not None and right.given is not None:
         given = left.given & right.given
@@ -248,7 +245,6 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
         open_high,
         tuple(dict.fromkeys(left.multiple + right.multiple)),
         tuple(dict.fromkeys(left.not_multiple + right.not_multiple)),
-        right.plain if left.plain is None else left.plain,
         given,
         left.excluded | right.excluded,
     )
@@ -256,7 +252,7 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
         return None
     if given is not None:
         made.given = frozenset(value for value in given if within(value, made))
-        return NumberPart(given=made.given, plain=made.plain) if made.given else None
+        return NumberPart(given=made.given) if made.given else None
     return made
 
 

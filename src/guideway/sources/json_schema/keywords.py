@@ -167,7 +167,6 @@ class Dialect:
     anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
     dynamic_refs: bool = False  # `$dynamicRef`
     bool_limits: bool = False  # `exclusiveMinimum` is a boolean beside `minimum`
-    plain_integers: bool = False  # 1.0 is no integer
     contains_evaluates: bool = False  # what `contains` finds is not left for `unevaluatedItems`
 
 
@@ -199,7 +198,6 @@ _DRAFT_4 = Dialect(
     items_list=True,
     id_keyword="id",
     bool_limits=True,
-    plain_integers=True,
 )
 DIALECTS = {
     "json-schema.org/draft/2020-12/schema": _DRAFT_2020,

@@ -103,12 +103,7 @@ def _other_numbers(part: NumberPart) -> list[NumberPart]:
         made.append(NumberPart(high=part.low, open_high=not part.open_low))
     if part.high is not None:
         made.append(NumberPart(low=part.high, open_low=not part.open_high))
-    for one in part.multiple:
-        if one == 1 and part.plain:
-            made.append(NumberPart(plain=False))
-        else:
-            made.append(NumberPart(not_multiple=(one,)))
-    return made
+    return made + [NumberPart(not_multiple=(one,)) for one in part.multiple]
 
 
 def _other_strings(part: StringPart) -> list[StringPart]:

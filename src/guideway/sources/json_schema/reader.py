@@ -9,13 +9,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraint, LimitExceeded
 
 from .keywords import pointer
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "copy_value", "identity", "read_json", "write_json", "write_number"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_VALUES",
+    "copy_schema",
+    "copy_value",
+    "identity",
+    "read_json",
+    "write_json",
+    "write_number",
+]
 
 MAX_VALUES = 2_000_000
 """How many values a schema may hold."""
@@ -26,6 +35,10 @@ MAX_DEPTH = 4000
 MAX_DIGITS = 1000
 """How many digits a number in a schema may have, before its point and after it."""
 
+MAX_PLAIN = 200_000
+_INFINITE = float("inf")
+_NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
+_ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -133,6 +146,48 @@ class _Reader:
     def _place(self) -> str:
         column = self._at - self._text.rfind("\n", 0, self._at)
         return f"{self._text.count(chr(10), 0, self._at) + 1}, column {column}"
+
+
+def copy_schema(value: object) -> tuple[object, bool]:
+    """As `copy_value`, and whether any inner schema may have an identifier or an anchor."""
+    copied, named = _copy_plain(value)
+    if copied is None:
+        return copy_value(value), True
+    return copied, named
+
+
+def _copy_plain(value: object) -> tuple[object | None, bool]:
+    """The copy of what is plainly JSON; None where a closer look is needed."""
+    root: list[Any] = [value]
+    todo: list[tuple[Any, int]] = [(root, 0)]
+    named, count = False, 0
+    for box, depth in todo:  # it grows while it is read
+        count += len(box)
+        if count > MAX_PLAIN or depth > MAX_DEPTH:
+            return None, True
+        if type(box) is dict and not named and not _NAMING.isdisjoint(box):
+            named = any(isinstance(box.get(name), (str, bool)) for name in (_NAMING if depth > 1 else _ANCHORS))
+        for slot, one in box.items() if type(box) is dict else enumerate(box):
+            kind = type(one)
+            if kind is dict or kind is list:
+                made = one.copy()
+                box[slot] = made
+                todo.append((made, depth + 1))
+            elif kind is float:
+                if one != one or one in (_INFINITE, -_INFINITE):
+                    return None, True
+                box[slot] = _number(Decimal(repr(one)), None)
+            elif kind is int:
+                if one.bit_length() > 3 * MAX_DIGITS:
+                    return None, True
+            elif kind is str:
+                if not one.isascii() and _SURROGATE.search(one):
+                    return None, True
+            elif one is not None and kind is not bool:
+                return None, True
+        if type(box) is dict and not all(type(key) is str and key.isascii() for key in box):
+            return None, True
+    return root[0], named
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:

@@ -51,37 +51,23 @@ _DIGIT = chars("09")
 _FREE_NUMBER = NumberPart()
 
 
-def _json_number(whole_only: bool) -> Regular:
-    whole = cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))]))
-    if whole_only:
-        return whole
-    sign = optional(chars("++", "--"))
-    return cat(
-        whole,
-        optional(cat(".", repeat(_DIGIT, 1))),
-        optional(cat(chars("EE", "ee"), sign, repeat(_DIGIT, 1))),
-    )
-
-
-_ANY_NUMBER = _json_number(False)
-_ANY_WHOLE = _json_number(True)
+_ANY_NUMBER = cat(
+    optional(literal("-")),
+    either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
+    optional(cat(".", repeat(_DIGIT, 1))),
+    optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
+)
 
 
 def number(part: NumberPart | None, style: Style) -> Regular | Number:
-    """The numbers that a part allows. Raises `Unsupported` for a few opposites of `integer` in draft 4."""
+    """The numbers that a part allows."""
     part = part or _FREE_NUMBER
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)
-    if part.plain is False:
-        if style.plain_numbers or bounded or special or part.given is not None or part.multiple:
-            raise Unsupported("the opposite of an integer of draft 4 beside other limits")
-        return both(_ANY_NUMBER, Not(_ANY_WHOLE))
     if not style.plain_numbers:
         if not (bounded or special or part.multiple or part.given is not None):
             return _ANY_NUMBER
-        if part.plain and not (bounded or special or part.given is not None or part.multiple != (1,)):
-            return _ANY_WHOLE
-        return Number(_cells(part), "plain" if part.plain else "any")
+        return Number(_cells(part), "any")
     if part.given is not None:
         return Literals(tuple(write_number(value) for value in sorted(part.given)))
     if special or part.multiple not in ((), (1,)):
@@ -99,9 +85,7 @@ def _cells(part: NumberPart) -> tuple[Cell, ...]:
     multiple = tuple(map(Decimal, part.multiple))
     missing = tuple(map(Decimal, part.not_multiple))
     if part.given is not None:
-        return tuple(
-            Cell(Decimal(v), Decimal(v), multiple_of=(Decimal(1),) if part.plain else ()) for v in sorted(part.given)
-        )
+        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.given))
     low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
     cells = []
     for value in sorted(map(Decimal, part.excluded)):

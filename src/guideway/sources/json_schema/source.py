@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from guideway.errors import ConstraintError, InvalidConstraint, InvalidText
@@ -15,7 +16,7 @@ from .documents import Documents
 from .expand import Expander
 from .keywords import dialect_named
 from .lowering import Lowering
-from .reader import copy_value, read_json, write_json
+from .reader import copy_schema, copy_value, read_json, write_json
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
 
 __all__ = ["JsonSchema"]
@@ -50,16 +51,24 @@ class JsonSchema(Source[Any]):
     ) -> None:
         if not isinstance(schema, (Mapping, bool, str)):
             raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
-        document = read_json(schema) if isinstance(schema, str) else copy_value(schema)
+        document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
         if not isinstance(document, (dict, bool)):
             raise InvalidConstraint("a schema is an object or a boolean", "")
         self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
-        self._text = write_json(document)
-        self.schema: Any = copy_value(document, exact=False)
+        self._document = document
         given = None if dialect is None else dialect_named(dialect)
         supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
-        self._expander = Expander(Documents(document, given, supplied, True))
+        self._expander = Expander(Documents(document, given, supplied, named))
         self._grammar = Lowering(self._expander, self._style).run()
+
+    @cached_property
+    def schema(self) -> Any:
+        """The schema as a value of its own."""
+        return copy_value(self._document, exact=False)
+
+    @cached_property
+    def _text(self) -> str:
+        return write_json(self._document)
 
     def grammar(self) -> Grammar:
         """One node per place of the schema."""

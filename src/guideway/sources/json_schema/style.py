@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 from guideway.errors import InvalidConstraint
 from guideway.grammar.nodes import Punctuation
-from guideway.grammar.regular import Literals, Regular, Spelled, Spelling, cat, literal
+from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
 
 from .reader import write_json
 
@@ -19,6 +20,7 @@ KeyOrder = Literal["schema", "any"]
 Whitespace = Literal["one-line", "compact", "any"]
 Escapes = Literal["canonical", "any"]
 Numbers = Literal["plain", "any"]
+_QUOTE = literal('"')
 Formats = Literal["known", "annotate", "strict"]
 
 
@@ -68,13 +70,19 @@ class Style:
 
     def strings(self, texts: Iterable[str]) -> Regular:
         """One of the given strings, as JSON."""
-        if self.escapes == "canonical":
-            return Literals(tuple(write_json(text) for text in texts))
-        return self.quoted(Literals(tuple(texts)))
+        return _strings(tuple(texts), self.escapes)
 
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose characters are in the language."""
-        return cat('"', Spelled(language, self.spelling), literal('"'))
+        return Cat((_QUOTE, Spelled(language, self.spelling), _QUOTE))
+
+
+@lru_cache(maxsize=16384)
+def _strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
+    """The same objects for the same keys in all schemas."""
+    if escapes == "canonical":
+        return Literals(tuple(map(write_json, texts)))
+    return Cat((_QUOTE, Spelled(Literals(texts), "json-any"), _QUOTE))
 
 
 def make_style(

@@ -219,10 +219,7 @@ def _type(r: _Reading, value: Any, found: dict[str, Any]) -> None:
         types |= TYPE_BITS[name]
     r.bundle.types &= types
     if "integer" in names and "number" not in names:
-        number = r.number
-        number.multiple += (1,)
-        if r.place.resource.dialect.plain_integers:
-            number.plain = True
+        r.number.multiple += (1,)
 
 
 def bundle_of_values(values: list[Any]) -> Bundle:
