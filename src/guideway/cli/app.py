@@ -11,6 +11,7 @@ import typer
 import guideway
 from guideway.cli import cache
 from guideway.cli.demo import demo
+from guideway.cli.explain import explain
 from guideway.cli.extract import extract
 from guideway.cli.generate import generate
 from guideway.errors import GuidewayError
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(extract)
 app.command()(generate)
 app.command()(demo)
+app.command()(explain)
 app.add_typer(cache.app, name="cache")
 
 

@@ -9,12 +9,12 @@ terms.py      one schema, read once: what it says; opposites.py: what its opposi
 bundles.py    what simple keywords say, type by type, and how two such bundles merge
 expand.py     sets of schemas -> alternatives (bundles); rivals.py: `oneOf`; evaluated.py: `unevaluated*`
 lowering.py   alternatives -> nodes; scalars.py, numbers.py: numbers and strings; keys.py: classes of keys
-contract.py   what became of every keyword
+contract.py   what became of every keyword; explain.py: the same with examples, for refused schemas too
 reader.py     JSON text <-> values without recursion, numbers exact
 """
 
 from __future__ import annotations
 
-from .source import JsonSchema
+from .source import JsonSchema, explain_schema
 
-__all__ = ["JsonSchema"]
+__all__ = ["JsonSchema", "explain_schema"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from .expand import Expander
-from .keywords import ALL_TYPES, check_keyword
+from .keywords import ALL_TYPES, check_keyword, pointer
 
 __all__ = ["contract"]
 
 
 def contract(expander: Expander) -> list[tuple[str, str, str]]:
-    """(the schema's JSON Pointer, the keyword, "enforced" or "annotation" or "no effect"), in the order of reaching."""
+    """Every keyword that was reached: its schema's JSON Pointer, its name, and its status ("enforced", "refused",
+    "annotation" or "no effect").
+    """
     found: dict[tuple[str, str], str] = {}
     for place in expander.places[1:]:
         schema = place.schema
@@ -24,7 +26,9 @@ def contract(expander: Expander) -> list[tuple[str, str, str]]:
             if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
                 row = check_keyword(name, value, place.pointer, dialect)
             status = "annotation" if row is None else "enforced" if row.types & types else "no effect"
+            if row is not None and pointer(place.pointer, name) in expander.refusals:
+                status = "refused"
             found.setdefault((place.pointer, name), status)
     for where, name in expander.contract:
-        found.setdefault((where, name), "enforced")
+        found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
     return [(where, name, status) for (where, name), status in found.items()]

@@ -14,12 +14,40 @@ from guideway.sources.base import Source
 from .contract import contract
 from .documents import Documents
 from .expand import Expander
+from .explain import Explanation, draw_examples, explain
 from .keywords import dialect_named
 from .lowering import Lowering
 from .reader import copy_schema, copy_value, read_json, write_json
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
 
-__all__ = ["JsonSchema"]
+__all__ = ["JsonSchema", "explain_schema"]
+
+
+def explain_schema(
+    schema: Mapping[str, object] | bool | str,
+    *,
+    profile: Profile = "generation",
+    formats: Formats = "known",
+    dialect: str | None = None,
+    resources: Mapping[str, object] | None = None,
+    examples: int = 3,
+) -> Explanation:
+    """What a schema enforces, also where it is refused. Raises `InvalidConstraint` and `LimitExceeded`."""
+    documents = _documents(schema, dialect, resources)
+    return explain(documents, make_style(profile, None, None, None, None, formats), examples)
+
+
+def _documents(
+    schema: Mapping[str, object] | bool | str, dialect: str | None, resources: Mapping[str, object] | None
+) -> Documents:
+    if not isinstance(schema, (Mapping, bool, str)):
+        raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
+    document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
+    if not isinstance(document, (dict, bool)):
+        raise InvalidConstraint("a schema is an object or a boolean", "")
+    given = None if dialect is None else dialect_named(dialect)
+    supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
+    return Documents(document, given, supplied, named)
 
 
 class JsonSchema(Source[Any]):
@@ -49,16 +77,10 @@ class JsonSchema(Source[Any]):
         dialect: str | None = None,
         resources: Mapping[str, object] | None = None,
     ) -> None:
-        if not isinstance(schema, (Mapping, bool, str)):
-            raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
-        document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
-        if not isinstance(document, (dict, bool)):
-            raise InvalidConstraint("a schema is an object or a boolean", "")
+        documents = _documents(schema, dialect, resources)
         self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
-        self._document = document
-        given = None if dialect is None else dialect_named(dialect)
-        supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
-        self._expander = Expander(Documents(document, given, supplied, named))
+        self._document = documents.main.root
+        self._expander = Expander(documents)
         self._grammar = Lowering(self._expander, self._style).run()
 
     @cached_property
@@ -76,9 +98,14 @@ class JsonSchema(Source[Any]):
 
     def contract(self) -> list[tuple[str, str, str]]:
         """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
-        "annotation" and "no effect" (it speaks about types that are not allowed there).
+        "annotation" and "no effect" (it speaks about types that are not allowed there). Of a schema that is refused,
+        `explain` tells as much.
         """
         return contract(self._expander)
+
+    def examples(self, count: int = 3, seed: int = 0) -> list[str]:
+        """Some texts that the schema allows, a shortest one first. Raises `Unsatisfiable` where there is none."""
+        return draw_examples(self._grammar, count, seed)
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

@@ -1,0 +1,52 @@
+"""What a schema enforces, and instances of it: as data, and as a command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from guideway.cli.app import app
+from guideway.sources import JsonSchema
+from guideway.sources.json_schema import explain_schema
+
+SCHEMA = {
+    "type": "object",
+    "title": "A pet",
+    "properties": {"kind": {"enum": ["cat", "dog"]}, "name": {"type": "string", "minLength": 2}},
+    "required": ["kind", "name"],
+    "if": {"properties": {"kind": {"const": "cat"}}},
+    "then": {"required": ["lives"]},
+}
+
+
+def test_examples_are_valid_and_differ() -> None:
+    texts = JsonSchema(SCHEMA).examples(5)
+    assert len(set(texts)) == 5
+    for text in texts:
+        jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
+    assert len(texts[0]) == min(map(len, texts))
+    assert JsonSchema({"enum": [1, 2]}).examples(5) in (["1", "2"], ["2", "1"])
+
+
+def test_refused_schemas_are_explained() -> None:
+    found = explain_schema({"title": "t", "properties": {"a": {"pattern": r"(a)\1", "maxLength": 3}}})
+    assert ("/properties/a", "pattern", "refused") in found.contract
+    assert ("/properties/a", "maxLength", "enforced") in found.contract
+    assert ("", "title", "annotation") in found.contract
+    assert list(found.refusals) == ["/properties/a/pattern"]
+    assert found.examples == []
+    assert explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict
+
+
+@pytest.mark.parametrize(("schema", "status", "said"), [(SCHEMA, 0, "fits: {"), ({"pattern": r"(a)\1"}, 1, "refused")])
+def test_command(schema: object, status: int, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(schema), "utf-8")
+    result = CliRunner().invoke(app, ["explain", str(path)])
+    assert result.exit_code == status
+    assert said in result.output
+    assert "enforced" in result.output or status
