@@ -18,6 +18,8 @@ test-slow: .venv/.test             ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(T)
 proofs: .venv/.test                ## some 100,000 tiny worlds, and masks sampled at length, against the oracle in tests/oracle
 	$(BIN)/python -m pytest -m slow -s tests/property
+storm: .venv/.test                 ## 64 processes on one cache directory, killed and begun again while bits are flipped
+	$(BIN)/python -m tests.stress.cache_storm
 test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
 	$(BIN)/python -m pytest -m engine $(T)
 verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings

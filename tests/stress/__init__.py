@@ -1,0 +1,1 @@
+"""What takes many processes and minutes; `make storm`."""
