@@ -5,7 +5,7 @@ regex.py        `Regex`, on top of patterns/
 format.py       `Format`, on top of formats/
 choice.py       `Choice`
 json_schema/    `JsonSchema`
-python_types.py `PythonType`
+python_types.py `PythonType`; python_schema.py: what Pydantic's JSON Schema loses
 of.py           `of`: anything as a source
 """
 

@@ -16,7 +16,7 @@ __all__ = ["of"]
 
 T = TypeVar("T")
 
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+_NO_TYPES = (types.BuiltinFunctionType, types.ModuleType)
 
 
 @overload
@@ -26,12 +26,14 @@ def of(constraint: type[T]) -> Source[T]: ...
 @overload
 def of(constraint: object) -> Source[Any]: ...
 def of(constraint: object) -> Source[Any]:
-    """A source as it is; a mapping as a JSON Schema; everything else as a Python type."""
+    """A source as it is; a mapping as a JSON Schema; everything else as a Python type (a function:
+    its arguments).
+    """
     if isinstance(constraint, Source):
         return constraint
     if isinstance(constraint, Mapping):
         return JsonSchema(constraint)
-    if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_FUNCTIONS)):
+    if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
         raise InvalidConstraint(
             f"{constraint!r} is not a constraint; pass a source such as Regex(…), Choice([…]) or JsonSchema({{…}}), "
             "a JSON Schema as a dict, or a Python type"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
@@ -11,6 +11,7 @@ from guideway.grammar.nodes import Grammar
 from .base import Source
 from .json_schema import JsonSchema
 from .json_schema.style import Escapes, KeyOrder, Whitespace
+from .python_schema import arguments_model, schema_generator
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -23,9 +24,10 @@ T_co = TypeVar("T_co", covariant=True)
 class PythonType(Source[T_co]):
     """The JSON texts of a Python type: what Pydantic says of it as JSON Schema, in the generation profile.
 
-    Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, tuple, unions, int, float, bool, str, None,
-    date, and `Annotated` ones. `schema` is the JSON Schema (for prompts); `parse` makes the value. Types whose texts
-    cannot be told exactly yet (datetime, bytes, Decimal, sets, …) are refused.
+    Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, set, tuple, unions, int, float, Decimal, bool,
+    str, bytes, None, dates and times, UUIDs, addresses, and `Annotated` ones; of a function, its arguments, as a dict
+    (`f(**value)`). `schema` is the JSON Schema (for prompts); `parse` makes the value. Types whose texts cannot be told
+    exactly (complex, dicts whose keys are floats, …) are refused.
     """
 
     def __init__(
@@ -37,7 +39,8 @@ class PythonType(Source[T_co]):
         escapes: Escapes | None = None,
     ) -> None:
         self._annotation = annotation
-        self._adapter = _adapter(annotation)
+        self._arguments = isinstance(annotation, (FunctionType, MethodType))
+        self._adapter = _adapter(arguments_model(annotation) if self._arguments else annotation)
         self._json = JsonSchema(
             _schema_of(self._adapter),
             key_order=key_order,
@@ -45,7 +48,6 @@ class PythonType(Source[T_co]):
             escapes=escapes,
             formats="strict",
         )
-        _check_parts(self._adapter.core_schema)
         self.schema: Any = self._json.schema
 
     def grammar(self) -> Grammar:
@@ -60,6 +62,8 @@ class PythonType(Source[T_co]):
             value: T_co = self._adapter.validate_json(text)
         except ValidationError as problem:
             raise InvalidText(str(problem)) from problem
+        if self._arguments:
+            return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
         return value
 
     def _content(self) -> object:
@@ -97,34 +101,8 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     from pydantic.errors import PydanticUserError
 
     try:
-        return adapter.json_schema(mode="validation")
+        return adapter.json_schema(mode="validation", schema_generator=schema_generator())
     except PydanticUserError as problem:
         raise Unsupported(f"the type has no JSON Schema: {problem}") from problem
     except RecursionError:
         raise LimitExceeded("the type is nested too deeply") from None
-
-
-def _check_parts(core_schema: object) -> None:
-    """Refuse parts of which the JSON Schema does not say exactly what their texts must be."""
-    for part in _parts(core_schema):
-        kind = part.get("type")
-        if kind in ("bytes", "complex", "decimal"):
-            raise Unsupported(f"values of the type {kind}")
-        keys = part.get("keys_schema") if kind == "dict" else None
-        if isinstance(keys, dict) and keys.get("type") not in ("str", "any", "literal", "enum"):
-            raise Unsupported(f"a dict whose keys are {keys.get('type')!r} and not str")
-
-
-def _parts(core_schema: object) -> Iterator[dict[str, Any]]:
-    """Every mapping in Pydantic's own description of a type."""
-    todo, seen = [core_schema], set[int]()
-    while todo:
-        one = todo.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, dict):
-            yield one
-            todo += one.values()
-        elif isinstance(one, (list, tuple)):
-            todo += one

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import json
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Optional
 
@@ -16,6 +17,8 @@ from typing_extensions import TypedDict
 
 from guideway.errors import InvalidConstraint, InvalidText, Unsupported
 from guideway.sources import Choice, JsonSchema, PythonType, Regex, of
+from guideway.sources.fits import fits as allows
+from guideway.sources.json_schema.explain import draw_examples
 
 from .sampler import Sampler
 from .twin import fits
@@ -95,10 +98,61 @@ def test_a_record_written_by_json_fits() -> None:
     assert not fits(of(Cat | Dog).grammar(), '{"kind": "dog", "lives": 1}')
 
 
-@pytest.mark.parametrize("annotation", [bytes, Decimal, dict[int, str], Callable[[], int], complex])
+@pytest.mark.parametrize("annotation", [dict[float, str], Callable[[], int], complex])
 def test_refused_until_later(annotation: Any) -> None:
     with pytest.raises((Unsupported, InvalidConstraint)):
         PythonType(annotation)
+
+
+def greet(name: str, times: Annotated[int, Field(ge=1, le=9)] = 1, *, loud: bool) -> str:
+    raise AssertionError(name)  # a signature is read, the function never called
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"] = "circle"
+    radius: float = 1
+
+
+class Square(BaseModel):
+    kind: Literal["square"] = "square"
+    radius: float = 1
+
+
+def allowed(source: PythonType[Any], text: str) -> bool:
+    return allows(source.grammar(), text)
+
+
+DRAWN: list[Any] = [
+    *(Decimal, bytes, datetime, time, timedelta, uuid.UUID, dict[int, str], dict[date, bool], dict[Mood, int]),
+    *(Annotated[Circle | Square, Field(discriminator="kind")], Circle | Square, list[Circle | Square | None]),
+    *(Annotated[dict[str, int], Field(min_length=1, max_length=3)], dict[Annotated[str, Field(min_length=2)], int]),
+]
+
+
+@pytest.mark.parametrize("annotation", DRAWN, ids=repr)
+def test_drawn_texts_parse_into_the_type(annotation: Any) -> None:
+    source = of(annotation)
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    for seed in range(6):
+        for text in draw_examples(source.grammar(), 5, seed):
+            value = source.parse(text)
+            assert adapter.validate_python(value) == value
+
+
+def test_a_tag_must_be_there_even_with_a_default() -> None:
+    shapes = of(Annotated[Circle | Square, Field(discriminator="kind")])
+    assert allowed(shapes, '{"kind": "square"}')
+    assert not allowed(shapes, "{}")
+
+
+def test_the_arguments_of_a_function() -> None:
+    source = of(greet)
+    assert source.parse('{"name": "Ada", "loud": true}') == {"name": "Ada", "times": 1, "loud": True}
+    assert allowed(source, '{"name": "Ada", "times": 9, "loud": false}')
+    assert not allowed(source, '{"name": "Ada", "times": 10, "loud": false}')
+    assert not allowed(source, '{"name": "Ada"}')
+    with pytest.raises(Unsupported):
+        of(lambda *arguments: None)
 
 
 def test_validators_have_the_last_word() -> None:
