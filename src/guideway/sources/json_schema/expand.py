@@ -162,7 +162,7 @@ class Expander(Places):
                 rest = self._with_left(place, term, exactly if mark < 0 else None)
                 if not rest:
                     return False
-                state.forks.insert(0, rest)
+                state.forks.insert(0, rest if mark < 0 else [(bundle, marks, None) for bundle, marks, _ in rest])
                 continue
             merged = merge(state.bundle, term.own) if term.own is not FREE else state.bundle
             if merged is None:
