@@ -12,31 +12,31 @@ SPACES = ("", "", "", " ", "\n  ", "\t", " \r\n")
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
 
 
-def respelled(rng: random.Random, value: Any, numbers: bool = True) -> str:
-    """Some JSON text of the value. `numbers`: theirs may change too (for draft 4, 1.0 is no integer)."""
-    return "".join(_pieces(rng, value, numbers))
+def respelled(rng: random.Random, value: Any) -> str:
+    """Some JSON text of the value."""
+    return "".join(_pieces(rng, value))
 
 
-def _pieces(rng: random.Random, value: Any, numbers: bool) -> Iterator[str]:
+def _pieces(rng: random.Random, value: Any) -> Iterator[str]:
     yield rng.choice(SPACES)
     if isinstance(value, dict):
         yield "{"
         for n, key in enumerate(rng.sample(list(value), len(value))):
             yield from ("," if n else "", rng.choice(SPACES), text(rng, key), rng.choice(SPACES), ":")
-            yield from _pieces(rng, value[key], numbers)
+            yield from _pieces(rng, value[key])
         yield from ("}" if value else rng.choice(SPACES) + "}",)
     elif isinstance(value, list):
         yield "["
         for n, item in enumerate(value):
             yield "," if n else ""
-            yield from _pieces(rng, item, numbers)
+            yield from _pieces(rng, item)
         yield "]" if value else rng.choice(SPACES) + "]"
     elif isinstance(value, str):
         yield text(rng, value)
     elif isinstance(value, bool) or value is None:
         yield json.dumps(value)
     else:
-        yield number(rng, value) if numbers else json.dumps(value)
+        yield number(rng, value)
     yield rng.choice(SPACES)
 
 
