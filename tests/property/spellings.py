@@ -13,7 +13,7 @@ SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": 
 
 
 def respelled(rng: random.Random, value: Any) -> str:
-    """Some JSON text of the value."""
+    """Some JSON text of the value. Raises `ValueError` for what JSON cannot write."""
     return "".join(_pieces(rng, value))
 
 
@@ -58,7 +58,7 @@ def text(rng: random.Random, value: str) -> str:
 
 def number(rng: random.Random, value: int | float) -> str:
     """A number: as it is, with a fraction of zeros, or with an exponent."""
-    plain = json.dumps(value)
+    plain = json.dumps(value, allow_nan=False)
     if rng.random() < 0.5:
         return plain
     exact = Decimal(plain)

@@ -1,0 +1,52 @@
+"""The `jsonschema` package as a judge: numbers exact, patterns read as ECMA-262 reads them."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import jsonschema
+from jsonschema import _keywords, _legacy_keywords, _utils
+from jsonschema.validators import extend, validator_for
+
+decimal.getcontext().prec = 400
+
+
+def _search(pattern: str, text: str, flags: int = 0) -> Any:
+    """Python's `$` matches before a last line break as well; ECMA-262's does not."""
+    return re.search(pattern.replace("$", r"\Z"), text, flags)
+
+
+for module in (_keywords, _legacy_keywords, _utils):
+    if hasattr(module, "re"):
+        module.re = SimpleNamespace(search=_search)  # type: ignore[attr-defined]  # in this process of tests alone
+
+
+def _whole(_: Any, value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, decimal.Decimal):
+        return value == value.to_integral_value()
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def loads(text: str) -> Any:
+    """JSON text with its numbers exact."""
+    return json.loads(text, parse_float=decimal.Decimal)
+
+
+class Judge:
+    """Verdicts of a schema."""
+
+    def __init__(self, schema: Any) -> None:
+        exact = loads(json.dumps(schema))
+        kind = validator_for(exact, default=jsonschema.Draft202012Validator)
+        kind = extend(kind, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
+        self.validator = kind(exact)
+
+    def __call__(self, text: str) -> bool:
+        """Whether a text is a valid instance."""
+        return bool(self.validator.is_valid(loads(text)))

@@ -1,0 +1,26 @@
+"""Random schemas over all keywords, judged by the `jsonschema` package both ways: a part of `make walks`."""
+
+from __future__ import annotations
+
+import pytest
+
+from .walks import Tally, check, reduced
+
+
+def agree(seeds: range) -> Tally:
+    tally = Tally()
+    for seed in seeds:
+        check(seed, tally)
+    assert not tally.faults, reduced(tally.faults[0])
+    return tally
+
+
+def test_what_is_allowed_is_valid_and_what_is_valid_is_allowed() -> None:
+    counts = agree(range(300)).counts
+    assert counts["walks"] > 400
+    assert min(counts["valid"], counts["invalid"]) > 500
+
+
+@pytest.mark.slow
+def test_many_more() -> None:
+    print(dict(agree(range(1_000_000, 1_010_000)).counts))
