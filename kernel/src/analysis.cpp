@@ -5,6 +5,7 @@
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
+#include "guideway/numbers.h"
 
 namespace guideway {
 
@@ -18,6 +19,7 @@ public:
         for (Node& node : program.nodes) {
             Component c;
             static_cast<Node&>(c) = std::move(node);
+            if (c.kind == NodeKind::number) as_leaf(c);
             nodes_.push_back(std::move(c));
         }
         users_.resize(nodes_.size());
@@ -64,9 +66,19 @@ private:
         each(c.rest);
     }
 
+    void as_leaf(Component& c) {
+        try {
+            c.expr = pool_.numbers().start(c.cells, c.plain);
+        } catch (const Error& error) {
+            throw Error(error.kind, error.what(), static_cast<std::int64_t>(nodes_.size()));
+        }
+        c.kind = NodeKind::leaf;
+        c.cells.clear();
+    }
+
     // What the format can say and the machine does not run yet.
     static void refuse_unknown(const Component& c, std::uint32_t number) {
-        if (c.unique || !c.counts.empty() || c.kind == NodeKind::number)
+        if (c.unique || !c.counts.empty())
             throw Error(ErrorKind::unsupported, "this cannot be enforced yet", number);
     }
 
@@ -106,7 +118,7 @@ private:
         std::uint32_t total = 0;
         switch (c.kind) {
             case NodeKind::leaf: return pool_.shortest(c.expr);
-            case NodeKind::number: return kInfinite;
+            case NodeKind::number: return kInfinite;  // became a leaf
             case NodeKind::sequence:
                 for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
                 return total;

@@ -4,6 +4,7 @@
 
 #include "guideway/error.h"
 #include "guideway/expr.h"
+#include "guideway/numbers.h"
 
 namespace guideway {
 
@@ -109,6 +110,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
             for (auto [step, after] : steps) sources.push_back({raw_row(step), after});
             return derive_sum(sources, {}, out);
         }
+        case Op::number: return numbers_->derive(x.a, out);
         case Op::both: return derive_both(e, out);
         case Op::negate: {
             const std::uint32_t row = raw_row(x.a);
@@ -175,13 +177,13 @@ void ExprPool::search_shortest(ExprId start) {
         std::uint32_t known = kInfinite;
         auto memo = searched_.find(here.expr);
         if (exprs_[here.expr].nullable) known = 0;
-        else if (!exprs_[here.expr].boolean) known = exprs_[here.expr].shortest;
+        else if (!searched(here.expr)) known = exprs_[here.expr].shortest;
         else if (memo != searched_.end()) known = memo->second;
         if (known != kInfinite && here.depth + known < best) {
             best = here.depth + known;
             best_at = i;
         }
-        if (!exprs_[here.expr].boolean || memo != searched_.end() || exprs_[here.expr].nullable) continue;
+        if (!searched(here.expr) || memo != searched_.end() || exprs_[here.expr].nullable) continue;
         if (queue.size() > limits_.max_search)
             throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
         const Row row = rows_[raw_row(here.expr)];
@@ -205,7 +207,7 @@ void ExprPool::search_shortest(ExprId start) {
 
 std::uint32_t ExprPool::shortest(ExprId e) {
     if (exprs_[e].nullable) return 0;
-    if (!exprs_[e].boolean) return exprs_[e].shortest;
+    if (!searched(e)) return exprs_[e].shortest;
     auto memo = searched_.find(e);
     if (memo != searched_.end()) return memo->second;
     search_shortest(e);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/numbers.h"
 
 namespace guideway {
 
@@ -13,7 +14,9 @@ constexpr std::uint8_t kAllSpellings = 7;
 
 }  // namespace
 
-ExprPool::ExprPool(ExprLimits limits) : limits_(limits) {
+ExprPool::~ExprPool() = default;
+
+ExprPool::ExprPool(ExprLimits limits) : limits_(limits), numbers_(std::make_unique<Numbers>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
     intern({});
     Expr empty;
@@ -345,6 +348,15 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
     const ExprId first = ids.empty() ? kNone : ids[0];
     graphs_.emplace(std::move(key), first);
     return first;
+}
+
+ExprId ExprPool::number(std::uint32_t state) {
+    Expr made;
+    made.op = Op::number;
+    made.a = state;
+    made.nullable = numbers_->accepting(state);
+    made.shortest = made.nullable ? 0 : 1;  // a lower bound
+    return intern(made);
 }
 
 std::size_t ExprPool::bytes() const {

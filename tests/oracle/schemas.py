@@ -21,6 +21,8 @@ import jsonschema
 
 from . import regular
 from .entries import OpenKey
+from .exact import Exact
+from .exact import viable as can_fit
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
 from .spelling import Text, decode
@@ -37,7 +39,7 @@ class Profile:
     whitespace: Literal["one-line", "compact", "any"] = "one-line"
     escapes: Literal["canonical", "any"] = "canonical"
     closed: bool = True  # `properties` without additionalProperties: no other keys
-    exact: bool = False  # numbers in every legal spelling; bounds are refused then
+    exact: bool = False  # numbers in every legal spelling
 
     def piece(self, text: str) -> Stack:
         """Punctuation, with the space that may stand around it."""
@@ -219,6 +221,8 @@ class SchemaWorld:
                 return bool(texts)
             case Number():
                 return viable(term)
+            case Exact():
+                return can_fit(term)
             case Members(place):
                 required = self.at(place).get("required", ())
                 return all(self._fit[self.property_place(place, name)] for name in required)
@@ -303,7 +307,11 @@ class SchemaWorld:
             case "boolean":
                 return [(OneOf(frozenset({b"true", b"false"})),)]
             case "integer" | "number" if self.profile.exact:
-                return [(Text(_json_number()),)]
+                if name == "number" and not {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(
+                    schema
+                ):
+                    return [(Text(_json_number()),)]
+                return [(Exact(_bounds(schema), name == "integer"),)]
             case "integer":
                 return [(Number.whole(_bounds(schema)),)]
             case "number":
@@ -347,6 +355,9 @@ class SchemaWorld:
                 for keys in orders
                 for made in product(*(self._spelled(value[key]) for key in keys))
             ]
+        if p.exact and isinstance(value, int | float) and not isinstance(value, bool):
+            point = Fraction(str(value))
+            return [(Exact(Bounds(point, point), False),)]
         return [(Fixed(json.dumps(value).encode()),)]
 
     def _framed(self, opening: str, entries: Iterable[Stack], closing: str) -> Stack:

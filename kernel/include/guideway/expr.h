@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -39,7 +40,7 @@ inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
     return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
 }
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label, state };
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label, state, number };
 
 struct Expr {
     Op op = Op::none;
@@ -75,9 +76,16 @@ struct ExprLimits {
     std::uint16_t max_depth = 400;
 };
 
+class Numbers;
+
 class ExprPool {
 public:
     explicit ExprPool(ExprLimits limits = {});
+    ~ExprPool();
+
+    // Numbers by their value (numbers.h): never boolean, always alive, but their shortest text is searched.
+    Numbers& numbers() { return *numbers_; }
+    ExprId number(std::uint32_t state);
 
     ExprId set(const ByteSet& bytes);
     ExprId cat(ExprId a, ExprId b);
@@ -167,9 +175,11 @@ private:
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
     void search_shortest(ExprId e);
+    bool searched(ExprId e) const { return exprs_[e].boolean || exprs_[e].op == Op::number; }
     bool has_more(ExprId e);  // a text that is not empty
 
     ExprLimits limits_;
+    std::unique_ptr<Numbers> numbers_;
     std::vector<Expr> exprs_;
     std::vector<ExprId> args_;
     std::vector<ByteSet> sets_;
