@@ -46,6 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schemas", type=int, default=60, help="a fixed spread of so many; 0: all")
     parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--xgrammar", type=int, default=0, help="a spread of so many of them for xgrammar; 0: all")
     parser.add_argument("--only", default="guideway,llguidance,xgrammar")
     parser.add_argument("--worst", type=int, default=0, help="list so many of our dearest steps and first masks")
     parser.add_argument("--record", action="store_true", help="write the report and a plot to benchmarks/record/")
@@ -54,7 +55,8 @@ def main() -> None:
     cases = data.spread(cases, given.schemas or len(cases))
     kinds = [kind for kind in (Guideway, LLGuidance, XGrammar) if kind.package in given.only.split(",")]
     engines: list[Engine] = [kind(data.tekken()) for kind in kinds]
-    results = run(engines, cases, given.passes)
+    few = data.spread(cases, given.xgrammar or len(cases))
+    results = run(engines, cases, given.passes, {"xgrammar": few})
 
     report = Report("maskbench", [f"{len(cases)} schemas of maskbench-dev, Tekken 131k, best of {given.passes}"])
     for engine in engines:

@@ -30,6 +30,7 @@ class Results:
     """By engine, by schema; and why schemas were refused."""
 
     met: dict[str, dict[str, Met]] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)  # schemas
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def put(self, engine: str, schema: str, new: Met) -> None:
@@ -66,9 +67,11 @@ def once(engine: Engine, schema: object, tokens: list[list[int]], walks: int) ->
     return Met(ttfm, steps)
 
 
-def run(engines: list[Engine], cases: list[Case], passes: int) -> Results:
-    """Every schema through every engine, interleaved."""
+def run(engines: list[Engine], cases: list[Case], passes: int, only: dict[str, list[Case]] | None = None) -> Results:
+    """Every schema through every engine, interleaved; an engine in `only` gets those alone."""
     results, encode = Results(), encoder()
+    chosen = {engine.package: {case.name for case in (only or {}).get(engine.package, cases)} for engine in engines}
+    results.tried = {name: len(names) for name, names in chosen.items()}
     tokens = {case.name: [encode(text_of(i)) for i, _ in case.instances] for case in cases}
     for turn in range(passes):
         for engine in engines:
@@ -77,7 +80,8 @@ def run(engines: list[Engine], cases: list[Case], passes: int) -> Results:
         for case in cases:
             for engine in engines:
                 name = engine.package
-                if case.name in results.refused.get(name, {}) or (turn and not engine.repeats):
+                given_up = case.name in results.refused.get(name, {}) or (turn and not engine.repeats)
+                if given_up or case.name not in chosen[name]:
                     continue
                 gc.collect(0)
                 gc.disable()
@@ -109,10 +113,11 @@ def verdicts(results: Results, cases: list[Case], name: str) -> list[str]:
         if case.name in met:
             for (_, valid), steps in zip(case.instances, met[case.name].steps, strict=True):
                 counts[valid, steps is not None] += 1
+    tried = results.tried.get(name, len(cases))
     valid, invalid = (counts[v, True] + counts[v, False] for v in (True, False))
     return [
         name,
-        f"{len(met)} ({len(met) / len(cases):.1%})",
+        f"{len(met)} of {tried} ({len(met) / tried:.1%})",
         f"{counts[True, True]} of {valid}",
         f"{counts[False, True]} of {invalid}",
     ]
