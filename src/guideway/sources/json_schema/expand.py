@@ -40,6 +40,12 @@ MAX_ALTERNATIVES = 10_000
 MAX_STEPS = 25_000
 """How many choices may be looked at to find them."""
 
+MAX_OPENED = 16
+"""How many given arrays and objects of a branch of `oneOf` are looked into."""
+
+MAX_STEPS_AHEAD = 500
+"""How many choices may be looked at to see that the value of a required key cannot be."""
+
 MAX_LOOKAHEAD = 4
 """How deep the value of a required key is looked into before its object is given up."""
 
@@ -62,6 +68,7 @@ class Expander(Places):
         self._sound: set[int] = set()
         self._offers: dict[tuple[int, bool | None], list[_Choice] | None] = {}
         self._bares: dict[int, int] = {}
+        self._undecided: set[Want] = set()
         self._depth = 0
         self._steps = 0
 
@@ -278,7 +285,7 @@ class Expander(Places):
 
     def _one_of(self, fork: Fork, tracked: bool) -> list[_Choice]:
         literals = fork.literals
-        faces = [self.alternatives(want(one)) for one in literals]
+        faces = [self._face(one, fork.beside) for one in literals]
         term_of = self._term_of
         rivals = rivals_of(literals, faces, term_of, self._has_no_value, fork.place)
         made: list[_Choice] = []
@@ -300,6 +307,15 @@ class Expander(Places):
             made.append((self._tagged(place, name, rest, 1), (*marks, *others), None))
         return made
 
+    def _face(self, literal: int, beside: Bundle) -> list[Bundle]:
+        """What a branch comes down to where it stands; a few given arrays and objects as what their parts must be."""
+        made = []
+        for bundle in self.alternatives(want(literal)):
+            few = bundle.boxes is not None and len(bundle.boxes) <= MAX_OPENED
+            made += self._opened(bundle) if few else [bundle]
+        both = (bundle if beside is FREE else merge(bundle, beside) for bundle in made)
+        return [bundle for bundle in both if bundle is not None]
+
     def _tagged(self, place: Place, name: str, tags: set[str], sign: int) -> Bundle:
         """Objects whose value at a key is one of the strings (or, by the sign, none of them)."""
         value = self.value_literal(place, {"enum": sorted(tags)}) ^ sign
@@ -310,14 +326,17 @@ class Expander(Places):
 
     def _has_no_value(self, wanted: Want) -> bool:
         """Whether no value can meet a want, as far as is worth looking."""
-        if self._depth > MAX_LOOKAHEAD:
+        if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
-        depth = self._depth
+        depth, steps = self._depth, self._steps
+        self._steps = MAX_STEPS - MAX_STEPS_AHEAD
         try:
             return not self.alternatives(wanted)
         except LimitExceeded:
-            self._depth = depth
+            self._undecided.add(wanted)
             return False
+        finally:
+            self._depth, self._steps = depth, steps + MAX_STEPS_AHEAD // 50
 
     def _any_evaluated(self, fork: Fork, exactly: bool) -> list[_Choice]:
         """Which branches hold decides what is evaluated: every set of those that evaluate anything."""
@@ -416,10 +435,13 @@ class Expander(Places):
             return []
         if bundle.boxes is None or not (bundle.array or bundle.object):
             return [bundle]
+        return self._opened(bundle)
+
+    def _opened(self, bundle: Bundle) -> list[Bundle]:
         plain = replace(bundle, types=bundle.types & ~(ARRAY | OBJECT), boxes=None, array=None, object=None)
         made = [plain] if plain.types else []
         place = self.places[0]
-        for box in bundle.boxes.values():
+        for box in (bundle.boxes or {}).values():
             inner = bundle_of_value(box, lambda value: self.value_literal(place, {"const": value}))
             merged = merge(replace(bundle, boxes=None), inner)
             made += [merged] if merged else []

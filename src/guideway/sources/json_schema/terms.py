@@ -6,6 +6,7 @@ are in opposites.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -63,13 +64,15 @@ class Place:
 @dataclass(slots=True, eq=False)
 class Fork:
     """A choice. `kind` "any" and "one": the literals; "if": condition, then, else; "when": `name` brings `needs` and a
-    literal."""
+    literal. `beside`: what the schema says besides.
+    """
 
     kind: str
     place: str
     literals: tuple[int, ...] = ()
     name: str = ""
     needs: tuple[str, ...] = ()
+    beside: Bundle = FREE
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +90,7 @@ class Term:
     leads: tuple[int, ...] = ()  # the literals of `also` and `forks`
 
 
+_LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
 Child = Callable[[Place, object, tuple["str | int", ...]], int]
 
 
@@ -159,6 +163,8 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     for name in ("enum", "const"):
         if name in found:
             bundle = _with_values(reading, bundle, name, found)
+    for fork in reading.forks:
+        fork.beside = bundle
     left = None
     if "unevaluatedProperties" in found or "unevaluatedItems" in found:
         keys, items = (
@@ -307,7 +313,11 @@ def _counter(part: str, slot: str, name: str) -> Callable[[_Reading, Any, dict[s
 
 def _test(kind: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
     def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-        r.string.tests += ((True, kind, value, r.at(kind)),)
+        listed = _LIST.fullmatch(value) if kind == "pattern" else None
+        if listed and not found.get("minLength") and "maxLength" not in found:
+            r.string.given = dict.fromkeys((listed[1] or listed[2]).split("|"))
+        else:
+            r.string.tests += ((True, kind, value, r.at(kind)),)
 
     return read
 
