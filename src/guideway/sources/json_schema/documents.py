@@ -56,12 +56,12 @@ class Documents:
         self.resources: dict[str, Resource] = {}
         self.owners: dict[int, Resource] = {}  # of schemas that begin a resource, by identity
         self.dynamic = False  # whether any schema is named for a dynamic reference
-        self.main = self._enter("", document, "", dialect, nested_ids)
+        self.main = self._enter("", document, "", nested_ids)
 
     # -- what is where
 
-    def _enter(self, uri: str, document: object, place: str, given: Dialect | None, scan: bool) -> Resource:
-        dialect = given or self._dialect(document, place, self._default)
+    def _enter(self, uri: str, document: object, place: str, scan: bool) -> Resource:
+        dialect = self._dialect(document, place, self._default)
         own = _id_of(document, dialect)
         base = urldefrag(urljoin(uri, own))[0] if own else uri
         resource = Resource(base, document, place, dialect)
@@ -147,7 +147,7 @@ class Documents:
             if document is None:
                 document = _metaschema(uri)
             if document is not None:
-                found = self._enter(uri, document, f"{uri}#", None, True)
+                found = self._enter(uri, document, f"{uri}#", True)
         return found
 
     def resolve(self, reference: str, home: Resource, place: str) -> tuple[object, str, Resource]:

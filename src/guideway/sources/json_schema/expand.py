@@ -6,6 +6,7 @@ whose options contradict the bundle is cut off at once, so that tags and types d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from guideway.errors import InvalidConstraint, LimitExceeded
@@ -286,26 +287,29 @@ class Expander(Places):
     def _one_of(self, fork: Fork, tracked: bool) -> list[_Choice]:
         literals = fork.literals
         faces = [self._face(one, fork.beside) for one in literals]
-        term_of = self._term_of
-        rivals = rivals_of(literals, faces, term_of, self._has_no_value, fork.place)
+        rivals = rivals_of(literals, faces, self._term_of, self._has_no_value, fork.place)
         made: list[_Choice] = []
         for i, one in enumerate(literals):
             marks = _marks((one,), tracked)
-            name, told = discriminator(rivals[i], faces, term_of) if len(rivals[i]) > 2 else ("", {})
-            others = tuple(literals[j] ^ 1 for j in rivals[i] if j not in told)
-            if len(told) < 2:
-                made.append((None, (*marks, *others, *(literals[j] ^ 1 for j in told)), None))
-                continue
-            # By the value of the key: at most one of those that it tells apart is left to be missed.
-            without = Bundle(OBJECT, object=ObjectPart(banned=frozenset((name,))))
-            absent = tuple(literals[j] ^ 1 for j, (_, needed) in told.items() if not needed)
-            made += [(_NO_OBJECT, (*marks, *others), None), (without, (*marks, *others, *absent), None)]
-            place = self.places[one >> 1] if one > 1 else self.places[0]
-            for j, (tags, _) in told.items():
-                made.append((self._tagged(place, name, tags, 0), (*marks, *others, literals[j] ^ 1), None))
-            rest = {tag for tags, _ in told.values() for tag in tags}
-            made.append((self._tagged(place, name, rest, 1), (*marks, *others), None))
+            made += self._none_of(rivals[i], literals, faces, FREE, marks)
         return made
+
+    def _none_of(
+        self, among: Sequence[int], literals: Sequence[int], faces: list[list[Bundle]], beside: Bundle, marks: _Marks
+    ) -> list[_Choice]:
+        """The marks, and none of some branches. Where a key tells those apart, its value leaves at most one to miss."""
+        name, told = discriminator(among, faces, self._term_of) if len(among) > 2 else ("", {})
+        marks = (*marks, *(literals[j] ^ 1 for j in among if j not in told))
+        bundle = None if beside is FREE else beside
+        if len(told) < 2:
+            return [(bundle, (*marks, *(literals[j] ^ 1 for j in told)), None)]
+        absent = tuple(literals[j] ^ 1 for j, (_, needed) in told.items() if not needed)
+        without = Bundle(OBJECT, object=ObjectPart(banned=frozenset((name,))))
+        cases = [(_NO_OBJECT, marks), (without, (*marks, *absent))]
+        cases += ((self._tagged(name, tags, 0), (*marks, literals[j] ^ 1)) for j, (tags, _) in told.items())
+        cases.append((self._tagged(name, {tag for tags, _ in told.values() for tag in tags}, 1), marks))
+        both = ((merge(beside, case), here) for case, here in cases)
+        return [(one, here, None) for one, here in both if one is not None]
 
     def _face(self, literal: int, beside: Bundle) -> list[Bundle]:
         """What a branch comes down to where it stands; a few given arrays and objects as what their parts must be."""
@@ -316,9 +320,9 @@ class Expander(Places):
         both = (bundle if beside is FREE else merge(bundle, beside) for bundle in made)
         return [bundle for bundle in both if bundle is not None]
 
-    def _tagged(self, place: Place, name: str, tags: set[str], sign: int) -> Bundle:
+    def _tagged(self, name: str, tags: set[str], sign: int) -> Bundle:
         """Objects whose value at a key is one of the strings (or, by the sign, none of them)."""
-        value = self.value_literal(place, {"enum": sorted(tags)}) ^ sign
+        value = self.value_literal(self.places[0], {"enum": sorted(tags)}) ^ sign
         return Bundle(OBJECT, object=ObjectPart((Group({name: want(value)}),), {name: None}))
 
     def _term_of(self, literal: int) -> Term:
@@ -376,13 +380,32 @@ class Expander(Places):
         if key not in self._offers:
             term = self.term(place)
             options = opposites(term, lambda schema: self.value_literal(place, schema))
-            choices: list[_Choice] = [(bundle, marks, None) for bundle, marks in options if 1 not in marks]
+            choices: list[_Choice] = [(bundle, marks, None) for bundle, marks in options]
+            for fork in term.forks:
+                if fork.kind in ("any", "one"):
+                    choices += self._not_chosen(fork)
+            choices = [choice for choice in choices if 1 not in choice[1]]
             if term.left is not None:
                 keys, items = (None if one is None else want(one ^ 1) for one in term.left)
                 for bundle, seen in self._search(frozenset((self._bare(place),)), True):
                     choices += ((one, (), None) for one in missed(bundle, seen, keys, self._items(place, items, seen)))
             self._offers[key] = choices
         return self._offers[key] or []
+
+    def _not_chosen(self, fork: Fork) -> list[_Choice]:
+        """None of the branches; or, where one must be, two of them."""
+        literals = fork.literals
+        if len(literals) < 3 or 0 in literals:
+            made: list[_Choice] = [(None, tuple(one ^ 1 for one in literals), None)]
+            pairs = [(a, b) for i, a in enumerate(literals) for b in literals[:i]]
+            return made + [(None, pair, None) for pair in pairs if fork.kind == "one"]
+        faces = [self._face(one, fork.beside) for one in literals]
+        made = self._none_of(range(len(literals)), literals, faces, fork.beside, ())
+        if fork.kind == "one":
+            rivals = rivals_of(literals, faces, self._term_of, self._has_no_value, fork.place)
+            bundle = None if fork.beside is FREE else fork.beside
+            made += ((bundle, (literals[i], literals[j]), None) for i, row in enumerate(rivals) for j in row if j < i)
+        return made
 
     def _with_left(self, place: Place, term: Term, exactly: bool | None) -> list[_Choice]:
         """A schema with `unevaluated*`: what the rest of it comes down to, each with what is left over."""
@@ -455,6 +478,7 @@ def _marks(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
     return tuple(one if one & 1 or not one else ~one for one in literals)
 
 
+_Marks = tuple[int, ...]
 _Choice = tuple[Bundle | None, tuple[int, ...], Evaluated | None]
 
 

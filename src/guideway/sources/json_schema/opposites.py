@@ -89,10 +89,7 @@ def _other_fork(fork: Fork) -> list[Option]:
             part = ObjectPart(required={fork.name: None}, banned=frozenset((name,)))
             options += [(Bundle(OBJECT, object=part), ())] if name != fork.name else []
         return options
-    options = [(None, tuple(one ^ 1 for one in literals))]
-    if fork.kind == "one":
-        options += ((None, (a, b)) for i, a in enumerate(literals) for b in literals[:i])
-    return options
+    return []  # of a choice between branches: the expander knows which of them meet
 
 
 def _other_numbers(part: NumberPart) -> list[NumberPart]:
