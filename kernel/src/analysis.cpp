@@ -28,7 +28,8 @@ public:
     }
 
     std::vector<Component> run() {
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i) refuse_unknown(nodes_[i], i);
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i) 
+            if (nodes_[i].kind == NodeKind::array) prepare_unique(nodes_[i], i);
         settle([&](Component& c) {
             const std::uint32_t before = c.cost;
             c.cost = std::min(before, cost(c));
@@ -76,10 +77,52 @@ private:
         c.cells.clear();
     }
 
-    // What the format can say and the machine does not run yet.
-    static void refuse_unknown(const Component& c, std::uint32_t number) {
-        if (c.unique || !c.counts.empty())
-            throw Error(ErrorKind::unsupported, "this cannot be enforced yet", number);
+    // The leaves that an item of a unique array can be; other items cannot be compared yet.
+    std::vector<std::uint32_t> item_leaves(const Value& value, std::uint32_t array) const {
+        std::vector<std::uint32_t> leaves, work;
+        std::vector<std::uint8_t> seen(nodes_.size(), 0);
+        for (const Reading& r : value) work.push_back(r.node);
+        while (!work.empty()) {
+            const std::uint32_t at = work.back();
+            work.pop_back();
+            if (seen[at]) continue;
+            seen[at] = 1;
+            const Component& c = nodes_[at];
+            if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
+            else if (c.kind == NodeKind::leaf && !pool_.nullable(c.expr)) leaves.push_back(at);
+            else throw Error(ErrorKind::unsupported, "items that must all be different can only be strings, numbers, booleans and null", array);
+        }
+        return leaves;
+    }
+
+    void prepare_unique(Component& c, std::uint32_t number) {
+        if (!c.unique || c.maximum <= 1) {
+            c.unique = false;
+            return;
+        }
+        if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
+        if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
+        for (const Value& value : c.prefix) c.item_leaves.push_back(item_leaves(value, number));
+        c.item_leaves.push_back(item_leaves(c.rest, number));
+    }
+
+    // What a unique array needs: its shortest different items.
+    std::uint32_t unique_cost(const Component& c) {
+        std::vector<ExprId> classes;
+        for (std::uint32_t leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
+        const auto lengths = key_lengths_.of(classes, 0, c.minimum);
+        if (lengths.size() < c.minimum) return kInfinite;
+        std::uint32_t total = multiply(length(c.punctuation.comma), c.minimum - (c.minimum ? 1 : 0));
+        for (std::uint32_t i = 0; i < c.minimum; ++i) total = sum(total, lengths[i]);
+        return total;
+    }
+
+    ItemPlan item_plan(const Component& c) const {
+        return ItemPlan(c, length(c.punctuation.comma), number_of(c), [&](std::uint32_t i) {
+            std::vector<ItemPlan::Option> options;
+            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({r.marks, nodes_[r.node].cost});
+            return options;
+        });
     }
 
     // Applies `change` until nothing changes; users of a changed node are looked at again.
@@ -142,6 +185,11 @@ private:
             }
             case NodeKind::array: {
                 if (c.minimum > c.maximum) return kInfinite;
+                if (c.unique || !c.counts.empty()) {
+                    total = c.unique ? unique_cost(c) : item_plan(c).cost(ItemPlan::Point(1 + c.counts.size(), 0));
+                    if (!c.unique && total != kInfinite && total) total -= length(c.punctuation.comma);
+                    break;
+                }
                 const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.prefix.size()));
                 for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
                 if (c.minimum > known) total = sum(total, multiply(item_cost(c, known), c.minimum - known));
@@ -335,6 +383,9 @@ private:
         const auto known = static_cast<std::uint32_t>(c.prefix.size());
         if (usable == kInfinite && item_cost(c, known) == kInfinite) usable = known;
         c.maximum = std::min(c.maximum, usable);
+        c.direct = !c.unique && c.counts.empty();
+        c.record_words = c.unique ? 3 : static_cast<std::uint32_t>(1 + c.counts.size());
+        if (!c.counts.empty()) c.item_plan = std::make_shared<const ItemPlan>(item_plan(c));
         c.tail_cost.assign(known + 1, 0);
         for (std::uint32_t i = 0; i < known; ++i) c.tail_cost[i + 1] = sum(c.tail_cost[i], item_cost(c, i));
     }

@@ -1,17 +1,22 @@
-// Arrays: a prefix of items with grammars of their own, then the rest. The register counts items, and stops counting
-// where more of them change nothing.
+// Arrays: a prefix of items with grammars of their own, then the rest.
+//
+// The register counts items, and stops where more of them change nothing. With counters or unique items it is a record:
+// the number of items, then either how many bear each mark, or how many are not known (in walks) and the set of those
+// that are. Items of a unique array are leaves, from which what came before is taken out.
 #include <algorithm>
 
+#include "guideway/error.h"
 #include "guideway/machine.h"
 
 namespace guideway {
 
 namespace {
 
+enum Word : std::size_t { kItems, kHidden, kUsed };
+
 // The grammar of the item that comes after `count` others.
 const Value& item_after(const Component& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
 
-// The register once that item has come.
 std::uint32_t one_more(const Component& k, std::uint32_t count) {
     if (k.maximum != kInfinite) return count + 1;
     return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.prefix.size())));
@@ -19,18 +24,76 @@ std::uint32_t one_more(const Component& k, std::uint32_t count) {
 
 }  // namespace
 
-bool Machine::may_have_item(const Component& k, std::uint32_t count) const {
-    return k.maximum == kInfinite || count < k.maximum;
+std::uint32_t Machine::items_so_far(const Component& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
+
+// The register after an item that bears `marks`; kInfinite: it may not come.
+std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::uint32_t marks) {
+    if (k.direct) return one_more(k, regs);
+    auto record = records_.copy(regs, k.record_words);
+    if (!ItemPlan::advance(k, record, marks) || k.item_plan->cost(record) == kInfinite) return kInfinite;
+    return records_.intern(record);
+}
+
+std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape) {
+    auto record = records_.copy(regs, k.record_words);
+    record[kItems] = one_more(k, record[kItems]);
+    if (tape == Tapes::kUnknown) ++record[kHidden];
+    else {
+        auto [place, fresh] = used_.emplace(std::uint64_t{record[kUsed]} << 32 | tape, 0);
+        if (fresh) place->second = texts_.plus(record[kUsed], tapes_.text(tape));
+        record[kUsed] = place->second;
+    }
+    if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of items");
+    return records_.intern(record);
+}
+
+const std::vector<std::uint32_t>& Machine::leaves_at(const Component& k, std::uint32_t regs) {
+    return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
+}
+
+ExprId Machine::unused(const Component& k, std::uint32_t regs, std::uint32_t leaf) {
+    return texts_.without(components_[leaf].expr, records_.at(regs, k.record_words)[kUsed]);
+}
+
+bool Machine::may_have_item(const Component& k, std::uint32_t regs) {
+    const std::uint32_t count = items_so_far(k, regs);
+    if (k.maximum != kInfinite && count >= k.maximum) return false;
+    if (k.direct) return true;
+    if (!k.unique) {
+        const Value& value = item_after(k, count);
+        return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kInfinite; });
+    }
+    const std::uint32_t hidden = records_.at(regs, k.record_words)[kHidden];
+    if (!hidden) {
+        const auto& leaves = leaves_at(k, regs);
+        return std::any_of(leaves.begin(), leaves.end(), [&](std::uint32_t leaf) { return pool_.alive(unused(k, regs, leaf)); });
+    }
+    std::vector<ExprId> classes;
+    for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+    return key_lengths_.of(classes, records_.at(regs, k.record_words)[kUsed], hidden + 1).size() > hidden;
+}
+
+bool Machine::may_end(const Component& k, std::uint32_t regs) {
+    if (items_so_far(k, regs) < k.minimum) return false;
+    return k.counts.empty() || k.item_plan->cost(records_.copy(regs, k.record_words)) == 0;
 }
 
 void Machine::enter_item(const Config& c, Configs& out) {
     const Component& k = components_[c.node];
-    const std::uint32_t back = push({c.node, phase_state(Phase::after), one_more(k, c.regs), c.parent});
-    for (const Reading& r : item_after(k, c.regs))
-        if (components_[r.node].cost != kInfinite) enter({r.node, 0, 0, back}, out);
+    if (k.unique) {
+        if (records_.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
+        for (std::uint32_t leaf : leaves_at(k, c.regs))
+            if (const ExprId left = unused(k, c.regs, leaf); pool_.alive(left))
+                out.push_back({leaf, left, Tapes::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
+        return;
+    }
+    for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
+        const std::uint32_t regs = components_[r.node].cost == kInfinite ? kInfinite : after_item(k, c.regs, r.marks);
+        if (regs != kInfinite) enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+    }
 }
 
-void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out) {
+void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
     const Component& k = components_[c.node];
     const Punctuation& marks = k.punctuation;
     const Phase phase = phase_of(c.state);
@@ -60,15 +123,22 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out) {
             return;
         case Phase::first:
             if (spaced) item_or(Phase::first);
-            if (k.minimum == 0) close_from(0);
+            if (may_end(k, c.regs)) close_from(0);
             return;
         case Phase::gap:
             if (spaced) item_or(Phase::gap);
             return;
+        case Phase::second:
+            for (std::uint32_t leaf : leaves_at(k, c.regs)) outcome.unsure |= pool_.next(unused(k, c.regs, leaf), byte) != kNone;
+            return;
         case Phase::after:
             if (spaced) out.push_back(c);
-            if (may_have_item(k, c.regs)) comma_from(0);
-            if (c.regs >= k.minimum) close_from(0);
+            if (takes(marks.comma, 0, byte)) {
+                // What is not known may have been no item of this sort.
+                if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.unsure = true;
+                else if (may_have_item(k, c.regs)) comma_from(0);
+            }
+            if (takes(marks.close, 0, byte) && may_end(k, c.regs)) close_from(0);
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);
@@ -76,31 +146,61 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out) {
     }
 }
 
-// Items that are still needed after `count`, with their commas.
-std::uint32_t Machine::items_cost(const Component& k, std::uint32_t count, bool first) const {
+// Items that are still needed, each with a comma.
+std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
+    if (!k.counts.empty()) return k.item_plan->cost(records_.copy(regs, k.record_words));
+    const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation.comma);
     if (count >= k.minimum) return 0;
+    if (k.unique) {
+        const auto record = records_.copy(regs, k.record_words);
+        std::vector<ExprId> classes;
+        for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+        const std::size_t wanted = k.minimum - count + record[kHidden];  // at worst the shortest ones are those not known
+        const auto lengths = key_lengths_.of(classes, record[kUsed], wanted);
+        if (lengths.size() < wanted) return kInfinite;
+        std::uint32_t total = 0;
+        for (std::size_t i = record[kHidden]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
+        return total;
+    }
     const auto known = static_cast<std::uint32_t>(k.prefix.size());
     const std::uint32_t from = std::min(count, known), to = std::min(k.minimum, known);
     std::uint64_t total = from < to ? std::uint64_t{k.tail_cost[to]} - k.tail_cost[from] : 0;
     const std::uint32_t more = k.minimum - std::max(count, to);
     if (more) total += std::uint64_t{more} * value_cost(k.rest);
-    total += std::uint64_t{k.minimum - count - (first ? 1 : 0)} * k.punctuation.comma.size();
+    total += std::uint64_t{k.minimum - count} * comma;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
+}
+
+// An item now, whether it is needed or not, and what is needed after it.
+std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
+    std::uint32_t least = kInfinite;
+    if (k.unique) {
+        for (std::uint32_t leaf : leaves_at(k, regs))
+            if (const ExprId left = unused(k, regs, leaf); pool_.alive(left)) least = std::min(least, pool_.shortest(left));
+        return sum(least, items_cost(k, after_unique(k, regs, Tapes::kUnknown)));
+    }
+    for (const Reading& r : item_after(k, items_so_far(k, regs))) {
+        const std::uint32_t cost = components_[r.node].cost, after = cost == kInfinite ? kInfinite : after_item(k, regs, r.marks);
+        if (after != kInfinite) least = std::min(least, sum(cost, items_cost(k, after)));
+    }
+    return least;
 }
 
 std::uint32_t Machine::array_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const std::uint32_t close = length(k.punctuation.close);
-    auto next_item = [&] {  // an item now, whether it is needed or not
-        return sum(sum(value_cost(item_after(k, c.regs)), items_cost(k, one_more(k, c.regs), false)), close);
+    const std::uint32_t close = length(k.punctuation.close), comma = length(k.punctuation.comma);
+    auto first = [&] {
+        const std::uint32_t needed = items_cost(k, c.regs);
+        return sum(needed ? needed - comma : 0, close);
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return sum(sum(items_cost(k, 0, true), close), length(k.punctuation.open) - rest);
-        case Phase::first: return sum(items_cost(k, 0, true), close);
-        case Phase::gap: return next_item();
-        case Phase::after: return sum(items_cost(k, c.regs, false), close);
-        case Phase::comma: return sum(next_item(), length(k.punctuation.comma) - rest);
+        case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
+        case Phase::first: return first();
+        case Phase::gap: return sum(item_and_rest(k, c.regs), close);
+        case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, Tapes::kUnknown)), close);
+        case Phase::after: return sum(items_cost(k, c.regs), close);
+        case Phase::comma: return sum(sum(item_and_rest(k, c.regs), close), comma - rest);
         case Phase::close: return close - rest;
         default: return kInfinite;
     }
@@ -112,11 +212,10 @@ int Machine::array_best_byte(const Config& c, Configs& instead) {
     switch (phase_of(c.state)) {
         case Phase::open: return byte_at(k.punctuation.open, rest);
         case Phase::first:
-            if (k.minimum == 0) return byte_at(k.punctuation.close, 0);
-            enter_item(c, instead);
-            return -1;
+            if (may_end(k, c.regs)) return byte_at(k.punctuation.close, 0);
+            [[fallthrough]];
         case Phase::gap: enter_item(c, instead); return -1;
-        case Phase::after: return byte_at(c.regs >= k.minimum ? k.punctuation.close : k.punctuation.comma, 0);
+        case Phase::after: return byte_at(may_end(k, c.regs) ? k.punctuation.close : k.punctuation.comma, 0);
         case Phase::comma: return byte_at(k.punctuation.comma, rest);
         case Phase::close: return byte_at(k.punctuation.close, rest);
         default: return -1;

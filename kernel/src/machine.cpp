@@ -10,7 +10,7 @@ Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool
     : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
-    for (const Component& c : components_) recalls_ |= c.bounded && !c.open_leaf.empty();
+    for (const Component& c : components_) recalls_ |= (c.bounded && !c.open_leaf.empty()) || (c.unique && c.minimum > 1);
 }
 
 std::uint32_t Machine::push(const Config& frame) {
@@ -63,8 +63,10 @@ void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t tape) {
     const Config at = frames_[frame];
     if (is_sequence(at)) enter(at, out);
     else if (at.node != kDone && phase_of(at.state) == Phase::named) {
+        const Component& k = components_[at.node];
+        if (k.kind == NodeKind::array) return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, tape), at.parent});
         const std::uint32_t label = rest_of(at.state) >> 8;
-        out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(components_[at.node], at.regs, label, tape), at.parent});
+        out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(k, at.regs, label, tape), at.parent});
     } else out.push_back(at);
 }
 
@@ -103,7 +105,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
                 break;
             }
             case NodeKind::object: step_object(c, byte, out, todo, outcome); break;
-            case NodeKind::array: step_array(c, byte, out); break;
+            case NodeKind::array: step_array(c, byte, out, outcome); break;
             default: break;  // sequences and alternatives are entered at once, never stood in
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)

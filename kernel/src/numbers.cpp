@@ -106,6 +106,14 @@ Magnitude magnitude(const Decimal& d) {
     return {digits, place};
 }
 
+bool less(const Decimal& a, const Decimal& b) {
+    const Magnitude x = magnitude(a), y = magnitude(b);
+    const int left = x.digits.empty() ? 0 : a.negative ? -1 : 1, right = y.digits.empty() ? 0 : b.negative ? -1 : 1;
+    if (left != right || left == 0) return left < right;
+    const bool smaller = x.place != y.place ? x.place < y.place : x.digits < y.digits, same = x.place == y.place && x.digits == y.digits;
+    return !same && smaller == (left > 0);
+}
+
 }  // namespace
 
 // What is left of a cell above zero (or below, by magnitude); `whole` and divisors do not depend on the sign.
@@ -277,6 +285,7 @@ ExprId Numbers::start(const std::vector<Cell>& cells, bool plain) {
     if (auto known = spec_ids_.find(key); known != spec_ids_.end()) return known->second;
     Spec spec;
     spec.plain = plain;
+    spec.cells = cells;
     for (const Cell& cell : cells) {
         auto allows_zero = [&](const Decimal& d, bool open, bool is_low) {
             const bool zero = magnitude(d).digits.empty();
@@ -298,6 +307,64 @@ ExprId Numbers::start(const std::vector<Cell>& cells, bool plain) {
     const bool any = kept.zero || !kept.sides[0].empty() || !kept.sides[1].empty();
     const ExprId made = any ? intern(std::move(first)) : kNone;
     spec_ids_.emplace(std::move(key), made);
+    return made;
+}
+
+ExprId Numbers::without(ExprId start_state, const Decimal& value) {
+    const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
+    const bool plain = spec.plain;
+    std::vector<Cell> cells;
+    for (const Cell& cell : spec.cells) {  // a cell on either side; one of them may hold nothing
+        cells.push_back(cell);
+        cells.push_back(cell);
+        Cell &below = cells[cells.size() - 2], &above = cells.back();
+        const bool under = cell.has_high && less(cell.high, value), over = cell.has_low && less(value, cell.low);
+        if (under || over) {
+            cells.pop_back();
+            continue;
+        }
+        below.has_high = below.open_high = above.has_low = above.open_low = true;
+        below.high = above.low = value;
+    }
+    return start(cells, plain);
+}
+
+std::optional<Decimal> Numbers::value_of(std::string_view text) {
+    Decimal made;
+    std::int64_t exponent = 0;
+    std::size_t at = 0;
+    if (at < text.size() && text[at] == '-') made.negative = ++at;
+    auto digits = [&](std::string& into) {
+        const std::size_t from = at;
+        while (at < text.size() && text[at] >= '0' && text[at] <= '9') into.push_back(text[at++]);
+        return at > from;
+    };
+    if (!digits(made.digits)) return std::nullopt;
+    if (at < text.size() && text[at] == '.') {
+        const std::size_t before = made.digits.size();
+        ++at;
+        if (!digits(made.digits)) return std::nullopt;
+        exponent -= static_cast<std::int64_t>(made.digits.size() - before);
+    }
+    if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+        ++at;
+        const bool minus = at < text.size() && text[at] == '-';
+        if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+        std::string power;
+        if (!digits(power)) return std::nullopt;
+        strip(power);
+        if (power.size() > 9) too_large();
+        exponent += (minus ? -1 : 1) * std::stoll("0" + power);
+    }
+    if (at != text.size()) return std::nullopt;
+    strip(made.digits);
+    while (!made.digits.empty() && made.digits.back() == '0') {
+        made.digits.pop_back();
+        ++exponent;
+    }
+    if (made.digits.empty()) return Decimal{};
+    if (exponent > kMaxPlace || exponent < -kMaxPlace) too_large();
+    made.exponent = static_cast<std::int32_t>(exponent);
     return made;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <queue>
 
 #include "guideway/error.h"
 
@@ -10,6 +12,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
+constexpr std::size_t kMaxPoints = 300'000;    // ways an array with counters can stand
 constexpr std::size_t kMaxKeys = 4096;        // open keys spelled out to know what a minimum costs
 
 std::uint32_t least_cost(const PlanItem& item) {
@@ -38,19 +41,28 @@ std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
 
 }  // namespace
 
-const std::vector<std::uint32_t>& KeyLengths::of(ExprId keys, std::uint32_t used, std::size_t count) {
-    const ExprId all = texts_.without(keys, used);
+const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    std::vector<ExprId> all;
+    for (ExprId e : classes) all.push_back(texts_.without(e, used));
     Known known = known_.emplace(all, Known{used, false, {}}).first->second;
     while (known.lengths.size() < count && !known.ended) {
-        ExprId at = texts_.without(keys, known.used);
-        if (!pool_.alive(at)) {
+        ExprId at = kNone;
+        std::uint32_t least = kInfinite;
+        for (ExprId e : classes) {
+            const ExprId left = texts_.without(e, known.used);
+            if (const std::uint32_t bytes = left == kNone ? kInfinite : pool_.shortest(left); bytes < least) {
+                least = bytes;
+                at = left;
+            }
+        }
+        if (at == kNone) {
             known.ended = true;
             break;
         }
-        if (known.lengths.size() >= kMaxKeys) throw Error(ErrorKind::limit, "an object needs too many entries without a name");
+        if (known.lengths.size() >= kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
         std::string text;
         for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.next(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
-        known.lengths.push_back(static_cast<std::uint32_t>(text.size()));
+        known.lengths.push_back(least);
         known.used = texts_.plus(known.used, text);
     }
     Known& kept = known_.at(all);
@@ -96,6 +108,63 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     std::uint32_t least = kInfinite;
     for (std::uint32_t n = need; n <= most; ++n) least = std::min(least, best[n * sets + sets - 1]);
     return least;
+}
+
+bool ItemPlan::advance(const Node& array, Point& at, std::uint32_t marks) {
+    if (at[0] >= array.maximum) return false;
+    ++at[0];
+    if (array.maximum == kInfinite) at[0] = std::min(at[0], std::max(array.minimum, static_cast<std::uint32_t>(array.prefix.size())));
+    for (std::size_t j = 0; j < array.counts.size(); ++j) {
+        if (!(marks >> j & 1)) continue;
+        const Count& count = array.counts[j];
+        if (at[1 + j] >= count.maximum) return false;
+        ++at[1 + j];
+        if (count.maximum == kInfinite) at[1 + j] = std::min(at[1 + j], count.minimum);
+    }
+    return true;
+}
+
+// All points that can be reached, then the least cost from each to one where the array may end.
+void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node) {
+    struct Edge {
+        std::uint32_t to, cost;
+    };
+    std::map<Point, std::uint32_t> numbers;
+    std::vector<Point> points;
+    std::vector<std::vector<Edge>> back;
+    auto number = [&](const Point& p) {
+        auto [place, fresh] = numbers.emplace(p, static_cast<std::uint32_t>(points.size()));
+        if (fresh) {
+            if (points.size() >= kMaxPoints) throw Error(ErrorKind::limit, "an array counts too much at once", node);
+            points.push_back(p);
+            back.emplace_back();
+        }
+        return place->second;
+    };
+    number(Point(1 + array.counts.size(), 0));
+    for (std::uint32_t i = 0; i < points.size(); ++i) {
+        for (const Option& option : options_[std::min<std::size_t>(points[i][0], options_.size() - 1)]) {
+            Point after = points[i];
+            if (option.cost != kInfinite && advance(array, after, option.marks)) back[number(after)].push_back({i, sum(option.cost, comma)});
+        }
+    }
+    std::vector<std::uint32_t> costs(points.size(), kInfinite);
+    using Task = std::pair<std::uint32_t, std::uint32_t>;  // cost, point
+    std::priority_queue<Task, std::vector<Task>, std::greater<>> tasks;
+    for (std::uint32_t i = 0; i < points.size(); ++i) {
+        bool ends = points[i][0] >= array.minimum;
+        for (std::size_t j = 0; j < array.counts.size(); ++j) ends &= points[i][1 + j] >= array.counts[j].minimum;
+        if (ends) tasks.emplace(costs[i] = 0, i);
+    }
+    while (!tasks.empty()) {
+        const auto [cost, at] = tasks.top();
+        tasks.pop();
+        if (cost > costs[at]) continue;
+        for (const Edge& edge : back[at])
+            if (const std::uint32_t total = sum(cost, edge.cost); total < costs[edge.to]) tasks.emplace(costs[edge.to] = total, edge.to);
+    }
+    for (std::uint32_t i = 0; i < points.size(); ++i)
+        if (costs[i] != kInfinite) costs_.emplace(std::move(points[i]), costs[i]);
 }
 
 }  // namespace guideway

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/numbers.h"
+
 namespace guideway {
 
 namespace {
@@ -124,11 +126,28 @@ std::uint32_t TextSets::with(std::uint32_t root, const std::u32string& text) {
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     if (const auto characters = decoded(text)) made.strings = with(made.strings, *characters);
-    else made.others = pool_.alt({made.others, bytes(text)});
+    else if (const auto number = Numbers::value_of(text)) {
+        Cell point;
+        point.has_low = point.has_high = true;
+        point.low = point.high = *number;
+        made.numbers.push_back(*number);
+        made.others = pool_.alt({made.others, pool_.numbers().start({point}, false)});
+    } else made.others = pool_.alt({made.others, bytes(text)});
     made.expr = pool_.alt({pool_.cat(bytes("\""), nodes_[made.strings].expr), made.others});
     auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));
     if (fresh) sets_.push_back(made);
     return place->second;
+}
+
+ExprId TextSets::without(ExprId e, std::uint32_t set) {
+    if (!set) return e;
+    if (!pool_.is_number(e)) return pool_.both({e, pool_.negate(sets_[set].expr)});
+    // Numbers but some: other cells, so that none are left is known without a search.
+    for (const Decimal& value : sets_[set].numbers) {
+        if (e == kNone) break;
+        e = pool_.numbers().without(e, value);
+    }
+    return e;
 }
 
 }  // namespace guideway

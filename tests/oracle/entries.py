@@ -67,7 +67,7 @@ def name(text: bytes) -> str:
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
     """A class of keys without some of them."""
-    strings = tuple(json.loads(text) for text in sorted(used) if text.startswith('"'))
+    strings = tuple(json.loads(text) for text in sorted(used) if text[:1] == text[-1:] == '"' and len(text) > 1)
     match key:
         case written.Cat((opening, written.Spelled(inner, spelling), closing)):
             left = written.both(inner, written.Not(written.Literals(strings)))
@@ -137,3 +137,69 @@ class Feasible:
                     following |= {replace(after, used=after.used | {key}) for key in left[:1]}
             layer = following
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The rest of an array: how many items came, how many of them bear each mark, and which (where that matters)."""
+
+    number: int
+    count: int = 0
+    marked: tuple[int, ...] = ()
+    used: frozenset[str] = frozenset()
+    first: bool = True
+
+    def named(self, item: bytes) -> Items:
+        """Once an item has been read."""
+        return replace(self, used=self.used | {name(item)})
+
+
+class Countable:
+    """Whether an array that stands between two items can be completed: by trying."""
+
+    def __init__(self, node: ir.Array, fits: Callable[[int], bool], values: Callable[[int, int], list[str]]) -> None:
+        self.node, self.fits, self.values = node, fits, values
+        self._known: dict[Items, bool] = {}
+
+    def closes(self, at: Items) -> bool:
+        """Whether it may end here."""
+        return at.count >= self.node.minimum and all(
+            n >= low for n, (low, _) in zip(at.marked, self.node.counts, strict=True)
+        )
+
+    def after(self, at: Items) -> Iterator[tuple[ir.Marked, Items]]:
+        """How the next item may be read, and where the array then stands."""
+        node = self.node
+        value = node.prefix[at.count] if at.count < len(node.prefix) else node.rest
+        if value is None or (node.maximum is not None and at.count >= node.maximum):
+            return
+        for way in ir.readings(value):
+            marked = tuple(n + (way.marks >> j & 1) for j, n in enumerate(at.marked))
+            over = any(high is not None and n > high for n, (_, high) in zip(marked, node.counts, strict=True))
+            if over or not self.fits(way.node):
+                continue
+            marked = tuple(
+                n if high is not None else min(n, low) for n, (low, high) in zip(marked, node.counts, strict=True)
+            )
+            count = at.count + 1
+            if node.maximum is None:
+                count = min(count, max(node.minimum, len(node.prefix)))
+            yield way, replace(at, count=count, marked=marked, first=False)
+
+    def holds(self, at: Items) -> bool:
+        """Whether it can be completed."""
+        seen, layer = {at}, {at}
+        while layer and at not in self._known:
+            if any(map(self.closes, layer)):
+                self._known[at] = True
+            layer = {after for place in layer for after in self._taken(place)} - seen
+            seen |= layer
+        return self._known.setdefault(at, False)
+
+    def _taken(self, at: Items) -> Iterator[Items]:
+        for way, after in self.after(at):
+            if not self.node.unique:
+                yield after
+                continue
+            left = [v for v in self.values(way.node, len(at.used) + 1) if v not in at.used]
+            yield from (replace(after, used=at.used | {value}) for value in left[:1])

@@ -15,7 +15,7 @@ from guideway.grammar import nodes as ir
 from guideway.grammar import regular as written
 
 from . import entries, regular
-from .entries import Feasible, Members, OpenKey
+from .entries import Countable, Feasible, Items, Members, OpenKey
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .spelling import Spelling, Text
 
@@ -77,14 +77,6 @@ class Piece:
     part: written.Regular
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
-    """The rest of an array after `count` items."""
-
-    number: int
-    count: int
-
-
 @dataclass
 class GrammarWorld:
     """A grammar as a world of terms."""
@@ -92,6 +84,8 @@ class GrammarWorld:
     grammar: ir.Grammar
     _fit: set[int] = field(default_factory=set)
     _feasible: dict[int, Feasible] = field(default_factory=dict)
+    _countable: dict[int, Countable] = field(default_factory=dict)
+    _items_left: dict[tuple[written.Regular, frozenset[str]], Oracle] = field(default_factory=dict)
     _keys: dict[tuple[int, int, frozenset[str]], Oracle] = field(default_factory=dict)
 
     def oracle(self) -> Oracle:
@@ -125,19 +119,32 @@ class GrammarWorld:
                 return any(p in fit for p in parts)
             case ir.Object() as node:
                 return Feasible(node, fit.__contains__, self.keys).holds(Members(number))
-            case ir.Array() as array:
-                least = max(array.minimum, 0)
-                if array.maximum is not None and array.maximum < least:
-                    return False
-                values = (self._item(array, n) for n in range(min(least, len(array.prefix) + 1)))
-                return all(value is not None and self._fits_some(value) for value in values)
+            case ir.Array() as node:
+                return Countable(node, fit.__contains__, self.values).holds(self._no_items(number))
         raise TypeError(number)
 
-    def _fits_some(self, value: ir.Value) -> bool:
-        return any(way.node in self._fit for way in ir.readings(value))
+    def _no_items(self, number: int) -> Items:
+        node = self.node(number)
+        assert isinstance(node, ir.Array)
+        return Items(number, marked=(0,) * len(node.counts))
 
-    def _item(self, array: ir.Array, index: int) -> ir.Value | None:
-        return array.prefix[index] if index < len(array.prefix) else array.rest
+    def values(self, number: int, most: int) -> list[str]:
+        """Some values of a leaf (or of leaves to choose from): as many as `most`, or all."""
+        match self.node(number):
+            case ir.Leaf(text):
+                return self.keys(text, most)
+            case ir.Alternative(parts):
+                return sorted({value for part in parts for value in self.values(part, most)})
+        raise TypeError(number)
+
+    def leaves(self, number: int) -> list[written.Regular]:
+        """The leaves that a node can be."""
+        match self.node(number):
+            case ir.Leaf(text):
+                return [text]
+            case ir.Alternative(parts):
+                return [text for part in parts for text in self.leaves(part)]
+        raise TypeError(number)
 
     def expand(self, term: Term) -> Iterable[Stack]:
         """The term's alternatives, each of which can be completed."""
@@ -148,8 +155,8 @@ class GrammarWorld:
                 return regular_stacks(part)
             case Members():
                 return self._members(term)
-            case Items(number, count):
-                return self._items(number, count)
+            case Items():
+                return self._items(term)
         raise TypeError(term)
 
     def _node(self, number: int) -> Iterator[Stack]:
@@ -163,7 +170,7 @@ class GrammarWorld:
             case ir.Object(punctuation=marks):
                 yield *mark(marks, "open"), Members(number)
             case ir.Array(punctuation=marks):
-                yield *mark(marks, "open"), Items(number, 0)
+                yield *mark(marks, "open"), self._no_items(number)
 
     def keys(self, key: written.Regular, most: int) -> list[str]:
         """Some keys of a class: as many as `most`, or all."""
@@ -197,18 +204,25 @@ class GrammarWorld:
         if feasible.closes(at):
             yield mark(marks, "close")
 
-    def _items(self, number: int, count: int) -> Iterator[Stack]:
-        node = self.node(number)
+    def _items(self, at: Items) -> Iterator[Stack]:
+        node = self.node(at.number)
         assert isinstance(node, ir.Array)
-        marks, value = node.punctuation, self._item(node, count)
-        if (node.maximum is None or count < node.maximum) and value is not None:
-            after = count + 1
-            if node.maximum is None:
-                after = min(after, 1 + len(node.prefix) + node.minimum)  # beyond, all counts are alike
-            for way in ir.readings(value):
-                if way.node in self._fit:
-                    yield *(mark(marks, "comma") if count else ()), At(way.node), Items(number, after)
-        if count >= node.minimum:
+        if at.number not in self._countable:
+            self._countable[at.number] = Countable(node, self._fit.__contains__, self.values)
+        countable, marks = self._countable[at.number], node.punctuation
+        comma = () if at.first else mark(marks, "comma")
+        for way, after in countable.after(at):
+            if not node.unique:
+                if countable.holds(after):
+                    yield *comma, At(way.node), after
+                continue
+            for text in self.leaves(way.node):
+                left = entries.without(text, at.used)
+                if not possible(left) or not countable.holds(replace(after, used=at.used | set(self.keys(left, 1)))):
+                    continue
+                oracle = self._items_left.setdefault((text, at.used), Oracle(self, piece(left)))
+                yield *comma, OpenKey(oracle, oracle.start, 0), after
+        if countable.closes(at):
             yield mark(marks, "close")
 
 

@@ -129,8 +129,15 @@ class GrammarMaker:
     def array(self, levels: int) -> int:
         """A frame of items."""
         r = self.rng
-        prefix = tuple(self.node(levels - 1) for _ in range(r.choice((0, 0, 1, 2))))
-        rest = self.node(levels - 1) if r.random() < 0.8 else None
         low = r.choice((0, 0, 1, 2, 3))
         high = r.choice((None, None, low, low + 1, low + 3))
-        return self.grammar.add(ir.Array(self.array_marks, prefix, rest, low, high))
+        if r.random() < 0.25:
+            leaves = tuple(self.grammar.add(ir.Leaf(self.leaf())) for _ in range(r.randrange(1, 3)))
+            return self.grammar.add(
+                ir.Array(self.array_marks, (), self.grammar.add(ir.Alternative(leaves)), low, high, True)
+            )
+        counts = r.choice(((), (), (), ((1, None),), ((0, 1),), ((1, 2), (0, 1)), ((2, None), (1, None))))
+        marks = (1 << len(counts)) - 1
+        prefix = tuple(self.value(levels, marks) for _ in range(r.choice((0, 0, 1, 2))))
+        rest = self.value(levels, marks) if r.random() < 0.8 else None
+        return self.grammar.add(ir.Array(self.array_marks, prefix, rest, low, high, False, counts))

@@ -86,6 +86,8 @@ public:
     // Numbers by their value (numbers.h): never boolean, always alive, but their shortest text is searched.
     Numbers& numbers() { return *numbers_; }
     ExprId number(std::uint32_t state);
+    bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
+    std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
 
     ExprId set(const ByteSet& bytes);
     ExprId cat(ExprId a, ExprId b);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -68,6 +69,8 @@ struct Component : Node {
     bool bounded = false;                 // object: number of entries or demands; array: counters
     std::uint32_t record_words = 0;       // of a record
     std::vector<std::uint32_t> open_leaf;  // object: the leaf of each class of open keys
+    std::vector<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
+    std::shared_ptr<const ItemPlan> item_plan;            // array with counters
     std::vector<std::uint8_t> live;       // object: entries that can be completed
     std::vector<std::uint32_t> entry_cost;     // object: key, colon and value
     std::vector<std::uint32_t> next_required;  // object: first required property from i on
@@ -145,10 +148,17 @@ private:
     int object_best_byte(const Config& c, Configs& instead);
 
     // array.cpp
-    void step_array(const Config& c, std::uint8_t byte, Configs& out);
+    void step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
     void enter_item(const Config& c, Configs& out);
-    bool may_have_item(const Component& k, std::uint32_t count) const;
-    std::uint32_t items_cost(const Component& k, std::uint32_t count, bool first) const;
+    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint32_t marks);
+    std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
+    std::uint32_t items_so_far(const Component& k, std::uint32_t regs);
+    const std::vector<std::uint32_t>& leaves_at(const Component& k, std::uint32_t regs);
+    ExprId unused(const Component& k, std::uint32_t regs, std::uint32_t leaf);
+    bool may_have_item(const Component& k, std::uint32_t regs);
+    bool may_end(const Component& k, std::uint32_t regs);
+    std::uint32_t items_cost(const Component& k, std::uint32_t regs);
+    std::uint32_t item_and_rest(const Component& k, std::uint32_t regs);
     std::uint32_t array_cost(const Config& c);
     int array_best_byte(const Config& c, Configs& instead);
 

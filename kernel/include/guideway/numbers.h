@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,11 @@ public:
 
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
     ExprId start(const std::vector<Cell>& cells, bool plain);
+
+    // The numbers of a `start` state but one value.
+    ExprId without(ExprId start, const Decimal& value);
+    // A JSON number's value; nothing if the text is none.
+    static std::optional<Decimal> value_of(std::string_view text);
 
     // For the pool, of the state that a number expression stands for.
     bool accepting(std::uint32_t state);
@@ -60,6 +66,7 @@ private:
     struct Spec {
         bool plain = false, zero = false, zero_point = false;  // zero_point: also as 0.0
         std::vector<Range> sides[2];  // above zero, below
+        std::vector<Cell> cells;
     };
     enum class Phase : std::uint8_t { start, minus, zero, integer, point, fraction };
     enum class Order : std::uint8_t { equal, less, greater };  // the digits read, to as many of a bound

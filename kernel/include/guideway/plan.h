@@ -2,31 +2,34 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "guideway/program.h"
 #include "guideway/texts.h"
 
 namespace guideway {
 
-// The lengths of the shortest keys of classes of open keys; equal classes are counted once.
+// The lengths of the shortest texts of classes of open keys, or of items; what is equal is counted once.
 class KeyLengths {
 public:
     KeyLengths(ExprPool& pool, TextSets& texts) : pool_(pool), texts_(texts) {}
 
-    // Of the `count` shortest keys that are not in the set `used`; fewer: there are no more. Throws Error(limit).
-    const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count);
+    // Of the `count` shortest that are not in the set `used`; fewer: there are no more. Throws Error(limit).
+    const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) { return of(std::vector<ExprId>{keys}, used, count); }
 
 private:
     struct Known {
-        std::uint32_t used;  // the keys that were counted
+        std::uint32_t used;  // the texts that were counted
         bool ended;
         std::vector<std::uint32_t> lengths;
     };
     ExprPool& pool_;
     TextSets& texts_;
-    std::unordered_map<ExprId, Known> known_;
+    std::map<std::vector<ExprId>, Known> known_;
 };
 
 struct PlanItem {  // an entry that may come, once
@@ -40,5 +43,34 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
 // The least cost of a choice of items: `need` to `room` of them, all required ones, every bit of `demands` among their
 // marks; kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
 std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node);
+
+// What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
+// matter, the least cost of the items still needed, each with a comma.
+class ItemPlan {
+public:
+    using Point = std::vector<std::uint32_t>;
+    struct Option {  // a way to read an item
+        std::uint32_t marks, cost;
+    };
+    // `options(i)`: of the item after i others. Throws Error(limit) for `node` where there is too much to count.
+    template <class F>
+    ItemPlan(const Node& array, std::uint32_t comma, std::uint32_t node, F&& options) {
+        const std::size_t known = array.prefix.size();
+        for (std::size_t i = 0; i <= known; ++i) options_.push_back(options(static_cast<std::uint32_t>(i)));
+        solve(array, comma, node);
+    }
+    std::uint32_t cost(const Point& at) const {
+        auto found = costs_.find(at);
+        return found == costs_.end() ? kInfinite : found->second;
+    }
+    // After one more item; false: there is no room for it.
+    static bool advance(const Node& array, Point& at, std::uint32_t marks);
+
+private:
+    void solve(const Node& array, std::uint32_t comma, std::uint32_t node);
+
+    std::vector<std::vector<Option>> options_;
+    std::map<Point, std::uint32_t> costs_;
+};
 
 }  // namespace guideway

@@ -1,6 +1,6 @@
 // Finite sets of texts that grow one by one, as expressions: what was used already and must not come again.
 //
-// A text that is a JSON string stands for all ways to write it; any other text for itself. Sets are interned: equal
+// A text that is a JSON string or number stands for all ways to write it; any other text for itself. Sets are interned: equal
 // sets have equal ids, 0 is the empty one.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "guideway/expr.h"
+#include "guideway/program.h"
 #include "guideway/spelling.h"
 
 namespace guideway {
@@ -24,13 +25,13 @@ class TextSets {
 public:
     explicit TextSets(ExprPool& pool) : pool_(pool), speller_(pool) {
         nodes_.push_back({kNone, false, {}});
-        sets_.push_back({kNone, 0, kNone});
+        sets_.push_back({kNone, 0, kNone, {}});
         ids_.emplace(kNone, 0);
     }
     std::uint32_t plus(std::uint32_t set, std::string_view text);
     ExprId expr(std::uint32_t set) const { return sets_[set].expr; }
     // The texts of `e` that are not in the set.
-    ExprId without(ExprId e, std::uint32_t set) { return set ? pool_.both({e, pool_.negate(sets_[set].expr)}) : e; }
+    ExprId without(ExprId e, std::uint32_t set);
     std::size_t size() const { return nodes_.size(); }
 
 private:
@@ -43,6 +44,7 @@ private:
         ExprId expr;
         std::uint32_t strings;  // a node
         ExprId others;
+        std::vector<Decimal> numbers;
     };
     std::uint32_t with(std::uint32_t root, const std::u32string& text);
     ExprId bytes(std::string_view text);
