@@ -16,7 +16,7 @@ def agree(seeds: range) -> Tally:
 
 
 def test_what_is_allowed_is_valid_and_what_is_valid_is_allowed() -> None:
-    counts = agree(range(300)).counts
+    counts = agree(range(500)).counts
     assert counts["walks"] > 400
     assert min(counts["valid"], counts["invalid"]) > 500
 

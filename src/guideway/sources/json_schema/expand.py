@@ -465,7 +465,7 @@ class Expander(Places):
         made = [plain] if plain.types else []
         place = self.places[0]
         for box in (bundle.boxes or {}).values():
-            inner = bundle_of_value(box, lambda value: self.value_literal(place, {"const": value}))
+            inner = bundle_of_value(box, lambda value: self.value_literal(place, {"enum": [value]}))
             merged = merge(replace(bundle, boxes=None), inner)
             made += [merged] if merged else []
         return made

@@ -66,10 +66,10 @@ def _other_boxes(boxes: dict[str, object], literal_of: Callable[[Any], int]) -> 
     for kind, types in ((list, ARRAY), (dict, OBJECT)):
         same = [box for box in boxes.values() if isinstance(box, kind)]
         if len(same) > 1:
-            others = tuple(literal_of({"const": box}) ^ 1 for box in same)
+            others = tuple(literal_of({"enum": [box]}) ^ 1 for box in same)
             options.append((Bundle(types), others))
         elif same:
-            part = bundle_of_value(same[0], lambda value: literal_of({"const": value}))
+            part = bundle_of_value(same[0], lambda value: literal_of({"enum": [value]}))
             if part.array:
                 options += (((Bundle(ARRAY, array=one)), ()) for one in _other_arrays(part.array))
             elif part.object:

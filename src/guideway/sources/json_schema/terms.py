@@ -339,12 +339,9 @@ def _contains(r: _Reading, value: Any, found: dict[str, Any]) -> None:
     least = _count(r, "minContains", found["minContains"]) if "minContains" in found else 1
     most = min(int(found["maxContains"]), MAX_COUNT) if "maxContains" in found else None
     literal = r.child(r.place, value, ("contains",))
-    if most is not None and least > most:
+    if (most is not None and least > most) or (literal == 1 and least):
         r.bundle.types &= ~ARRAY
-    elif literal == 1:
-        if least:
-            r.array.fewest, r.array.most = 1, 0
-    elif least or most is not None:
+    elif literal != 1 and (least or most is not None):
         r.array.contains += ((0, want(literal), least, most),)
 
 
