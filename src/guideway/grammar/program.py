@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from sys import byteorder
@@ -30,7 +31,7 @@ from .nodes import (
 )
 from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
 
-__all__ = ["encode"]
+__all__ = ["encode", "shared"]
 
 _MAGIC = 0x31505747
 _VERSION = 2
@@ -61,6 +62,33 @@ def encode(grammar: Grammar) -> bytes:
     return words.tobytes()
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The words of an expression and its parts, as if it came first; `references`: where numbers of parts stand."""
+
+    expression: Regular
+    words: tuple[int, ...]
+    references: tuple[int, ...]
+    count: int
+
+
+_SHARED: dict[int, _Block] = {}  # by identity; a block keeps its expression
+
+
+def shared(expression: Regular) -> Regular:
+    """The same expression, from now on written in one piece: for the few that most grammars hold."""
+    if id(expression) not in _SHARED:
+        first, second = _Expressions(), _Expressions()
+        first.number(expression)
+        second.number(Cat(()))  # one number further on
+        before = len(second.words)
+        second.number(expression)
+        moved = second.words[before:]
+        references = tuple(i for i, word in enumerate(first.words) if moved[i] != word)
+        _SHARED[id(expression)] = _Block(expression, tuple(first.words), references, first.count)
+    return expression
+
+
 class _Expressions:
     """Numbers expressions, children first. Walks with a stack of its own: they may be nested to any depth."""
 
@@ -75,11 +103,22 @@ class _Expressions:
         found = numbers.get(id(expression))
         if found is not None:
             return found
+        if type(expression) is Literals:
+            self._write(expression, [])
+            return self.count - 1
+        if type(expression) is Cat and len(expression.parts) == 3:
+            spelled = expression.parts[1]
+            if type(spelled) is Spelled and type(spelled.part) is Literals:
+                return self._quoted(expression, spelled)
         stack = [expression]
         while stack:
             at = stack[-1]
             if id(at) in numbers:
                 stack.pop()
+                continue
+            block = _SHARED.get(id(at))
+            if block is not None:
+                self._copy(block)
                 continue
             parts = _parts(at)
             waiting = [part for part in parts if id(part) not in numbers]
@@ -90,6 +129,23 @@ class _Expressions:
             stack.pop()
             self._write(at, [numbers[id(part)] for part in parts])
         return numbers[id(expression)]
+
+    def _quoted(self, expression: Cat, spelled: Spelled) -> int:
+        """A key, as most expressions are, without the walk."""
+        for part in (spelled.part, expression.parts[0], expression.parts[2]):
+            self.number(part)
+        if id(spelled) not in self._numbers:
+            self._write(spelled, [self._numbers[id(spelled.part)]])
+        self._write(expression, [self._numbers[id(part)] for part in expression.parts])
+        return self.count - 1
+
+    def _copy(self, block: _Block) -> None:
+        words = list(block.words)
+        for position in block.references:
+            words[position] += self.count
+        self.words += words
+        self.count += block.count
+        self._numbers[id(block.expression)] = self.count - 1
 
     def _write(self, at: Regular, parts: list[int]) -> None:
         words = self.words

@@ -26,7 +26,7 @@ from .bundles import (
     says,
 )
 from .documents import Documents
-from .evaluated import NOTHING_EVALUATED, Evaluated, evaluated_by, left_over, missed
+from .evaluated import NOTHING_EVALUATED, Evaluated, left_over, missed
 from .opposites import bundle_of_value, opposites
 from .places import Places
 from .rivals import discriminator, plainly_said, rivals_of
@@ -370,7 +370,7 @@ class Expander(Places):
                 continue
             seen.add(one)
             term = self.term(self.places[one >> 1])
-            if term.evaluates is not NOTHING_EVALUATED:
+            if term.told is not None:
                 return True
             todo += term.leads
         return False
@@ -436,16 +436,15 @@ class Expander(Places):
         """The literal of the schema without its `unevaluated*`."""
         if place.literal not in self._bares:
             made = Place(2 * len(self.places), place.schema, place.pointer, place.resource, place.scope)
-            made.term = replace(self.term(place), left=None, evaluates=self._own_evaluates(place))
+            term = self.term(place)
+            told = term.told
+            if told is not None:
+                found = {name: one for name, one in told[0].items() if not name.startswith("unevaluated")}
+                told = (found, *told[1:])
+            made.term = replace(term, left=None, told=told)
             self.places.append(made)
             self._bares[place.literal] = made.literal
         return self._bares[place.literal]
-
-    def _own_evaluates(self, place: Place) -> Evaluated:
-        term = self.term(place)
-        found = {name: one for name, one in place.schema.items() if not name.startswith("unevaluated")}
-        contains = term.evaluates.contains
-        return evaluated_by(found, place.resource.dialect.items_list, contains[0] if contains else None)
 
     # -- given arrays and objects
 

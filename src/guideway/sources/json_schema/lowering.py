@@ -16,6 +16,7 @@ from guideway.grammar.nodes import (
     Sequence,
     Value,
 )
+from guideway.grammar.program import shared
 from guideway.grammar.regular import ANY_TEXT, NEVER, Literals, Not, Regular, both, chars, either, repeat
 
 from .bundles import (
@@ -52,7 +53,7 @@ MAX_NODES = 200_000
 MAX_READINGS = 64
 """In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
-_SPACE = repeat(chars("  ", "\t\t", "\n\n", "\r\r"))
+_SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 Readings = dict[int, list[Want]]
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from guideway.errors import ConstraintError, Unsupported
 from guideway.grammar.nodes import Cell, Number
+from guideway.grammar.program import shared
 from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,
     EMPTY,
+    Cat,
     Literals,
     Not,
     Regular,
     Repeat,
+    Spelled,
+    Spelling,
     both,
     cat,
     chars,
@@ -51,12 +55,22 @@ _DIGIT = chars("09")
 _FREE_NUMBER = NumberPart()
 
 
-_ANY_NUMBER = cat(
-    optional(literal("-")),
-    either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
-    optional(cat(".", repeat(_DIGIT, 1))),
-    optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
+_ANY_NUMBER = shared(
+    cat(
+        optional(literal("-")),
+        either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
+        optional(cat(".", repeat(_DIGIT, 1))),
+        optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
+    )
 )
+
+
+_FREE_BOUNDS = Bounds()
+
+
+@cache
+def _free_digits(whole: bool) -> Regular:
+    return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
 
 
 def number(part: NumberPart | None, style: Style) -> Regular | Number:
@@ -73,6 +87,8 @@ def number(part: NumberPart | None, style: Style) -> Regular | Number:
     if special or part.multiple not in ((), (1,)):
         return Number(_cells(part), "plain")
     bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
+    if bounds == _FREE_BOUNDS:
+        return _free_digits(bool(part.multiple))
     return integers(bounds) if part.multiple else numbers(bounds)
 
 
@@ -124,9 +140,21 @@ def text(part: StringPart | None, style: Style) -> Regular:
     return both(*parts) if parts else ANY_TEXT
 
 
+@cache
+def _free_string(spelling: Spelling) -> Regular:
+    return shared(Cat((literal('"'), Spelled(ANY_TEXT, spelling), literal('"'))))
+
+
+@cache
+def _shared_format(name: str) -> Regular:
+    return shared(format_language(name))
+
+
 def string(part: StringPart | None, style: Style) -> Regular:
     """The JSON strings that a part allows."""
-    if part is not None and part.given is not None and not part.tests:
+    if part is None:
+        return _free_string(style.spelling)
+    if part.given is not None and not part.tests:
         return style.strings(part.given)
     return style.quoted(text(part, style))
 
@@ -167,7 +195,7 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
     if style.formats == "annotate":
         return None
     if name in SPECIFIED_FORMATS and name in FORMATS:
-        return format_language(name)
+        return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
         raise Unsupported(f"the format {name!r}", place)
     return None

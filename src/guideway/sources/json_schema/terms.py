@@ -77,7 +77,7 @@ class Fork:
 
 @dataclass(slots=True, eq=False)
 class Term:
-    """`also`: literals that hold besides. `evaluates`: what the own keywords evaluate (see evaluated.py).
+    """`also`: literals that hold besides.
 
     `left`: what unevaluated properties and items must be (None: nothing is said).
     """
@@ -86,8 +86,13 @@ class Term:
     also: tuple[int, ...] = ()
     forks: tuple[Fork, ...] = ()
     left: tuple[int | None, int | None] | None = None
-    evaluates: Evaluated = NOTHING_EVALUATED
+    told: tuple[dict[str, Any], bool, int | None] | None = None  # what `evaluates` looks at
     leads: tuple[int, ...] = ()  # the literals of `also` and `forks`
+
+    @property
+    def evaluates(self) -> Evaluated:
+        """What the own keywords evaluate."""
+        return evaluated_by(*self.told) if self.told else NOTHING_EVALUATED
 
 
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
@@ -176,10 +181,8 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     contains = None
     if dialect.contains_evaluates and "contains" in found:
         contains = child(place, found["contains"], ("contains",))
-    evaluates = NOTHING_EVALUATED
-    if not _EVALUATING.isdisjoint(found):
-        evaluates = evaluated_by(found, dialect.items_list, contains)
-    return Term(bundle, tuple(reading.also), tuple(reading.forks), left, evaluates, leads)
+    told = None if _EVALUATING.isdisjoint(found) else (found, dialect.items_list, contains)
+    return Term(bundle, tuple(reading.also), tuple(reading.forks), left, told, leads)
 
 
 def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) -> Bundle:
