@@ -8,18 +8,28 @@
 
 namespace guideway {
 
+namespace {
+
+constexpr std::uint32_t kMaxHeads = 64;
+constexpr std::uint8_t kLookups = 24;
+
+}  // namespace
+
 std::uint32_t ExprPool::store_row(const Targets& targets) {
     std::array<std::uint8_t, 256> classes{};
-    std::vector<ExprId> distinct;
-    std::unordered_map<ExprId, std::uint8_t> seen;
+    std::array<ExprId, 256> distinct;
+    unsigned count = 0;
+    ByteSet live;
     for (unsigned b = 0; b < 256; ++b) {
+        if (targets[b] != kNone) live.insert(static_cast<std::uint8_t>(b));
         if (b && targets[b] == targets[b - 1]) {
             classes[b] = classes[b - 1];
             continue;
         }
-        auto [place, fresh] = seen.emplace(targets[b], static_cast<std::uint8_t>(distinct.size()));
-        if (fresh) distinct.push_back(targets[b]);
-        classes[b] = place->second;
+        unsigned k = 0;  // most rows have few targets
+        while (k < count && distinct[k] != targets[b]) ++k;
+        if (k == count) distinct[count++] = targets[b];
+        classes[b] = static_cast<std::uint8_t>(k);
     }
     std::uint64_t h = 7;
     for (std::size_t i = 0; i < 256; i += 8) {
@@ -36,11 +46,8 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         classes_.push_back(classes);
         class_ids_.emplace(h, class_id);
     }
-    ByteSet live;
-    for (unsigned b = 0; b < 256; ++b)
-        if (targets[b] != kNone) live.insert(static_cast<std::uint8_t>(b));
     rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live)});
-    targets_.insert(targets_.end(), distinct.begin(), distinct.end());
+    targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
@@ -67,6 +74,62 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
         live = store_row(*out);
     }
     return live_row_[e] = live;
+}
+
+// Calls f(head, tail) for each summand, if all of them are products whose head cannot be empty, and few.
+template <class F>
+bool ExprPool::each_head(ExprId e, F&& f) {
+    const Expr x = exprs_[e];
+    if (x.boolean || x.labelled || (x.op != Op::cat && x.op != Op::alt)) return false;
+    const std::uint32_t count = x.op == Op::alt ? x.b : 1;
+    if (count > kMaxHeads) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
+        const Expr y = exprs_[part];
+        if (part == kEmpty) continue;
+        if (y.op != Op::cat || exprs_[y.a].nullable) return false;
+        f(y.a, y.b);
+    }
+    return true;
+}
+
+// The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves.
+ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
+    if (looked_up_[e] >= kLookups) return kInfinite;
+    ++looked_up_[e];
+    ExprId only = kNone;
+    std::vector<ExprId> several;
+    const bool simple = each_head(e, [&](ExprId head, ExprId tail) {
+        const ExprId left = next(head, byte);
+        if (left == kNone) return;
+        const ExprId made = left == kEmpty ? tail : cat(left, tail);
+        if (only == kNone) only = made;
+        else several.push_back(made);
+    });
+    if (!simple) {
+        looked_up_[e] = kLookups;
+        return kInfinite;
+    }
+    if (several.empty()) return only;
+    several.push_back(only);
+    return alt(std::move(several));
+}
+
+ByteSet ExprPool::live(ExprId e) {
+    if (live_row_[e] == 0 && looked_up_[e] < kLookups) {
+        ByteSet made;
+        if (each_head(e, [&](ExprId head, ExprId) { made |= live(head); })) return made;
+    }
+    const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
+    return sets_[rows_[r].live];
+}
+
+bool ExprPool::takes(ExprId e, std::uint8_t byte) {
+    if (live_row_[e] == 0 && looked_up_[e] < kLookups) {
+        bool some = false;
+        if (each_head(e, [&](ExprId head, ExprId) { some = some || next(head, byte) != kNone; })) return some;
+    }
+    return next(e, byte) != kNone;
 }
 
 void ExprPool::derive(ExprId e, Targets& out) {
@@ -124,6 +187,31 @@ void ExprPool::derive(ExprId e, Targets& out) {
 }
 
 void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
+    // Mostly no byte leads two ways.
+    ByteSet taken;
+    bool clash = false;
+    auto take = [&](const ByteSet& bytes) {
+        clash |= taken.meets(bytes);
+        taken |= bytes;
+    };
+    for (const Source& s : sources) take(sets_[rows_[s.row].live]);
+    for (ExprId p : heads) take(sets_[exprs_[exprs_[p].a].a]);
+    if (!clash) {
+        for (const Source& s : sources) {
+            const Row row = rows_[s.row];
+            const auto classes = classes_[row.classes];
+            std::array<ExprId, 256> made;
+            made.fill(kInfinite);
+            const ByteSet live = sets_[row.live];
+            live.each([&](std::uint8_t b) {
+                ExprId& product = made[classes[b]];
+                if (product == kInfinite) product = cat(targets_[row.offset + classes[b]], s.tail);
+                out[b] = product;
+            });
+        }
+        for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
+        return;
+    }
     auto buckets = std::make_unique<std::array<std::vector<ExprId>, 256>>();
     for (const Source& s : sources) {
         const Row row = rows_[s.row];
@@ -216,8 +304,8 @@ std::uint32_t ExprPool::shortest(ExprId e) {
 
 ExprId ExprPool::majority(ExprId e) {
     std::array<unsigned, 256> count{};
-    next(e, 0);  // makes the row
-    const Row row = rows_[live_row_[e]];
+    const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
+    const Row row = rows_[r];
     unsigned best = 0;
     for (unsigned b = 0; b < 256; ++b) {
         const unsigned k = classes_[row.classes][b];

@@ -64,6 +64,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     exprs_.push_back(made);
     raw_row_.push_back(0);
     live_row_.push_back(0);
+    looked_up_.push_back(0);
     best_byte_.push_back(-2);
     interned_.emplace(h, id);
     return id;
@@ -111,6 +112,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         made.nullable = x.nullable && y.nullable;
         made.boolean = x.boolean || y.boolean;
         made.bounded = x.bounded || y.bounded;
+        made.endless = x.endless || y.endless;
         made.labelled = x.labelled || y.labelled;
         made.within = x.within & y.within;
         const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
@@ -152,6 +154,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         made.nullable |= x.nullable;
         made.boolean |= x.boolean;
         made.bounded |= x.bounded;
+        made.endless |= x.endless;
         made.labelled |= x.labelled;
         made.within &= x.within;
         made.shortest = std::min(made.shortest, x.shortest);
@@ -188,7 +191,7 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     if (flat.size() == 1) return flat[0];
     Expr made;
     made.op = Op::both;
-    made.boolean = true;
+    made.boolean = made.endless = true;
     made.nullable = true;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
@@ -204,7 +207,7 @@ ExprId ExprPool::negate(ExprId a) {
     Expr made;
     made.op = Op::negate;
     made.a = a;
-    made.boolean = true;
+    made.boolean = made.endless = true;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -224,6 +227,7 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.c = maximum;
     made.nullable = minimum == 0;
     made.boolean = x.boolean;
+    made.endless = x.endless || maximum == kInfinite;
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
     made.within = x.within;
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
@@ -332,6 +336,7 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         if (shortest[i] == kInfinite) continue;
         Expr made;
         made.op = Op::state;
+        made.endless = true;
         made.a = static_cast<std::uint32_t>(steps_.size());
         made.nullable = states[i].accepting;
         made.within = within;

@@ -5,6 +5,7 @@
 namespace guideway {
 
 const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
+    if (!pool.endless(state)) return nullptr;
     auto& numbers = numbers_[exact];
     if (numbers.size() <= state || numbers[state] == 0) {
         Loops made = subtrees.loops_of(pool, state, exact);
@@ -90,17 +91,18 @@ void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& f
             continue;
         }
         const std::uint8_t byte = x.byte[i];
-        const ExprId next = pool.next(above.state, byte);
         if (above.nullable && follow.contains(byte)) pieces.push_back(i);
+        if (x.end[i] == i + 1) {
+            if (pool.takes(above.state, byte)) add(x.first_token[i], x.first_token[i + 1]);
+            ++i;
+            continue;
+        }
+        const ExprId next = pool.next(above.state, byte);
         if (next == kNone) {
             i = x.end[i];
             continue;
         }
         add(x.first_token[i], x.first_token[i + 1]);
-        if (x.end[i] == i + 1) {
-            ++i;
-            continue;
-        }
         if (next == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
                 if (follow.contains(x.byte[child])) pieces.push_back(child);

@@ -215,8 +215,8 @@ private:
     }
 
     void resolve(Node& node) {
-        if (node.kind == NodeKind::leaf) node.expr = exprs_[node.expr].lowered[0];
-        for (Entry& entry : node.entries) entry.key = exprs_[entry.key].lowered[0];
+        if (node.kind == NodeKind::leaf) node.expr = lowered(node.expr, 0);
+        for (Entry& entry : node.entries) entry.key = lowered(entry.key, 0);
     }
 
     // First which spelling each expression is wanted in, from the users down; then the lowering, from the leaves up.
@@ -240,7 +240,7 @@ private:
         }
         for (RawExpr& raw : exprs_)
             for (unsigned spelling = 0; spelling < kSpellings; ++spelling)
-                if (raw.wanted >> spelling & 1) raw.lowered[spelling] = lower_one(raw, spelling);
+                if (raw.wanted >> spelling & 1) raw.lowered[spelling] = is_late(raw) ? kInfinite : lower_one(raw, spelling);
     }
 
     std::vector<GraphState> read_graph() {
@@ -255,10 +255,45 @@ private:
         return states;
     }
 
+    std::vector<std::u32string> read_texts() {
+        std::vector<std::u32string> texts;
+        for (std::uint32_t n = word(); n--;) {
+            std::u32string text;
+            for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
+            texts.push_back(std::move(text));
+        }
+        return texts;
+    }
+
+    // What follows many texts becomes part of their trie, so that a state of it is a node, not a product of two.
+    ExprId before(std::uint32_t index, unsigned spelling, ExprId tail) {
+        std::uint32_t inner = index, inside = spelling;
+        if (exprs_[index].op == 7) {
+            at_ = exprs_[index].at;
+            inner = word();
+            inside = word();
+        }
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < 2 || tail == kEmpty) return pool_.cat(lowered(index, spelling), tail);
+        at_ = exprs_[inner].at;
+        return speller_.literals(read_texts(), static_cast<Spelling>(inside), tail);
+    }
+
+    // Literals, and the spelling of literals, are lowered when somebody needs them as they are.
+    bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
+    ExprId lowered(std::uint32_t index, unsigned spelling) {
+        RawExpr& raw = exprs_[index];
+        if (is_late(raw) && raw.lowered[spelling] == kInfinite) {
+            const std::size_t back = at_;
+            raw.lowered[spelling] = lower_one(raw, spelling);
+            at_ = back;
+        }
+        return raw.lowered[spelling];
+    }
+
     ExprId lower_one(const RawExpr& raw, unsigned spelling) {
         at_ = raw.at;
         const auto mode = static_cast<Spelling>(spelling);
-        auto child = [&] { return exprs_[word()].lowered[spelling]; };
+        auto child = [&] { return lowered(word(), spelling); };
         std::vector<ExprId> parts;
         switch (raw.op) {
             case 0: {
@@ -269,15 +304,7 @@ private:
                 }
                 return speller_.characters(ranges, mode);
             }
-            case 1: {
-                std::vector<std::u32string> texts;
-                for (std::uint32_t n = word(); n--;) {
-                    std::u32string text;
-                    for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
-                    texts.push_back(std::move(text));
-                }
-                return speller_.literals(std::move(texts), mode);
-            }
+            case 1: return speller_.literals(read_texts(), mode);
             case 5: return pool_.both({speller_.universe(mode), pool_.negate(child())});
             case 6: {
                 const ExprId part = child();
@@ -286,22 +313,26 @@ private:
             }
             case 7: {
                 const std::uint32_t inner = word();
-                return exprs_[inner].lowered[word()];
+                return lowered(inner, word());
             }
             case 8: {
                 auto states = read_graph();
                 for (GraphState& state : states)
-                    for (GraphEdge& edge : state.edges) edge.step = exprs_[edge.step].lowered[spelling];
+                    for (GraphEdge& edge : state.edges) edge.step = lowered(edge.step, spelling);
                 return pool_.graph(states);
             }
             default: break;
         }
+        if (raw.op == 2) {
+            std::vector<std::uint32_t> indices;
+            for (std::uint32_t n = word(); n--;) indices.push_back(word());
+            ExprId made = kEmpty;
+            for (auto index = indices.rbegin(); index != indices.rend(); ++index) made = before(*index, spelling, made);
+            return made;
+        }
         for (std::uint32_t n = word(); n--;) parts.push_back(child());
         if (raw.op == 3) return pool_.alt(std::move(parts));
-        if (raw.op == 4) return pool_.both(std::move(parts));
-        ExprId made = kEmpty;
-        for (auto part = parts.rbegin(); part != parts.rend(); ++part) made = pool_.cat(*part, made);
-        return made;
+        return pool_.both(std::move(parts));
     }
 
     std::span<const std::uint32_t> words_;

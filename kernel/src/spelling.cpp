@@ -171,7 +171,7 @@ ExprId Speller::universe(Spelling spelling) {
 }
 
 // A trie with shared ends, built from sorted texts along the path of the current one.
-ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling) {
+ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
     std::sort(texts.begin(), texts.end());
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
     struct Level {
@@ -193,7 +193,7 @@ ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling) {
         close_to(shared);
         current = text;
         path.resize(text.size() + 1);
-        path.back().branches.push_back(kEmpty);
+        path.back().branches.push_back(tail);
     }
     close_to(0);
     return pool_.alt(std::move(path[0].branches));

@@ -48,6 +48,7 @@ struct Expr {
     bool boolean = false;         // holds both or negate: liveness needs a search
     bool labelled = false;        // holds a label
     bool bounded = false;         // holds a repetition with bounds
+    bool endless = false;         // its texts may be of any length; only then can it come back to itself
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -101,20 +102,20 @@ public:
     void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
+    bool endless(ExprId e) const { return exprs_[e].endless; }
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
     ExprId next(ExprId e, std::uint8_t byte) {
         std::uint32_t r = live_row_[e];
-        if (r == 0) [[unlikely]]
+        if (r == 0) [[unlikely]] {
+            if (const ExprId known = next_without_row(e, byte); known != kInfinite) return known;
             r = make_live_row(e);
+        }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
     // The bytes b for which next(e, b) is not none.
-    ByteSet live(ExprId e) {
-        std::uint32_t r = live_row_[e];
-        if (r == 0) [[unlikely]]
-            r = make_live_row(e);
-        return sets_[rows_[r].live];
-    }
+    ByteSet live(ExprId e);
+    // Whether next(e, byte) is not none; makes no new expression where that can be told without.
+    bool takes(ExprId e, std::uint8_t byte);
     // The state that most bytes lead to, none included.
     ExprId majority(ExprId e);
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
@@ -171,6 +172,9 @@ private:
     std::vector<ExprId> parts_of(ExprId e) const;
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
+    template <class F>
+    bool each_head(ExprId e, F&& f);
+    ExprId next_without_row(ExprId e, std::uint8_t byte);
     std::uint32_t store_row(const Targets& targets);
     std::uint32_t set_id(const ByteSet& bytes);
     void derive(ExprId e, Targets& out);
@@ -188,6 +192,7 @@ private:
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> set_ids_;
     std::unordered_multimap<std::uint64_t, ExprId> interned_;
     std::vector<std::uint32_t> raw_row_, live_row_;  // by expression; 0: not made yet
+    std::vector<std::uint8_t> looked_up_;            // by expression: how often, while it has no row
     std::vector<std::int16_t> best_byte_;            // by expression; -2: not known yet
     std::vector<Row> rows_;
     std::vector<ExprId> targets_;

@@ -26,7 +26,8 @@ public:
     explicit Speller(ExprPool& pool) : pool_(pool) {}
 
     ExprId characters(const Ranges& ranges, Spelling spelling);
-    ExprId literals(std::vector<std::u32string> texts, Spelling spelling);
+    // `tail` comes behind each of them.
+    ExprId literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail = kEmpty);
     ExprId universe(Spelling spelling);
 
 private:
