@@ -40,8 +40,10 @@ struct Level {  // a node on the path, and the state there
 
 }  // namespace
 
-void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops) {
+void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops) {
     const ByteSet nothing;
+    const Trie& x = *grove.trie;
+    const bool whole = grove.whole();
     std::vector<Level> path(64);
     // What loops at the state looked at last.
     ExprId looked = kNone;
@@ -67,7 +69,8 @@ void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& f
         const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};
         const std::uint64_t most = std::uint64_t{left} + characters;
         if (left == kInfinite || most >= subtrees->most_characters()) add(below.begin, below.end);
-        else add_up_to(static_cast<std::uint8_t>(most), below);
+        else if (whole) add_up_to(static_cast<std::uint8_t>(most), below);  // counted from the start of the token
+        else return false;
         return true;
     };
     auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
@@ -76,48 +79,49 @@ void LeafWalk::run(ExprPool& pool, const Trie& x, ExprId start, const ByteSet& f
         level.characters = characters;
         level.nullable = pool.nullable(state);
         level.leap = {};
-        if (!x.wide(node)) return;
+        if (!x.wide(node) || (depth == 0 && !whole)) return;
         ByteSet wanted = pool.live(state);
         if (level.nullable) wanted |= follow;
         level.leap = ChildLeap(x, node, wanted);
     };
-    if (subtrees && take_all(0, start, 0)) return;
+    if (whole && subtrees && take_all(0, start, 0)) return;
     enter(0, 0, start, 0);
-    for (std::uint32_t i = 1; i < x.size();) {
-        const std::size_t depth = x.depth[i];
-        const Level& above = path[depth - 1];
-        if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
-            i = wanted;
-            continue;
-        }
-        const std::uint8_t byte = x.byte[i];
-        if (above.nullable && follow.contains(byte)) pieces.push_back(i);
-        if (x.end[i] == i + 1) {
-            if (pool.takes(above.state, byte)) add(x.first_token[i], x.first_token[i + 1]);
+    for (const Grove::Part& part : grove.parts)
+        for (std::uint32_t i = part.begin; i < part.end;) {
+            const std::size_t depth = x.depth[i] - part.above;
+            const Level& above = path[depth - 1];
+            if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
+                i = wanted;
+                continue;
+            }
+            const std::uint8_t byte = x.byte[i];
+            if (above.nullable && follow.contains(byte)) pieces.push_back(i);
+            if (x.end[i] == i + 1) {
+                if (pool.takes(above.state, byte)) add(x.first_token[i], x.first_token[i + 1]);
+                ++i;
+                continue;
+            }
+            const ExprId next = pool.next(above.state, byte);
+            if (next == kNone) {
+                i = x.end[i];
+                continue;
+            }
+            add(x.first_token[i], x.first_token[i + 1]);
+            if (next == kEmpty) {  // the leaf is left here, whatever follows
+                for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
+                    if (follow.contains(x.byte[child])) pieces.push_back(child);
+                i = x.end[i];
+                continue;
+            }
+            const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
+            if (subtrees && take_all(i, next, characters)) {
+                i = x.end[i];
+                continue;
+            }
+            if (path.size() <= depth) path.resize(depth + 32);
+            enter(depth, i, next, characters);
             ++i;
-            continue;
         }
-        const ExprId next = pool.next(above.state, byte);
-        if (next == kNone) {
-            i = x.end[i];
-            continue;
-        }
-        add(x.first_token[i], x.first_token[i + 1]);
-        if (next == kEmpty) {  // the leaf is left here, whatever follows
-            for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
-                if (follow.contains(x.byte[child])) pieces.push_back(child);
-            i = x.end[i];
-            continue;
-        }
-        const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
-        if (subtrees && take_all(i, next, characters)) {
-            i = x.end[i];
-            continue;
-        }
-        if (path.size() <= depth) path.resize(depth + 32);
-        enter(depth, i, next, characters);
-        ++i;
-    }
 }
 
 namespace {

@@ -9,6 +9,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kRunBytes = 96;         // of an entry of the memo
+constexpr std::size_t kMaxMerged = 3000;      // nodes of a residual that is a trie of its own
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 
 std::uint32_t count_of(std::span<const Places> places) {
@@ -91,7 +92,7 @@ void Runs::drop_before(std::uint32_t time) {
     sets_.sweep(sets);
     std::erase_if(residual_ids_, [&](const auto& entry) {
         if (tries[entry.second]) return false;
-        used_ -= residuals_[entry.second - 1]->bytes() + sizeof(Trie) + 64;
+        used_ -= residuals_[entry.second - 1]->bytes();
         residuals_[entry.second - 1].reset();
         free_residuals_.push_back(entry.second);
         return true;
@@ -264,11 +265,11 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
 }
 
 Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow) {
-    const Trie& x = trie(id);
+    const Grove grove = grove_of(id);
     LeafWalk walked;
-    walked.run(pool, x, state, follow, id == 0 && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
-    const std::uint32_t residual = walked.pieces.empty() ? 0 : residual_of(x, walked.pieces);
-    return {keep(x, walked), residual, kNoTokens};
+    walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
+    const std::uint32_t residual = residual_of(*grove.trie, walked.pieces);
+    return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens};
 }
 
 // The bytes that a configuration can go on with, and perhaps more. `after`: what can come when nothing is left of it.
@@ -284,7 +285,9 @@ ByteSet Runs::wanted(Machine& machine, const Config& c, const ByteSet& after) {
 }
 
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
-    const Trie& x = trie(id);
+    const Grove grove = grove_of(id);
+    const Trie& x = *grove.trie;
+    const bool vocabulary = &x == &trie_;
     const ByteSet& follow = machine.component(config.node).follow;
     Configs path{{config.node, config.state, config.regs, kBottom}};  // configurations of all depths, one after the other
     std::vector<std::size_t> begin{0, 1};                             // depth d: [begin[d], begin[d + 1])
@@ -294,21 +297,26 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     Configs made;
     // One leaf alone, and all below loops in it.
     auto take_all = [&](std::uint32_t node) {
-        if (id != 0 || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
+        if (!vocabulary || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
         const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state, true);
         return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? machine.component(made[0].node).follow : ByteSet{});
     };
     auto enter = [&](std::size_t depth, std::uint32_t node) {
         leaps.resize(depth + 1);
         leaps[depth] = {};
-        if (!x.wide(node) || !shortcuts_.subtrees) return;
+        if (!x.wide(node) || !shortcuts_.subtrees || (depth == 0 && !grove.whole())) return;
         ByteSet bytes;
         for (std::size_t c = begin[depth]; c < path.size(); ++c) bytes |= wanted(machine, path[c], follow);
         leaps[depth] = ChildLeap(x, node, bytes);
     };
     enter(0, 0);
-    for (std::uint32_t i = 1; i < x.size();) {
-        const std::size_t depth = x.depth[i];
+    std::size_t at = 0;
+    for (std::uint32_t i = grove.parts[0].begin; at < grove.parts.size();) {
+        if (i >= grove.parts[at].end) {
+            if (++at < grove.parts.size()) i = grove.parts[at].begin;
+            continue;
+        }
+        const std::size_t depth = x.depth[i] - grove.parts[at].above;
         if (const std::uint32_t next = leaps[depth - 1].next(x, i); next != i) {
             i = next;
             continue;
@@ -343,13 +351,51 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         if (x.end[i] > i + 1) enter(depth, i);
         ++i;
     }
-    const std::uint32_t residual = walked.pieces.empty() ? 0 : residual_of(x, walked.pieces);
+    const std::uint32_t residual = residual_of(x, walked.pieces);
     std::sort(unsure.begin(), unsure.end());
-    return {keep(x, walked), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure))};
+    unsure.erase(std::unique(unsure.begin(), unsure.end()), unsure.end());
+    return {keep(x, walked, !grove.whole()), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure))};
 }
 
-// The subtrees at `pieces`, as suffixes that begin with the piece's own byte, merged into one trie.
-std::uint32_t Runs::residual_of(const Trie& x, const std::vector<std::uint32_t>& pieces) {
+Grove Runs::grove_of(std::uint32_t id) const {
+    if (id == 0) return {&trie_, {{1, trie_.size(), 0}}};
+    const Residual& residual = *residuals_[id - 1];
+    if (residual.tops.empty()) return {&residual.trie, {{1, residual.trie.size(), 0}}};
+    Grove made{&trie_, {}};
+    for (std::uint32_t top : residual.tops) made.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
+    return made;
+}
+
+// What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
+std::uint32_t Runs::residual_of(const Trie& x, std::vector<std::uint32_t>& pieces) {
+    if (pieces.empty()) return 0;
+    std::sort(pieces.begin(), pieces.end());
+    pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+    std::size_t nodes = 0;
+    for (std::uint32_t p : pieces) nodes += x.end[p] - p;
+    Residual made;
+    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
+    else made.trie = merged(x, pieces);
+    std::uint64_t h = made.tops.size();
+    for (std::uint32_t top : made.tops) h = mix(h, top);
+    for (std::uint64_t word : made.trie.block()) h = mix(h, word);
+    auto [first, last] = residual_ids_.equal_range(h);
+    for (; first != last; ++first)
+        if (const Residual& known = *residuals_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
+    used_ += made.bytes();
+    auto id = static_cast<std::uint32_t>(residuals_.size() + 1);
+    if (free_residuals_.empty()) residuals_.emplace_back();
+    else {
+        id = free_residuals_.back();
+        free_residuals_.pop_back();
+    }
+    residuals_[id - 1] = std::make_unique<Residual>(std::move(made));
+    residual_ids_.emplace(h, id);
+    return id;
+}
+
+// The subtrees at `pieces`, as suffixes that begin with the piece's own byte, in one trie.
+Trie Runs::merged(const Trie& x, const std::vector<std::uint32_t>& pieces) {
     struct Group {  // nodes that become one, or a node to be closed
         std::vector<std::uint32_t> nodes;
         std::uint32_t depth, close;
@@ -386,22 +432,7 @@ std::uint32_t Runs::residual_of(const Trie& x, const std::vector<std::uint32_t>&
         for (std::uint32_t t : tokens) builder.token(t);
         open_groups(nodes, group.depth + 1);
     }
-    Trie made = builder.build();
-    std::uint64_t h = made.size();
-    for (std::uint64_t word : made.block()) h = mix(h, word);
-    auto [first, last] = residual_ids_.equal_range(h);
-    for (; first != last; ++first)
-        if (*residuals_[first->second - 1] == made) return first->second;
-    used_ += made.bytes() + sizeof(Trie) + 64;
-    auto id = static_cast<std::uint32_t>(residuals_.size() + 1);
-    if (free_residuals_.empty()) residuals_.emplace_back();
-    else {
-        id = free_residuals_.back();
-        free_residuals_.pop_back();
-    }
-    residuals_[id - 1] = std::make_unique<Trie>(std::move(made));
-    residual_ids_.emplace(h, id);
-    return id;
+    return builder.build();
 }
 
 // Sets the bits of the tokens at these places: one by one, or of all but the others.
@@ -441,7 +472,15 @@ const std::vector<std::uint32_t>& Runs::tokens_up_to(std::uint8_t characters) {
     return place->second;
 }
 
-std::uint32_t Runs::keep(const Trie& x, const LeafWalk& walked) {
+std::uint32_t Runs::keep(const Trie& x, LeafWalk& walked, bool disordered) {
+    if (disordered) {  // parts of a grove may hold each other
+        std::vector<Places> places;
+        places.swap(walked.places);
+        std::sort(places.begin(), places.end(), [](const Places& a, const Places& b) { return a.begin < b.begin; });
+        for (const Places& p : places)
+            if (!walked.places.empty() && p.begin <= walked.places.back().end) walked.places.back().end = std::max(walked.places.back().end, p.end);
+            else walked.places.push_back(p);
+    }
     const std::uint32_t count = count_of(walked.places);
     if (walked.limited.empty() && count <= words_ / 2) {
         std::vector<std::uint32_t> tokens;

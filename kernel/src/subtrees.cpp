@@ -165,6 +165,20 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         made.grows = true;
         return true;
     };
+    // Whether every character that goes on from here comes back: what a token ends in the middle of may be another's.
+    auto closed = [&](ExprId from, unsigned left) {
+        std::vector<ExprId> here{from}, after;
+        for (; left > 0; --left) {
+            for (ExprId at : here)
+                for (unsigned b = 0x80; b < 0xc0; ++b)
+                    if (const ExprId to = pool.next(at, static_cast<std::uint8_t>(b)); to != kNone) after.push_back(to);
+            std::sort(after.begin(), after.end());
+            after.erase(std::unique(after.begin(), after.end()), after.end());
+            here.swap(after);
+            after.clear();
+        }
+        return here == std::vector<ExprId>{state};
+    };
     for (unsigned b = 0; b < 128; ++b)
         if (returns(state, b)) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
     made.blocks.assign(blocks_.size() / 64 + 1, 0);
@@ -176,6 +190,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         ExprId at = state;
         for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
         bool good = at != kNone;
+        if (good && exact && block.size + 1u < length_of(block.bytes[0])) good = closed(at, length_of(block.bytes[0]) - block.size);
         if (good && block.size + 1u == length_of(block.bytes[0])) {
             if (at != known) {
                 known = at;

@@ -15,6 +15,16 @@
 
 namespace guideway {
 
+// A trie, or some subtrees of it: each is walked as if its top node were the only child of the root.
+struct Grove {
+    struct Part {
+        std::uint32_t begin, end, above;  // nodes; the depth of the node above them
+    };
+    const Trie* trie;
+    std::vector<Part> parts;
+    bool whole() const { return parts.size() == 1 && parts[0].begin == 1 && parts[0].above == 0; }
+};
+
 struct Places {  // of a trie's list of tokens
     std::uint32_t begin, end;
 };
@@ -65,8 +75,8 @@ struct LeafWalk {
     std::vector<Limited> limited;
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
 
-    // `subtrees`: of this trie, or null.
-    void run(ExprPool& pool, const Trie& trie, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops);
+    // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
+    void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops);
     void add(std::uint32_t begin, std::uint32_t end) {
         if (begin == end) return;
         if (!places.empty() && places.back().end == begin) places.back().end = end;

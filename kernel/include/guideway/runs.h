@@ -102,7 +102,13 @@ private:
         }
     };
 
-    const Trie& trie(std::uint32_t id) const { return id == 0 ? trie_ : *residuals_[id - 1]; }
+    struct Residual {
+        Trie trie;
+        std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
+        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
+    };
+
+    Grove grove_of(std::uint32_t id) const;
     auto find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
     const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
@@ -113,8 +119,9 @@ private:
     static ByteSet wanted(Machine& machine, const Config& config, const ByteSet& after);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
-    std::uint32_t residual_of(const Trie& x, const std::vector<std::uint32_t>& pieces);
-    std::uint32_t keep(const Trie& x, const LeafWalk& walked);
+    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces);
+    static Trie merged(const Trie& x, const std::vector<std::uint32_t>& pieces);
+    std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
@@ -127,7 +134,7 @@ private:
     Shortcuts shortcuts_;
     TokenSets sets_;
     LoopMemo loops_;
-    std::vector<std::unique_ptr<Trie>> residuals_;
+    std::vector<std::unique_ptr<Residual>> residuals_;
     std::vector<std::uint32_t> free_residuals_;
     std::unordered_multimap<std::uint64_t, std::uint32_t> residual_ids_;
     std::unordered_map<Key, Known, KeyHash> memo_;
