@@ -142,3 +142,11 @@ def test_long_histories_are_shared_and_given_back() -> None:
     matcher.rollback(200_000)
     assert matcher.position == 0
     del forks, fork, matcher  # freed link by link: no deep recursion
+
+
+def test_a_character_begun_behind_a_count() -> None:
+    matcher = gw.compile(gw.Regex("[^é]{1,2}日{1,2}"), vocabularies.kernel(vocabularies.WIDE), cache=False).matcher()
+    matcher.advance(3)
+    row = np.zeros(1, dtype=np.uint32)
+    matcher.fill_mask(row)
+    assert 6 in ids(row)  # ends a character, is another, and begins a third that only the second part takes
