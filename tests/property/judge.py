@@ -45,6 +45,8 @@ class Judge:
         exact = loads(json.dumps(schema))
         kind = validator_for(exact, default=jsonschema.Draft202012Validator)
         kind = extend(kind, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
+        if isinstance(exact, dict):
+            exact.pop("$schema", None)  # else a reference to the whole document goes on with the class of the dialect
         self.validator = kind(exact)
 
     def __call__(self, text: str) -> bool:
