@@ -4,7 +4,8 @@
 
 Vocabulary: Tekken (131,072 tokens). Each schema is compiled by each engine in turn, then its instances are walked
 token by token (Tekken's own tokens of the instance on one line). TTFM: compile, matcher, first mask. A step: advance
-over a token and the mask behind it. Best of three passes, per schema and per step; each pass starts with a new
+over a token and the mask behind it; "again": the same walk once more, automata and memos kept, as when a server meets a
+schema that it knows (reported, not judged). Best of three passes, per schema and per step; each pass starts with a new
 vocabulary, so that a best step never found its mask in a memo of an earlier pass. (xgrammar compiles for seconds: in
 the first pass only; its instances are walked three times there.)
 
