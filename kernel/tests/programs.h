@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,52 @@ inline Words counted(unsigned kind) {
     }
     w.node({0, made});
     return w.program(0);
+}
+
+inline void add(Words& words, std::initializer_list<std::uint32_t> more) { words.insert(words.end(), more.begin(), more.end()); }
+
+// Any names, none twice: 1 to 3 entries, whose values are letters that meet two demands in overlapping ways.
+inline Words demands(bool ordered) {
+    Writer w;
+    const std::uint32_t letter = w.repeat(w.chars({'a', 'c'}), 0, 2), short_name = w.quoted(w.repeat(w.chars({'a', 'b'}), 0, 2));
+    Words object{3};
+    for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
+    add(object, {ordered, 1, 3, 3, 1, w.quoted(w.literal("name")), 0, 2, 1, 1, 2, 2, 1, short_name, 0, 2, 0, 1, 2, 2});
+    w.node(object);
+    w.node({0, w.quoted(letter)});
+    w.node({0, w.quoted(w.literal("b"))});
+    return w.program(0);
+}
+
+// Different values: whole numbers from -1 to 2 by value, or strings of at most one letter.
+inline Words unique() {
+    Writer w;
+    Words array{4};
+    for (std::uint32_t word : Writer::marks(true, "[", "]")) array.push_back(word);
+    add(array, {2, ~0u, 1, 0, 0, 1, 0, 1});
+    w.node(array);
+    w.node({2, 2, 2, 3});
+    // One cell, low -1 and high 2.5, a multiple of 1.
+    w.node({5, 0, 1, 3, 1, 0, 1, 1, 0, ~0u, 2, 2, 5, 1, 0, 0, 1, 1, 0});
+    w.node({0, w.quoted(w.repeat(w.chars({'a', 'b'}), 0, 1))});
+    return w.program(0);
+}
+
+// One to three numbers: at least one below 10 and no more than two multiples of 0.5 that are not whole.
+inline Words counted() {
+    Writer w;
+    Words array{4};
+    for (std::uint32_t word : Writer::marks(false, "[", "]")) array.push_back(word);
+    add(array, {1, 3, 0, 2, 1, ~0u, 0, 2, 1, 1, 1, 1, 2, 0, 1, 2, 2});
+    w.node(array);
+    w.node({5, 0, 1, 10, 0, 1, 1, 1, 0, 0});                             // below 10, exclusive
+    w.node({5, 0, 1, 0, 1, 0, ~0u, 1, 5, 1, 0, 0, 1, 1});               // a multiple of 0.5, not of 1
+    return w.program(0);
+}
+
+// All of them, to drive and to mutate.
+inline std::vector<Words> all() {
+    return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(), counted()};
 }
 
 inline std::vector<std::string> tokens() {

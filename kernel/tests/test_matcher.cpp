@@ -122,6 +122,10 @@ int main() {
             for (bool space : {false, true}) walk(programs::tree(ordered, space), seed);
         for (bool ordered : {false, true}) budget(programs::tree(ordered, seed % 2), seed);
         budget(programs::letters(true), seed);
+        for (const programs::Words& program : programs::all()) {
+            walk(program, seed);
+            budget(program, seed);
+        }
         for (unsigned kind = 0; kind < 5; ++kind) walk(programs::counted(kind), seed);
     }
     errors();
