@@ -306,10 +306,11 @@ ExprId ExprPool::majority(ExprId e) {
     std::array<unsigned, 256> count{};
     const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
     const Row row = rows_[r];
-    unsigned best = 0;
+    const auto& classes = classes_[row.classes];
+    unsigned best = classes[0];
     for (unsigned b = 0; b < 256; ++b) {
-        const unsigned k = classes_[row.classes][b];
-        if (++count[k] > count[best]) best = k;
+        const unsigned k = classes[b];
+        if (targets_[row.offset + k] != kNone && ++count[k] > count[best]) best = k;
     }
     return targets_[row.offset + best];
 }

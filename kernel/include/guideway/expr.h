@@ -116,7 +116,7 @@ public:
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
     bool takes(ExprId e, std::uint8_t byte);
-    // The state that most bytes lead to, none included.
+    // The state that most of the live bytes lead to; none if there are none.
     ExprId majority(ExprId e);
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
