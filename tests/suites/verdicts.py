@@ -164,7 +164,12 @@ def judge_suite(
 
 
 def _count(tally: Tally, recogniser: Recogniser, text: str, valid: bool, what: str) -> None:
-    if recogniser.allows(text) == valid:
+    try:
+        allowed = recogniser.allows(text)
+    except gw.LimitExceeded as problem:
+        tally.wrong.append(f"given up ({problem}): {what}")
+        return
+    if allowed == valid:
         tally.right += 1
     else:
         tally.wrong.append(f"{'rejected' if valid else 'accepted'}: {what}")

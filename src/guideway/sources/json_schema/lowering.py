@@ -15,6 +15,7 @@ from guideway.grammar.nodes import (
     Property,
     Sequence,
     Value,
+    children,
 )
 from guideway.grammar.program import shared
 from guideway.grammar.regular import ANY_TEXT, NEVER, Literals, Not, Regular, both, chars, either, repeat
@@ -53,6 +54,9 @@ MAX_NODES = 200_000
 MAX_READINGS = 64
 """In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
+MAX_WIDE = 250
+"""How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
+
 _SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 Readings = dict[int, list[Want]]
@@ -88,11 +92,30 @@ class Lowering:
                 self._refuse(problem, place)
                 self._grammar.define(number, Leaf(NEVER))
         self._raise_refusals()
+        self._check_breadth()
         if self._style.whitespace == "any":
             space = self._grammar.add(Leaf(_SPACE))
             root = self._grammar.add(Sequence((space, root, space)))
         self._grammar.root = root
         return self._grammar
+
+    def _check_breadth(self) -> None:
+        """Refuse what would open thousands of alternatives at once while a text is read."""
+        nodes = self._grammar.nodes
+        wide = {i for i, node in enumerate(nodes) if isinstance(node, Alternative) and len(node.parts) > MAX_WIDE}
+        wide = {i for i in wide if sum(isinstance(nodes[part], Object) for part in nodes[i].parts) > MAX_WIDE}  # type: ignore[union-attr]  # alternatives, as above
+        for start in wide:
+            seen, todo = set[int](), [start]
+            while todo:
+                node = nodes[todo.pop()]
+                new = set(children(node)) - seen if node is not None else set()
+                if new & wide:
+                    place = self._grammar.places[start] or ""
+                    raise LimitExceeded(
+                        f"at {place!r}: more than {MAX_WIDE} alternatives within such alternatives", place
+                    )
+                seen |= new
+                todo += new
 
     def _node(self, wanted: Want) -> int:
         """The number of the node of a want; it is defined later."""
