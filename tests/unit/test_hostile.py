@@ -148,6 +148,15 @@ def test_one_of_with_many_branches() -> None:
         gw.JsonSchema({"oneOf": [*tagged, tagged[7]]})
 
 
+def test_choices_that_double_end() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(12):
+        inner = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+        schema = {"oneOf": [schema, inner]}
+    with pytest.raises(gw.LimitExceeded):
+        gw.JsonSchema(schema, profile="exact")
+
+
 def test_deep_text_that_is_not_json() -> None:
     with pytest.raises(gw.InvalidText):
         gw.JsonSchema(True).parse("[" * 100_000)

@@ -8,6 +8,7 @@ places.py     the schemas that were reached, by number
 terms.py      one schema, read once: what it says; opposites.py: what its opposite says
 bundles.py    what simple keywords say, type by type, and how two such bundles merge
 expand.py     sets of schemas -> alternatives (bundles); rivals.py: `oneOf`; evaluated.py: `unevaluated*`
+limits.py     the budgets of that
 lowering.py   alternatives -> nodes; scalars.py, numbers.py: numbers and strings; keys.py: classes of keys
 contract.py   what became of every keyword; explain.py: the same with examples, for refused schemas too
 reader.py     JSON text <-> values without recursion, numbers exact

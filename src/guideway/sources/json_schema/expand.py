@@ -27,35 +27,23 @@ from .bundles import (
 )
 from .documents import Documents
 from .evaluated import NOTHING_EVALUATED, Evaluated, left_over, missed
+from .limits import (
+    MAX_ALTERNATIVES,
+    MAX_LOOKAHEAD,
+    MAX_NESTED,
+    MAX_OPENED,
+    MAX_STEPS,
+    MAX_STEPS_AHEAD,
+    MAX_TOLD_APART,
+    MAX_WORK,
+)
 from .opposites import bundle_of_value, opposites
 from .places import Places
 from .rivals import discriminator, plainly_said, rivals_of
 from .scalars import tested
 from .terms import Fork, Place, Term, want
 
-__all__ = ["MAX_ALTERNATIVES", "Expander"]
-
-MAX_ALTERNATIVES = 10_000
-"""How many alternatives one place may come down to."""
-
-MAX_STEPS = 25_000
-"""How many choices may be looked at to find them."""
-
-MAX_OPENED = 16
-"""How many given arrays and objects of a branch of `oneOf` are looked into."""
-
-MAX_STEPS_AHEAD = 500
-"""How many choices may be looked at to see that the value of a required key cannot be."""
-
-MAX_LOOKAHEAD = 4
-"""How deep the value of a required key is looked into before its object is given up."""
-
-MAX_NESTED = 50
-"""How deep `oneOf` and `unevaluated*` may stand in one another, at one place of the value."""
-
-MAX_TOLD_APART = 10
-"""How many branches of one `anyOf` may decide what is left for `unevaluated*`."""
-
+__all__ = ["Expander"]
 
 _NO_OBJECT = Bundle(ALL & ~OBJECT)
 
@@ -72,6 +60,8 @@ class Expander(Places):
         self._undecided: set[Want] = set()
         self._depth = 0
         self._steps = 0
+        self._work = 0
+        self._at = ""
 
     # -- alternatives
 
@@ -135,6 +125,8 @@ class Expander(Places):
         while stack:
             state = stack.pop()
             self._steps += 1 + len(state.forks)
+            self._at = place
+            self._spend(1 + len(state.forks), place)
             if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
                 raise LimitExceeded(f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place)
             if not self._settle(state, tracked):
@@ -145,6 +137,12 @@ class Expander(Places):
             stack += reversed(self._branches(state))
         self._depth -= 1
         return found
+
+    def _spend(self, work: int, place: str) -> None:
+        """Count the work on the whole document; what one place may cost is counted apart."""
+        self._work += work
+        if self._work > MAX_WORK + 20 * len(self.places):
+            raise LimitExceeded(f"at {place!r}: too many alternatives in all, up to here", place)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the literals that wait; False where they contradict each other."""
@@ -213,6 +211,7 @@ class Expander(Places):
     def _live(self, state: _State, choices: list[_Choice]) -> list[_Choice] | None:
         """What is left of a fork, each choice with the state's bundle; None where one of them holds already."""
         live: list[_Choice] = []
+        self._spend(len(choices), self._at)
         telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
         for bundle, marks, evaluated in choices:
             if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
@@ -337,6 +336,8 @@ class Expander(Places):
         try:
             return not self.alternatives(wanted)
         except LimitExceeded:
+            if self._work > MAX_WORK + 20 * len(self.places):
+                raise
             self._undecided.add(wanted)
             return False
         finally:

@@ -1,0 +1,38 @@
+"""How much work one schema may be, as counts: the same schema is refused, or not, on every machine."""
+
+from __future__ import annotations
+
+__all__ = [
+    "MAX_ALTERNATIVES",
+    "MAX_LOOKAHEAD",
+    "MAX_NESTED",
+    "MAX_OPENED",
+    "MAX_STEPS",
+    "MAX_STEPS_AHEAD",
+    "MAX_TOLD_APART",
+    "MAX_WORK",
+]
+
+MAX_ALTERNATIVES = 10_000
+"""How many alternatives one place may come down to."""
+
+MAX_STEPS = 25_000
+"""How many choices may be looked at to find them."""
+
+MAX_OPENED = 16
+"""How many given arrays and objects of a branch of `oneOf` are looked into."""
+
+MAX_WORK = 200_000
+"""How many choices may be looked at in all, besides some for each schema of the document."""
+
+MAX_STEPS_AHEAD = 500
+"""How many choices may be looked at to see that the value of a required key cannot be."""
+
+MAX_LOOKAHEAD = 4
+"""How deep the value of a required key is looked into before its object is given up."""
+
+MAX_NESTED = 50
+"""How deep `oneOf` and `unevaluated*` may stand in one another, at one place of the value."""
+
+MAX_TOLD_APART = 10
+"""How many branches of one `anyOf` may decide what is left for `unevaluated*`."""
