@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <type_traits>
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
@@ -49,8 +50,10 @@ public:
         follow();
         if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", blame());
         for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i) {
-            finish(nodes_[i], i);
-            if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
+            at_node(i, [&] {
+                finish(nodes_[i], i);
+                if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
+            });
         }
         return std::move(nodes_);
     }
@@ -68,11 +71,7 @@ private:
     }
 
     void as_leaf(Component& c) {
-        try {
-            c.expr = pool_.numbers().start(c.cells, c.plain);
-        } catch (const Error& error) {
-            throw Error(error.kind, error.what(), static_cast<std::int64_t>(nodes_.size()));
-        }
+        c.expr = at_node(static_cast<std::uint32_t>(nodes_.size()), [&] { return pool_.numbers().start(c.cells, c.plain); });
         c.kind = NodeKind::leaf;
         c.cells.clear();
     }
@@ -125,6 +124,17 @@ private:
         });
     }
 
+    // What goes wrong below has its place here.
+    template <class F>
+    static std::invoke_result_t<F> at_node(std::uint32_t node, F&& f) {
+        try {
+            return f();
+        } catch (const Error& error) {
+            if (error.node >= 0) throw;
+            throw Error(error.kind, error.what(), node);
+        }
+    }
+
     // Applies `change` until nothing changes; users of a changed node are looked at again.
     void settle(const std::function<bool(Component&)>& change) {
         std::deque<std::uint32_t> work;
@@ -134,7 +144,7 @@ private:
             const std::uint32_t i = work.front();
             work.pop_front();
             queued[i] = 0;
-            if (!change(nodes_[i])) continue;
+            if (!at_node(i, [&] { return change(nodes_[i]); })) continue;
             for (std::uint32_t user : users_[i])
                 if (!queued[user]) {
                     queued[user] = 1;

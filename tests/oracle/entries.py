@@ -56,18 +56,24 @@ class OpenKey(Reader):
         return (*rest[: self.at], rest[self.at].named(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]
 
 
-def name(text: bytes) -> str:
-    """What a key says: decoded, where it is a JSON string."""
+def said(text: str) -> str | None:
+    """What a JSON string says; None where the text is none."""
     try:
         read = json.loads(text)
     except ValueError:
-        read = None
-    return json.dumps(read) if isinstance(read, str) else text.decode()
+        return None
+    return read if isinstance(read, str) else None
+
+
+def name(text: bytes) -> str:
+    """What a key says: decoded, where it is a JSON string."""
+    read = said(text.decode())
+    return text.decode() if read is None else json.dumps(read)
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
     """A class of keys without some of them."""
-    strings = tuple(json.loads(text) for text in sorted(used) if text[:1] == text[-1:] == '"' and len(text) > 1)
+    strings = tuple(read for read in map(said, sorted(used)) if read is not None)
     match key:
         case written.Cat((opening, written.Spelled(inner, spelling), closing)):
             left = written.both(inner, written.Not(written.Literals(strings)))
