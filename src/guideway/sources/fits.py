@@ -12,7 +12,7 @@ from guideway.grammar.program import encode
 if TYPE_CHECKING:
     from guideway._kernel import Automaton, Vocabulary
 
-__all__ = ["byte_automaton", "fits", "is_empty"]
+__all__ = ["accepts", "byte_automaton", "fits", "is_empty"]
 
 _END = 256
 
@@ -31,14 +31,21 @@ def byte_automaton(grammar: Grammar) -> Automaton:
     return Automaton.compile(_single_bytes(), encode(grammar))
 
 
+def accepts(automaton: Automaton, text: str) -> bool:
+    """Whether an automaton over single bytes takes the whole text."""
+    try:
+        ids = [*text.encode("utf-8"), _END]
+    except UnicodeEncodeError:  # a lone surrogate is no character
+        return False
+    return automaton.matcher().validate(ids) == len(ids)
+
+
 def fits(grammar: Grammar, text: str) -> bool:
     """Whether the grammar derives the text. Raises `LimitExceeded` as `compile` does."""
     try:
-        ids = [*text.encode("utf-8"), _END]
-        matcher = byte_automaton(grammar).matcher()
-    except (UnicodeEncodeError, Unsatisfiable):  # a lone surrogate is no character
+        return accepts(byte_automaton(grammar), text)
+    except Unsatisfiable:
         return False
-    return matcher.validate(ids) == len(ids)
 
 
 def is_empty(grammar: Grammar) -> bool:

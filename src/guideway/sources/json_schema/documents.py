@@ -63,7 +63,7 @@ class Documents:
     def _enter(self, uri: str, document: object, place: str, scan: bool) -> Resource:
         dialect = self._dialect(document, place, self._default)
         own = _id_of(document, dialect)
-        base = urldefrag(urljoin(uri, own))[0] if own else uri
+        base = _joined(uri, own, place)[0] if own else uri
         resource = Resource(base, document, place, dialect)
         self.resources.setdefault(uri, resource)
         self.resources[base] = resource
@@ -99,7 +99,7 @@ class Documents:
         own = _id_of(schema, dialect)
         if not own or own.startswith("#") or (dialect.ref_alone and "$ref" in schema):
             return home
-        uri = urldefrag(urljoin(home.uri, own))[0]
+        uri = _joined(home.uri, own, place)[0]
         made = Resource(uri, schema, place, dialect)
         self.resources.setdefault(uri, made)
         self.owners[id(schema)] = made
@@ -110,7 +110,7 @@ class Documents:
         found = [schema.get("$anchor")] if home.dialect.anchors else []
         own = schema.get(home.dialect.id_keyword)
         if not home.dialect.anchors and isinstance(own, str) and "#" in own:
-            found.append(urldefrag(own)[1])
+            found.append(own.partition("#")[2])
         if home.dialect.dynamic_refs and isinstance(name := schema.get("$dynamicAnchor"), str):
             found.append(name)
             home.dynamic[name] = (schema, place)
@@ -152,9 +152,7 @@ class Documents:
 
     def resolve(self, reference: str, home: Resource, place: str) -> tuple[object, str, Resource]:
         """The schema that a reference means, its place, and its resource."""
-        uri, fragment = (
-            urldefrag(urljoin(home.uri, reference)) if not reference.startswith("#") else (None, reference[1:])
-        )
+        uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
             raise Unsupported(
@@ -185,6 +183,15 @@ class Documents:
         if not isinstance(found, (dict, bool)):
             raise InvalidConstraint(f"at {place!r}: {reference!r} leads to what is no schema", place)
         return found, target, resource
+
+
+def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
+    """A reference against its base: the URI, and the fragment."""
+    try:
+        uri, fragment = urldefrag(urljoin(base, reference))
+    except ValueError as problem:  # brackets that are no address
+        raise InvalidConstraint(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
+    return uri, fragment
 
 
 def _is_index(name: str) -> bool:

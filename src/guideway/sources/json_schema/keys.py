@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceeded, Unsatisfiable
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
-from guideway.sources.fits import fits, is_empty
+from guideway.sources.fits import accepts, byte_automaton, is_empty
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
 
 __all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "matches"]
 
 MAX_CLASSES = 64
 """Into how many classes the patterns of one object may part its keys."""
+
+MAX_TESTS = 12
+"""How many patterns that list no names one object may have: which of them meet is searched for."""
 
 MAX_TEXTS = 64
 """How many keys a pattern may list and still be read as their names."""
@@ -49,7 +56,16 @@ def matches(test: Test, text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _matches(test: _Same, text: str) -> bool:
-    return fits(_leaf(test.language), text)
+    automaton = _automaton(test)
+    return automaton is not None and accepts(automaton, text)
+
+
+@lru_cache(maxsize=256)
+def _automaton(test: _Same) -> Automaton | None:
+    try:
+        return byte_automaton(_leaf(test.language))
+    except Unsatisfiable:
+        return None
 
 
 @lru_cache(maxsize=1024)
@@ -64,6 +80,8 @@ def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
 
 def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
     """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not."""
+    if len(tests) > MAX_TESTS:
+        raise LimitExceeded(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
     for test in map(_Same, tests):
         split = [(*one, (holds, test)) for one in found for holds in (True, False)]

@@ -54,6 +54,9 @@ MAX_NODES = 200_000
 MAX_READINGS = 64
 """In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
+MAX_BOXES = 2000
+"""How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
+
 MAX_WIDE = 250
 """How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
 
@@ -142,7 +145,7 @@ class Lowering:
         parts: list[int] = []
         for bundle in bundles:
             if bundle.boxes:
-                parts += self._given_boxes(bundle.boxes, texts)
+                parts += self._given_boxes(bundle.boxes, texts, place)
         nodes += [frame for frame in frames if frame is not None]
         if texts:
             nodes.insert(0, Leaf(either(texts)))
@@ -400,9 +403,12 @@ class Lowering:
 
     # -- given arrays and objects
 
-    def _given_boxes(self, boxes: dict[str, object], texts: list[Regular]) -> list[int]:
+    def _given_boxes(self, boxes: dict[str, object], texts: list[Regular], place: str) -> list[int]:
         """As one text each where the style leaves no choice, else as nodes."""
         if not self._style.fixed:
+            if len(boxes) > MAX_BOXES:
+                what = f"more than {MAX_BOXES} given arrays and objects, each of which may be written in many ways"
+                raise LimitExceeded(f"at {place!r}: {what}", place)
             return [self._given(box) for box in boxes.values()]
         style = self._style
         texts.append(
