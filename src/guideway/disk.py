@@ -7,8 +7,9 @@ index: a network file system will do, and a process killed at any point leaves a
 writer removes. Nothing here raises because the disk is full, read-only or gone: the cache is then simply empty.
 
 `GUIDEWAY_CACHE_DIR` says where (default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`); empty turns the disk
-off. `GUIDEWAY_CACHE_BYTES` bounds it (default: 1 GiB); the least recently used entries go first. `GUIDEWAY_CACHE=0`
-turns every cache off, as `set_enabled(False)` does for this process and `disabled()` for a `with` block.
+off. Whoever can write there can change what is compiled, so it is made for its owner alone. `GUIDEWAY_CACHE_BYTES`
+bounds it (default: 1 GiB); the least recently used entries go first. `GUIDEWAY_CACHE=0` turns every cache off, as
+`set_enabled(False)` does for this process and `disabled()` for a `with` block.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 import re
 import secrets
 import socket
+import stat
 import struct
 import time
 from collections.abc import Iterator
@@ -33,6 +35,8 @@ _MAGIC = b"GUIDEWAY"
 _HEADER = struct.Struct("<8sII Q 32s 8x")  # magic, format, unused, payload bytes, digest: 64 bytes, so payloads align
 _NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")
 _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
+# No waiting at pipes, no following of links, and bytes as they are.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _STALE_SECONDS = 3600  # a temporary file this old has no writer any more, wherever that writer ran
 _TOUCH_SECONDS = 60  # how exact "recently used" is: a read marks the entry at most this often
 _DEFAULT_BYTES = 1 << 30
@@ -80,20 +84,18 @@ class DiskCache:
         """The content, checked, or None. It is a private copy: what happens to the file later cannot change it."""
         path = self._path(kind, key)
         try:
-            with open(path, "rb", buffering=0) as file:
-                status = os.fstat(file.fileno())
-                data = file.read()
+            data, used = self._read(path)
         except OSError:
             self.statistics.misses += 1
             return None
-        payload = _payload(path.name, data)
+        payload = None if data is None else _payload(path.name, data)
         if payload is None:
             self.statistics.damaged += 1
             self.statistics.misses += 1
             _remove(path)
             return None
         self.statistics.hits += 1
-        if time.time() - status.st_mtime > _TOUCH_SECONDS:
+        if time.time() - used > _TOUCH_SECONDS:
             with contextlib.suppress(OSError):
                 os.utime(path)
         return payload
@@ -154,10 +156,10 @@ class DiskCache:
         whole, damaged = 0, []
         for entry in self.entries():
             try:
-                data = entry.path.read_bytes()
+                data, _ = self._read(entry.path)
             except OSError:
                 continue  # deleted meanwhile
-            if _payload(entry.path.name, data) is None:
+            if data is None or _payload(entry.path.name, data) is None:
                 damaged.append(entry.path.name)
                 _remove(entry.path)
             else:
@@ -167,13 +169,16 @@ class DiskCache:
     def clear(self) -> int:
         """Remove every entry, of other formats too, and say how many; nothing else in the folder is touched."""
         count = 0
-        for folder in self.root.glob("guideway-cache-*"):
-            for path in folder.glob("*"):
-                if path.suffix in (".entry", ".tmp"):
-                    count += path.suffix == ".entry"
-                    _remove(path)
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        with contextlib.suppress(OSError):
+            for folder in self.root.glob("guideway-cache-*"):
+                if folder.is_symlink():
+                    continue
+                for path in folder.glob("*"):
+                    if path.suffix in (".entry", ".tmp"):
+                        count += path.suffix == ".entry"
+                        _remove(path)
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
         return count
 
     def as_dict(self) -> dict[str, int | str]:
@@ -182,6 +187,17 @@ class DiskCache:
         used = sum(entry.size for entry in entries)
         known = {"folder": str(self.root), "entries": len(entries), "bytes": used, "budget_bytes": self.budget_bytes}
         return {**known, **asdict(self.statistics)}
+
+    def _read(self, path: Path) -> tuple[bytes | None, float]:
+        """The whole file, and when it was used; None for what is no file of ours: a link, a pipe, a folder, or more
+        than the cache may hold."""
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return None, 0
+        with open(os.open(path, _READ), "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > self.budget_bytes:
+                return None, 0
+            return file.read(status.st_size + 1), status.st_mtime
 
     def _path(self, kind: str, key: str) -> Path:
         name = f"{kind}.{key}.entry"
@@ -240,7 +256,10 @@ def _is_orphan(name: str, status: os.stat_result) -> bool:
 
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
-        path.unlink()
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()  # not ours, and in the way; only if it is empty
+        else:
+            path.unlink()
 
 
 # -- which cache, and whether -----------------------------------------------------------------------------------------

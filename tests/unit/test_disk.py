@@ -215,3 +215,38 @@ def test_a_read_marks_the_entry_as_used(tmp_path: Path) -> None:
     os.utime(only_file(cache), (1, 1))
     cache.get("a", KEY)
     assert time.time() - cache.entries()[0].used < 60
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and links of Unix")
+def test_what_is_no_file_of_ours_is_neither_read_nor_followed(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path / "cache", budget_bytes=10_000)
+    cache.put("a", KEY, b"content")
+    path = only_file(cache)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.tmp").write_bytes(b"keep")
+
+    def pipe() -> None:
+        os.mkfifo(path)
+
+    def link() -> None:
+        path.symlink_to("/dev/zero")
+
+    def sparse() -> None:
+        with open(path, "wb") as file:
+            file.truncate(20 << 30)
+
+    for make in (pipe, link, sparse, path.mkdir):
+        path.unlink(missing_ok=True)
+        make()
+        assert cache.get("a", KEY) is None
+        assert cache.put("a", KEY, b"content")
+        assert bytes(cache.get("a", KEY) or b"") == b"content"
+        path.unlink()
+        make()
+        assert cache.verify()[0] == 0
+        assert not path.exists()
+    (cache.root / "guideway-cache-0").symlink_to(elsewhere)
+    assert cache.clear() == 0
+    assert (elsewhere / "mine.tmp").exists()
+    assert DiskCache(tmp_path / ("x" * 300)).clear() == 0

@@ -12,8 +12,9 @@ import cloudpickle
 import pytest
 import tokenizers
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, LimitExceeded, NotAvailable
 from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.vocabulary.gguf import of_path as of_gguf
 from guideway.vocabulary.gguf import read_header
 from tests.helpers.tokenizer_files import FAMILIES, LLAMA3_PATTERN, data_of, trained_sentencepiece
 
@@ -160,6 +161,63 @@ def test_damaged_gguf_files_are_engine_errors(tmp_path: Path, cut: int) -> None:
     path.write_bytes(whole[:8] + b"\xff" * 16 + whole[24:])
     with pytest.raises(EngineError, match="claims"):
         read_header(path)
+
+
+GOOD_FIELDS: dict[str, object] = {
+    "model": "llama",
+    "tokens": [b"<unk>", b"<s>", b"</s>", b"<0x0A>", b"a"],
+    "token_type": [2, 3, 3, 6, 1],
+    "scores": [0.0, 0.0, 0.0, 0.0, -1.0],
+    "eos_token_id": 2,
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"token_type": [2, 3, 3, 6, 999]}, {"token_type": [2, 3, 3, 6, -1]}, {"token_type": [2.0, 3.0, 3.0, 6.0, 1.0]},
+        {"token_type": 1 << 40}, {"token_type": 5}, {"token_type": "kinds"}, {"token_type": [2, 3, 3, 6, 6]},
+        {"scores": 1.0}, {"scores": [b"x"] * 5}, {"tokens": [1, 2, 3, 4, 5]}, {"tokens": 3}, {"tokens": [b"a"]},
+        {"merges": [1]}, {"merges": 1}, {"model": "gpt2", "tokens": [b"\xff\xfe"] * 5},
+    ],
+)  # fmt: skip
+def test_gguf_fields_of_the_wrong_kind_are_engine_errors(
+    wrong: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: Path) -> dict[str, object]:
+        return {f"tokenizer.ggml.{name}": value for name, value in {**GOOD_FIELDS, **wrong}.items()}
+
+    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", read)
+    with pytest.raises(EngineError, match=r"x\.gguf"):
+        of_gguf(Path("x.gguf"))
+
+
+@pytest.mark.parametrize(
+    "more", [{"eos_token_id": [2]}, {"eos_token_id": True, "eot_token_id": 2}, {"bos_token_id": "a"}]
+)
+def test_gguf_roles_that_are_no_ids_say_nothing(more: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {f"tokenizer.ggml.{name}": value for name, value in {**GOOD_FIELDS, **more}.items()}
+    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", lambda _: fields)
+    assert of_gguf(Path("x.gguf")).specials.eos_ids == (2,)
+    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", lambda _: {**fields, "tokenizer.ggml.pre": [1]})
+    with pytest.raises(NotAvailable):
+        of_gguf(Path("x.gguf"))
+
+
+def test_strangers_that_raise_when_they_are_looked_at() -> None:
+    class Hostile:
+        def __getattr__(self, name: str) -> object:
+            raise ValueError("not for you")
+
+    with pytest.raises(NotAvailable, match="Hostile: not for you"):
+        Tokenizer.of(Hostile())
+    with pytest.raises(NotAvailable, match="list"):
+        Tokenizer.of([b"a", "b", None])
+
+
+def test_a_token_too_long_for_the_kernel_is_an_error_by_type() -> None:
+    with pytest.raises(LimitExceeded, match="60,000 bytes"):
+        _ = Tokenizer.of([b"a" * 60_001]).vocabulary.kernel
 
 
 def test_damaged_sentencepiece_models_are_engine_errors(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ it is another, the vocabulary is still exact, and only `encode` says that it can
 from __future__ import annotations
 
 import mmap
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from guideway.vocabulary.tokenizer import SpecialTokens, split_at
 __all__ = ["Gguf", "of_path", "read_header"]
 
 MAGIC = b"GGUF"
+_MAX_PIECE = 1_000  # characters; no real piece is that long, and each of its cuts is looked at
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # kinds of tokens
 _SPACE = "▁"
 
@@ -95,7 +97,7 @@ class Gguf:
         if kind == _BYTE:
             return bytes([int(spelling[3:5], 16)])
         if self.model == "gpt2":
-            return byte_level(spelling.decode("utf-8", "surrogateescape"))
+            return byte_level(spelling.decode("utf-8", "replace"))
         return spelling.replace(_SPACE.encode(), b" ")
 
     @cached_property
@@ -137,7 +139,7 @@ def _merges_by_score(
     """Every way to join two pieces to a third, best score first: what sentencepiece's BPE does with scores."""
     found = []
     for token_id, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        if kind != _NORMAL or ids[name] != token_id:
+        if kind != _NORMAL or ids[name] != token_id or len(name) > _MAX_PIECE:
             continue
         cuts = [(name[:at], name[at:]) for at in range(1, len(name))]
         known = [(ids[left], ids[right], left, right) for left, right in cuts if left in ids and right in ids]
@@ -153,35 +155,44 @@ def of_path(path: Path) -> Gguf:
     def field(name: str, default: Any = None) -> Any:
         return header.get(f"tokenizer.ggml.{name}", default)
 
-    model, tokens = field("model"), field("tokens")
-    if model not in ("llama", "gpt2", "t5"):
+    def items(name: str, kinds: tuple[type, ...]) -> list[Any]:
+        found = field(name)
+        if found is not None and not (isinstance(found, list) and {type(one) for one in found} <= set(kinds)):
+            raise EngineError(f"{path}: tokenizer.ggml.{name} is no array of {kinds[0].__name__}")
+        return found or []
+
+    model, pre = field("model"), field("pre", "default")
+    if model not in ("llama", "gpt2", "t5") or not isinstance(pre, str):
         raise NotAvailable(
             f"the exact bytes of the GGUF tokenizer model {model!r} are not known ({path}); known are llama, gpt2, t5"
         )
-    kinds = bytes(field("token_type") or [_NORMAL] * len(tokens or ()))
-    scores = tuple(field("scores") or [0.0] * len(kinds))
-    if not isinstance(tokens, list) or not len(tokens) == len(kinds) == len(scores):
+    tokens = items("tokens", (bytes,))
+    kinds = items("token_type", (int,)) or [_NORMAL] * len(tokens)
+    scores = tuple(items("scores", (float, int))) or (0.0,) * len(tokens)
+    if not len(tokens) == len(kinds) == len(scores):
         raise EngineError(f"{path}: the tokens, their kinds and their scores are not equally many")
+    for number, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
+        if not _is_sound(token, kind, model):
+            raise EngineError(f"{path}: token {number} is {token[:40]!r}, which one of kind {kind} cannot be")
     named = {
         token.decode("utf-8", "replace"): i
         for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
         if kind in (_CONTROL, _USER)
     }
     custom = by_custom(named)
-    ends = {field(f"{name}_token_id") for name in ("eos", "eot", "eom")} | set(custom.eos_ids)
-    pre = field("pre", "default")
+    ends = [*(field(f"{name}_token_id") for name in ("eos", "eot", "eom")), *custom.eos_ids]
     specials = SpecialTokens(
         bos_id=_id(field("bos_token_id"), tokens),
-        eos_ids=tuple(sorted(i for i in ends if _id(i, tokens) is not None)),
+        eos_ids=tuple(sorted({i for i in ends if _id(i, tokens) is not None})),
         pad_id=_id(field("padding_token_id"), tokens),
         chat_template=template_of(header.get("tokenizer.chat_template")),
     )
     return Gguf(
         model=model,
         tokens=tuple(tokens),
-        kinds=kinds,
+        kinds=bytes(kinds),
         scores=scores,
-        merges=tuple(merge.decode("utf-8", "replace") for merge in field("merges") or ()),
+        merges=tuple(merge.decode("utf-8", "replace") for merge in items("merges", (bytes,))),
         pre=pre,
         space_prefix=bool(field("add_space_prefix", model == "llama")),
         add_bos=bool(field("add_bos_token", model == "llama" or pre in ("llama-bpe", "llama3", "llama-v3"))),
@@ -189,8 +200,25 @@ def of_path(path: Path) -> Gguf:
     )
 
 
+_BYTE_NAME = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
+
+
+def _is_sound(token: bytes, kind: int, model: str) -> bool:
+    if not _NORMAL <= kind <= _BYTE:
+        return kind == 0  # undefined: taken as it is spelled
+    if kind == _BYTE:
+        return _BYTE_NAME.fullmatch(token) is not None
+    if kind != _NORMAL or model != "gpt2":
+        return True
+    try:
+        token.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _id(value: object, tokens: Sequence[bytes]) -> int | None:
-    return value if isinstance(value, int) and 0 <= value < len(tokens) else None
+    return value if type(value) is int and 0 <= value < len(tokens) else None
 
 
 # -- the header -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from guideway import disk
-from guideway.errors import InvalidToken
+from guideway.errors import InvalidToken, LimitExceeded
 
 if TYPE_CHECKING:
     from guideway._kernel import Vocabulary as KernelVocabulary
@@ -94,10 +94,16 @@ class Vocabulary:
         files = disk.cache() if len(self) >= _STORE_TOKENS else None
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
-                return _kernel.Vocabulary.load(np.frombuffer(found, dtype=np.uint8))
+                table = _kernel.Vocabulary.load(np.frombuffer(found, dtype=np.uint8))
+                if table.size == len(self):
+                    return table
             except ValueError:  # of another format after all
-                files.drop(_KIND, self.fingerprint)
-        made = _kernel.Vocabulary(self.token_bytes, self.eos_ids, self.special_ids)
+                pass
+            files.drop(_KIND, self.fingerprint)
+        try:
+            made = _kernel.Vocabulary(self.token_bytes, self.eos_ids, self.special_ids)
+        except ValueError as error:
+            raise LimitExceeded(f"the kernel does not take this vocabulary: {error}") from None
         if files is not None:
             files.put(_KIND, self.fingerprint, made.save())
         return made

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import InvalidToken, NotAvailable
+from guideway.errors import GuidewayError, InvalidToken, NotAvailable
 from guideway.vocabulary.chat import render_template
 from guideway.vocabulary.streaming import TextStream
 from guideway.vocabulary.table import Vocabulary
@@ -94,10 +94,17 @@ class Tokenizer:
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
-        backend = find_backend(source)
-        if backend is not None:
-            return cls(backend, eos_ids=eos_ids)
         kind = type(source)
+        try:
+            backend = find_backend(source)
+            if backend is not None:
+                return cls(backend, eos_ids=eos_ids)
+        except GuidewayError:
+            raise
+        except Exception as error:  # the object is a stranger's: what it raises when it is looked at is its own
+            raise NotAvailable(
+                f"no tokenizer can be read from {kind.__module__}.{kind.__qualname__}: {error}"
+            ) from error
         raise NotAvailable(f"no tokenizer in an object of {kind.__module__}.{kind.__qualname__}; known are: {_KNOWN}")
 
     @property

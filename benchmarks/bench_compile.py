@@ -1,0 +1,185 @@
+"""Setting up a vocabulary, and compiling: first, from memory, from disk; beside llguidance and xgrammar, in one run.
+
+    python benchmarks/bench_compile.py [--schemas 200] [--record]
+
+Set-up: from a list of token bytes (Tekken, 131,072) to the first mask of a small schema, everything made anew. Cold: no
+cache. Warm: the vocabulary's tables are in the cache on disk, and the file in the machine's memory. Peers have no such
+cache. Compile: MaskBench schemas given as dicts. "anew": parsed from text again before each call, outside the clock.
+"disk": the program is in the cache on disk, memory is empty. The last table is what decides what is stored: how long
+programs take to write, and how long to load.
+
+Times are processor time of the process (set-up: peers use threads) or of the thread; the lowest of several for set-up,
+the median over schemas for the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from time import perf_counter, process_time, thread_time
+from typing import Any
+
+import numpy as np
+
+import guideway as gw
+from guideway import disk
+from guideway.compiler import automata
+from harness import data
+from harness.engines import LLGuidance, Refused, XGrammar
+from harness.report import Report
+
+SMALL = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+BARS: list[tuple[str, dict[str, float]]] = [("set-up, warm", {"llguidance": 50.0, "xgrammar": 50.0})]
+
+
+def ours(tokens: tuple[bytes, ...]) -> None:
+    """From token bytes to the first mask."""
+    special = [i for i, token in enumerate(tokens) if not token]
+    vocabulary = gw.Vocabulary(tokens, eos_ids=[data.EOS], special_ids=special)
+    matcher = gw.compile(gw.JsonSchema(SMALL), vocabulary, cache=False).matcher()
+    matcher.fill_mask(np.zeros((len(tokens) + 31) // 32, dtype=np.uint32))
+
+
+def theirs(kind: type[LLGuidance] | type[XGrammar], tokens: tuple[bytes, ...]) -> None:
+    engine = kind(tokens)
+    _, fill = engine.start(engine.compile(SMALL))
+    fill()
+
+
+def lowest(call: Callable[[], object], times: int = 5) -> tuple[float, float]:
+    """Milliseconds of processor and of the clock."""
+    found = []
+    for _ in range(times):
+        cpu, wall = process_time(), perf_counter()
+        call()
+        found.append(((process_time() - cpu) * 1e3, (perf_counter() - wall) * 1e3))
+    return min(cpu for cpu, _ in found), min(wall for _, wall in found)
+
+
+def set_up(report: Report, tokens: tuple[bytes, ...]) -> None:
+    with disk.disabled():
+        rows = {"guideway, cold": lowest(partial(ours, tokens))}
+    ours(tokens)  # writes the file
+    rows["guideway, warm"] = lowest(partial(ours, tokens), 9)
+    for kind in (LLGuidance, XGrammar):
+        try:
+            rows[kind.package] = lowest(partial(theirs, kind, tokens), 3)
+        except ImportError:
+            report.line(f"{kind.package}: not installed")
+    warm = rows["guideway, warm"][0]
+    for name, (cpu, _) in rows.items():
+        report.ratios[f"set-up, warm vs {name}"] = cpu / warm
+    cells = [[name, "", f"{cpu:.1f}", f"{wall:.1f}", f"{cpu / warm:.1f}x"] for name, (cpu, wall) in rows.items()]
+    report.table("set-up, 131,072 tokens: bytes to first mask", ["", "", "cpu ms", "wall ms", "to warm"], cells)
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = thread_time()
+    call()
+    return (thread_time() - start) * 1e6
+
+
+def compiling(report: Report, tokens: tuple[bytes, ...], count: int) -> None:
+    vocabulary = gw.Vocabulary(tokens, eos_ids=[data.EOS])
+    others = [LLGuidance(tokens), XGrammar(tokens)]
+    found: dict[str, list[float]] = {}
+    for case in data.spread(data.cases(), count):
+        if type(case.schema) is not dict:
+            continue
+        text = json.dumps(case.schema)
+        try:
+            with disk.disabled():
+                first = timed(partial(gw.compile, json.loads(text), vocabulary))
+            source = gw.JsonSchema(case.schema)
+            gw.compile(source, vocabulary)
+        except gw.GuidewayError:
+            continue
+        gw.compile(json.loads(text), vocabulary)
+        found.setdefault("guideway, first", []).append(first)
+        anew = [json.loads(text) for _ in range(20)]
+        hits = [timed(partial(gw.compile, one, vocabulary)) for one in anew]
+        found.setdefault("guideway, memory, dict anew", []).append(min(hits))
+        hits = [timed(partial(gw.compile, source, vocabulary)) for _ in range(20)]
+        found.setdefault("guideway, memory, same source", []).append(min(hits))
+        gw.cache.clear()
+        gw.compile(json.loads(text), vocabulary)
+        times = []
+        for _ in range(3):
+            gw.cache.clear()
+            one = json.loads(text)
+            times.append(timed(partial(gw.compile, one, vocabulary)))
+        found.setdefault("guideway, disk (all stored)", []).append(min(times))
+        for engine in others:
+            try:
+                found.setdefault(engine.package + ", first", []).append(timed(partial(engine.compile, case.schema)))
+            except Refused:
+                continue
+    rows = []
+    for name, times in found.items():
+        times.sort()
+        rows.append([name, str(len(times)), *(f"{times[int(q * (len(times) - 1))]:,.1f}" for q in (0.5, 0.9, 0.99, 1))])
+    report.table("compile, thread CPU us", ["", "schemas", "p50", "p90", "p99", "max"], rows)
+    for name in ("guideway, memory, same source", "guideway, memory, dict anew"):
+        report.limit(f"{name}, median", median(found[name]), 20, "us")
+
+
+def worth(report: Report, count: int) -> None:
+    """How long a program takes to write, and to load instead."""
+    files = disk.cache()
+    if files is None:
+        return
+    rows: list[tuple[int, float, float]] = []
+    for case in data.spread(data.cases(), count):
+        if type(case.schema) is not dict:
+            continue
+        try:
+            write = min(timed(partial(automata._program, case.schema, worth_a_look=False)) for _ in range(3))
+            program, _ = automata._program(case.schema, worth_a_look=False)
+        except gw.GuidewayError:
+            continue
+        key = automata._stored_key(case.schema)
+        if key is None:
+            continue
+        files.put("program-1", key, program)
+        load = min(timed(partial(automata._program, case.schema, worth_a_look=True)) for _ in range(5))
+        rows.append((len(json.dumps(case.schema)), write, load))
+    cells = []
+    for low, high in ((0, 512), (512, 1024), (1024, 4096), (4096, 1 << 30)):
+        part = [(write, load) for size, write, load in rows if low <= size < high]
+        if part:
+            write, load = median(w for w, _ in part), median(x for _, x in part)
+            over = sum(w >= automata.STORE_SECONDS * 1e6 for w, _ in part)
+            cells.append([f"{low} bytes and more", str(len(part)), f"{write:,.0f}", f"{load:,.0f}", f"{over}"])
+    report.table(
+        f"a program written or loaded, median thread CPU us; stored from {automata.STORE_SECONDS * 1e3:g} ms on",
+        ["schema's text", "schemas", "write", "load", "stored"],
+        cells,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schemas", type=int, default=200)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    report = Report("compile", [LLGuidance.title(), XGrammar.title()])
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["GUIDEWAY_CACHE_DIR"] = folder
+        tokens = data.tekken()
+        set_up(report, tokens)
+        worth(report, options.schemas)
+        stored, looked = automata.STORE_SECONDS, automata.LOOK_BYTES
+        automata.STORE_SECONDS, automata.LOOK_BYTES = 0.0, 0
+        compiling(report, tokens, options.schemas)
+        automata.STORE_SECONDS, automata.LOOK_BYTES = stored, looked
+    report.judge(BARS)
+    report.done(options.record)
+
+
+if __name__ == "__main__":
+    main()
