@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
 constexpr std::size_t kMaxPoints = 300'000;    // ways an array with counters can stand
-constexpr std::size_t kMaxKeys = 4096;        // open keys spelled out to know what a minimum costs
+constexpr std::size_t kMaxKeys = 128;         // open keys or different items spelled out to know what a minimum costs
 
 std::uint32_t least_cost(const PlanItem& item) {
     std::uint32_t least = kInfinite;
@@ -42,6 +42,7 @@ std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
 }  // namespace
 
 const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    if (count > kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
     Known known = known_.emplace(all, Known{used, false, {}}).first->second;
@@ -59,7 +60,6 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
             known.ended = true;
             break;
         }
-        if (known.lengths.size() >= kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
         std::string text;
         for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.next(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
         known.lengths.push_back(least);

@@ -125,12 +125,14 @@ std::uint32_t TextSets::with(std::uint32_t root, const std::u32string& text) {
 
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
+    made.before = set;
+    made.number.reset();
     if (const auto characters = decoded(text)) made.strings = with(made.strings, *characters);
     else if (const auto number = Numbers::value_of(text)) {
         Cell point;
         point.has_low = point.has_high = true;
         point.low = point.high = *number;
-        made.numbers.push_back(*number);
+        made.number = number;
         made.others = pool_.alt({made.others, pool_.numbers().start({point}, false)});
     } else made.others = pool_.alt({made.others, bytes(text)});
     made.expr = pool_.alt({pool_.cat(bytes("\""), nodes_[made.strings].expr), made.others});
@@ -142,10 +144,21 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
 ExprId TextSets::without(ExprId e, std::uint32_t set) {
     if (!set) return e;
     if (!pool_.is_number(e)) return pool_.both({e, pool_.negate(sets_[set].expr)});
-    // Numbers but some: other cells, so that none are left is known without a search.
-    for (const Decimal& value : sets_[set].numbers) {
-        if (e == kNone) break;
-        e = pool_.numbers().without(e, value);
+    // Numbers but some: other cells, so that none are left is known without a search; one more number than before.
+    const ExprId all = e;
+    auto key = [&](std::uint32_t at) { return std::uint64_t{all} << 32 | at; };
+    std::vector<std::uint32_t> missing;
+    for (; set; set = sets_[set].before) {
+        if (auto known = numbers_left_.find(key(set)); known != numbers_left_.end()) {
+            e = known->second;
+            break;
+        }
+        missing.push_back(set);
+    }
+    for (; !missing.empty(); missing.pop_back()) {
+        const Set& at = sets_[missing.back()];
+        if (at.number && e != kNone) e = pool_.numbers().without(e, *at.number);
+        numbers_left_.emplace(key(missing.back()), e);
     }
     return e;
 }

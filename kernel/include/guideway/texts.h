@@ -25,7 +25,7 @@ class TextSets {
 public:
     explicit TextSets(ExprPool& pool) : pool_(pool), speller_(pool) {
         nodes_.push_back({kNone, false, {}});
-        sets_.push_back({kNone, 0, kNone, {}});
+        sets_.push_back({kNone, 0, kNone, 0, {}});
         ids_.emplace(kNone, 0);
     }
     std::uint32_t plus(std::uint32_t set, std::string_view text);
@@ -44,7 +44,8 @@ private:
         ExprId expr;
         std::uint32_t strings;  // a node
         ExprId others;
-        std::vector<Decimal> numbers;
+        std::uint32_t before = 0;       // the set that it was made from
+        std::optional<Decimal> number;  // and the number that was added
     };
     std::uint32_t with(std::uint32_t root, const std::u32string& text);
     ExprId bytes(std::string_view text);
@@ -54,6 +55,7 @@ private:
     std::vector<Node> nodes_;  // 0: no text
     std::vector<Set> sets_;
     std::unordered_map<ExprId, std::uint32_t> ids_;
+    std::unordered_map<std::uint64_t, ExprId> numbers_left_;  // by numbers and set
 };
 
 }  // namespace guideway
