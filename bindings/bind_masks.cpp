@@ -49,7 +49,7 @@ void bind_masks(nb::module_& m) {
           nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
                   "threads: int = 1) -> None"),
           "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
-          "released; `threads` workers share the rows.");
+          "released; `threads` workers share the rows, which pays from about a thousand rows, or where masks are not remembered yet.");
     m.def("advance_and_fill",
           [](const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const MaskRows& rows, unsigned threads) {
               std::vector<nb::object> held;

@@ -11,6 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint8_t kAllSpellings = 7;
+constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for one
 
 }  // namespace
 

@@ -115,7 +115,7 @@ class Matcher:
 
 def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers share the rows.
+    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers share the rows, which pays from about a thousand rows, or where masks are not remembered yet.
     """
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:

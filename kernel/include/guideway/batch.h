@@ -9,7 +9,8 @@
 namespace guideway {
 
 // Row i is the mask of matcher i; null: every bit below the vocabulary's size (of the other matchers; of the row, where
-// there is none). `threads` workers share the rows, 1: the caller alone. Throws Error(argument) where widths differ.
+// there is none). `threads` workers, begun for this call, share the rows: worth it for cold masks, and from about a
+// thousand remembered ones; 1: the caller alone. Throws Error(argument) where widths differ.
 void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_t> rows, std::size_t width, unsigned threads);
 
 // Matcher i takes token i, and row i is its mask then. Where a token is not legal nobody has moved, and no row is
