@@ -50,5 +50,7 @@ class Judge:
         self.validator = kind(exact)
 
     def __call__(self, text: str) -> bool:
-        """Whether a text is a valid instance."""
+        """Whether a text is a valid instance. Raises `ArithmeticError` for numbers beyond what it computes with."""
+        if re.search(r"[eE][-+]?0*[1-9]\d{3}", text):
+            raise ArithmeticError("an exponent of four digits or more")
         return bool(self.validator.is_valid(loads(text)))
