@@ -82,4 +82,5 @@ clean:
 	$(PIP) torch==2.13.0
 	$(PIP) llguidance xgrammar==0.2.8 outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
 .venv/.engines: .venv/.test
-	$(PIP) torch transformers safetensors && touch $@
+	$(PIP) torch==2.13.0 transformers safetensors "mlx[cpu]" mlx-lm
+	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) llama-cpp-python && touch $@

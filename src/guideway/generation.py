@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, overload
 
 from guideway import sources
 from guideway.compiler import compile
+from guideway.engines.base import StepEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidConstraint, NotAvailable
 from guideway.prompts import extraction_prompt
 from guideway.sampling import Sampler
@@ -85,12 +86,22 @@ class Generation(Generic[T_co]):
         return len(self.tokens) / seconds if seconds > 0 else 0.0
 
 
-def load(name: str, *, device: str | None = None, dtype: str | None = None, context_size: int | None = None) -> Model:
-    """The model of this name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json) or "hf:NAME"
-    (transformers: a name or a folder).
+def load(
+    name: str,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    context_size: int | None = None,
+    tokenizer: object = None,
+) -> Model:
+    """The model of this name.
+
+    "tiny": bundled. "onnx:FOLDER": an ONNX export with its tokenizer.json. "hf:NAME": transformers, a name or folder.
+    "gguf:FILE": llama.cpp. "mlx:FOLDER": MLX, a folder or name.
 
     `device`: as the engine calls its devices; the CPU unless asked. `dtype`: what the weights become, where the engine
-    converts them. `context_size`: tokens per session; by default what the model was made for.
+    converts them; for llama.cpp, of the KV cache. `context_size`: tokens per session; by default what the model was
+    made for. `tokenizer`: whatever `Tokenizer.of` takes, where the model's own files do not have the right one.
     Raises `NotAvailable` for what is unknown, not there or not installed, `EngineError` for files that are damaged or
     do not fit, and for a device or type that there is not.
     """
@@ -103,27 +114,41 @@ def load(name: str, *, device: str | None = None, dtype: str | None = None, cont
     if kind in _ENGINES and rest:
         options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}
         given = {key: value for key, value in options.items() if value is not None}
-        return _ENGINES[kind](name, rest, given)
+        engine, found = _ENGINES[kind](rest, given)
+        return Model(engine, Tokenizer.of(found() if tokenizer is None else tokenizer), name=name)
     raise NotAvailable(
-        f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER" (an ONNX export), "hf:NAME"'
+        f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
     )
 
 
-def _load_onnx(name: str, rest: str, options: dict[str, Any]) -> Model:
+_Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and where its tokenizer comes from
+
+
+def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
     from guideway.engines.onnx import OnnxEngine
 
     if "dtype" in options:
         raise EngineError("an ONNX export has the types it was exported with: leave out dtype=")
     path = Path(rest)
-    engine = OnnxEngine(path, **options)
     folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
     found = next((folder for folder in folders if (folder / "tokenizer.json").is_file()), folders[0])
-    return Model(engine, Tokenizer.of(found), name=name)
+    return OnnxEngine(path, **options), lambda: found
 
 
-def _load_transformers(name: str, rest: str, options: dict[str, Any]) -> Model:
+def _load_transformers(rest: str, options: dict[str, Any]) -> _Loaded:
     package = _engine("transformers", "transformers", "torch and transformers")
-    return Model(package.TransformersEngine(rest, **options), Tokenizer.of(package.tokenizer(rest)), name=name)
+    return package.TransformersEngine(rest, **options), lambda: package.tokenizer(rest)
+
+
+def _load_llama_cpp(rest: str, options: dict[str, Any]) -> _Loaded:
+    package = _engine("llama_cpp", "llama-cpp", "llama-cpp-python")
+    return package.LlamaCppEngine(rest, **options), lambda: Path(rest)
+
+
+def _load_mlx(rest: str, options: dict[str, Any]) -> _Loaded:
+    package = _engine("mlx", "mlx", "mlx and mlx-lm")
+    folder = package.folder_of(rest)
+    return package.MlxEngine(folder, **options), lambda: folder
 
 
 def _engine(folder: str, extra: str, libraries: str) -> Any:
@@ -134,7 +159,7 @@ def _engine(folder: str, extra: str, libraries: str) -> Any:
         raise NotAvailable(f"this engine needs {libraries}: pip install 'guideway[{extra}]' ({error})") from error
 
 
-_ENGINES = {"onnx": _load_onnx, "hf": _load_transformers}
+_ENGINES = {"onnx": _load_onnx, "hf": _load_transformers, "gguf": _load_llama_cpp, "mlx": _load_mlx}
 
 
 # fmt: off

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from guideway.errors import EngineError
 
-__all__ = ["context_size", "positive", "read_config"]
+__all__ = ["context_size", "digest_of", "positive", "read_config"]
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length", "max_sequence_length")
 
@@ -47,3 +48,14 @@ def context_size(config: Mapping[str, Any], given: int | None = None) -> int:
 def positive(value: object) -> bool:
     """Whether it is a count: no bool, and of a size that fits."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31
+
+
+def digest_of(*files: Path) -> str:
+    """A digest of what is in these files, however large."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        with file.open("rb") as content:
+            while block := content.read(1 << 20):
+                digest.update(block)
+        digest.update(b"%d" % file.stat().st_size)
+    return digest.hexdigest()

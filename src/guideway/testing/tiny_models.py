@@ -70,8 +70,8 @@ def _gpt2(context: int) -> tuple[Shapes, Shapes]:
         **_linear("mlp.c_fc", 4 * WIDTH, WIDTH, turned=True),
         **_linear("mlp.c_proj", WIDTH, 4 * WIDTH, turned=True),
     }
-    outside = {"transformer.wte.weight": (VOCAB, WIDTH), "transformer.wpe.weight": (context, WIDTH)}
-    return {**outside, **_norm("transformer.ln_f")}, layer
+    outside = {"wte.weight": (VOCAB, WIDTH), "wpe.weight": (context, WIDTH)}
+    return {**outside, **_norm("ln_f")}, layer
 
 
 def _gpt_neox() -> tuple[Shapes, Shapes]:
@@ -80,8 +80,8 @@ def _gpt_neox() -> tuple[Shapes, Shapes]:
         **_norm("post_attention_layernorm"),
         **_linear("attention.query_key_value", 3 * WIDTH, WIDTH),
         **_linear("attention.dense", WIDTH, WIDTH),
-        **_linear("mlp.dense_h_to_4h", INNER, WIDTH),
-        **_linear("mlp.dense_4h_to_h", WIDTH, INNER),
+        **_linear("mlp.dense_h_to_4h", 4 * WIDTH, WIDTH),
+        **_linear("mlp.dense_4h_to_h", WIDTH, 4 * WIDTH),
     }
     outside = {"gpt_neox.embed_in.weight": (VOCAB, WIDTH), "embed_out.weight": (VOCAB, WIDTH)}
     return {**outside, **_norm("gpt_neox.final_layer_norm")}, layer
@@ -153,9 +153,10 @@ def _made(architecture: str, context: int) -> tuple[dict[str, Any], str, Shapes,
         return {**config, "architectures": ["Qwen2ForCausalLM"]}, "model.layers", *_llama(bias=True)
     if architecture == "gpt2":
         config = {**small, **tied, "n_ctx": context, "layer_norm_epsilon": 1e-5}
-        return {**config, "architectures": ["GPT2LMHeadModel"]}, "transformer.h", *_gpt2(context)
+        return {**config, "architectures": ["GPT2LMHeadModel"]}, "h", *_gpt2(context)
     if architecture == "gpt_neox":
         config = {**wide, **untied, "rotary_pct": 0.25, "layer_norm_eps": 1e-5, "use_parallel_residual": True}
+        config |= {"rotary_emb_base": 10000, "intermediate_size": 4 * WIDTH, "hidden_act": "gelu_new"}
         return {**config, "architectures": ["GPTNeoXForCausalLM"]}, "gpt_neox.layers", *_gpt_neox()
     if architecture == "gptj":
         config = {**small, **untied, "rotary_dim": 16, "layer_norm_epsilon": 1e-5}
@@ -169,6 +170,7 @@ def _made(architecture: str, context: int) -> tuple[dict[str, Any], str, Shapes,
         return {**config, "architectures": ["BloomForCausalLM"]}, "transformer.h", *_bloom()
     config = {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "state_size": 8, "conv_kernel": 4, "expand": 2, **tied}
     config |= {"intermediate_size": 2 * WIDTH, "time_step_rank": 4, "max_position_embeddings": context}
+    config |= {"use_bias": False, "use_conv_bias": True}
     return {**config, "architectures": ["MambaForCausalLM"]}, "backbone.layers", *_mamba()
 
 

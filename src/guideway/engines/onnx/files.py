@@ -5,12 +5,11 @@ Every file here is a stranger's: whatever does not fit is an `EngineError` that 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from guideway.engines.config import positive
+from guideway.engines.config import digest_of, positive
 from guideway.errors import EngineError, NotAvailable
 
 __all__ = ["cache_size", "find_model", "fingerprint", "weight_bytes"]
@@ -47,13 +46,8 @@ def weight_bytes(file: Path) -> int:
 def fingerprint(file: Path) -> str:
     """A digest of the model's file and of the files with its weights, which it names."""
     graph = file.read_bytes()
-    digest = hashlib.blake2b(graph, digest_size=16)
-    for beside in sorted(file.parent.iterdir()):
-        if beside != file and beside.is_file() and beside.name.encode() in graph:
-            with beside.open("rb") as content:
-                while block := content.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()
+    beside = [one for one in sorted(file.parent.iterdir()) if one != file and one.is_file()]
+    return digest_of(file, *(one for one in beside if one.name.encode() in graph))
 
 
 def _config_heads(config: Mapping[str, Any]) -> Any:

@@ -1,0 +1,95 @@
+"""Sequences of llama.cpp as values: whoever holds one finds it unchanged, and nothing is copied until that needs it.
+
+A `Sequence` is a number in llama.cpp's memory, given back when nobody holds it. A `Held` is its first `length` tokens.
+Running on from a `Held` grows the sequence in place where nobody holds more of it; else the cells are shared with a
+new sequence, which then goes its own way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from guideway.engines.base import check_truncation
+from guideway.engines.llama_cpp.context import Context
+from guideway.errors import EngineError
+
+__all__ = ["Held", "Pool", "State"]
+
+
+class Pool:
+    """The numbers of sequences that are free."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.free = list(range(context.rows))[::-1]
+
+    def take(self) -> Sequence:
+        if not self.free:
+            raise EngineError(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
+        return Sequence(self, self.free.pop())
+
+
+class Sequence:
+    """`tip`: how many tokens llama.cpp has of it."""
+
+    def __init__(self, pool: Pool, number: int) -> None:
+        self.pool, self.number, self.tip = pool, number, 0
+        self.holders: WeakSet[Held] = WeakSet()
+
+    def copy(self, length: int | None = None) -> Sequence:
+        """Another one that begins with the same tokens; the cells are shared."""
+        new = self.pool.take()
+        new.tip = self.tip if length is None else length
+        self.pool.context.copy(self.number, new.number, new.tip)
+        return new
+
+    def __del__(self) -> None:
+        self.pool.context.remove(self.number, -1)
+        self.pool.free.append(self.number)
+
+
+class Held:
+    """The first `length` tokens of a sequence."""
+
+    __slots__ = ("__weakref__", "length", "sequence")
+
+    def __init__(self, sequence: Sequence, length: int) -> None:
+        self.sequence, self.length = sequence, length
+        sequence.holders.add(self)
+
+    @property
+    def nbytes(self) -> int:
+        return self.length * 1024  # cells are taken from the room that the context has anyway
+
+    def truncated(self, length: int) -> Held:
+        check_truncation(self, length)
+        return Held(self.sequence, length)
+
+    def to_go_on(self) -> Sequence:
+        """A sequence of exactly these tokens, to be changed."""
+        own = self.sequence
+        if any(other.length > self.length for other in own.holders):
+            return own.copy(self.length)
+        if own.tip > self.length:
+            own.pool.context.remove(own.number, self.length)
+            own.tip = self.length
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The state of a recurrent model, taken out of llama.cpp."""
+
+    data: np.ndarray[Any, np.dtype[np.uint8]]
+    length: int
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.data.nbytes)
+
+    def truncated(self, length: int) -> State:
+        raise ValueError("the state of a recurrent model cannot be truncated")

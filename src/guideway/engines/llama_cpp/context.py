@@ -1,0 +1,113 @@
+"""A model and a context of llama.cpp: loaded, run in batches, freed once."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+
+from guideway.engines.base import Logits
+from guideway.engines.llama_cpp.log import listen, reason
+from guideway.errors import EngineError, NotAvailable
+
+__all__ = ["BATCH", "Context", "Part"]
+
+BATCH = 512
+"""Tokens run at once."""
+
+Part = tuple[int, int, Sequence[int]]
+"""A sequence's number, how many tokens it has, and those that are new."""
+
+
+class Context:
+    """One loaded model with its KV cells. `room`: how many cells; 0 for as many as one row needs."""
+
+    def __init__(self, file: Path, *, gpu: bool, half: bool, context: int | None, room: int | None, rows: int) -> None:
+        if not file.is_file():
+            raise NotAvailable(f"there is no model file {file}")
+        listen()
+        llama.llama_backend_init()
+        if gpu and not llama.llama_supports_gpu_offload():
+            raise EngineError("this llama.cpp was built without a GPU; its device is cpu")
+        params = llama.llama_model_default_params()
+        params.n_gpu_layers = 999 if gpu else 0
+        self.model: Any = llama.llama_model_load_from_file(str(file).encode(), params)
+        if not self.model:
+            raise EngineError(f"llama.cpp cannot load {file}: {reason()}")
+        kinds = (llama.llama_model_is_recurrent, llama.llama_model_is_hybrid, llama.llama_model_n_swa)
+        self.recurrent = any(kind(self.model) for kind in kinds)
+        self.size = context or int(llama.llama_model_n_ctx_train(self.model))
+        self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
+        self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
+        options = llama.llama_context_default_params()
+        options.n_ctx = self.size if self.recurrent else max(room or 8192, self.size)
+        options.n_batch = options.n_ubatch = BATCH
+        options.n_seq_max = self.rows
+        options.kv_unified = True  # so that sequences share the cells of what they have in common
+        options.type_k = options.type_v = llama.GGML_TYPE_F16 if half else llama.GGML_TYPE_F32
+        options.flash_attn_type = 0
+        options.no_perf = True
+        self.handle: Any = llama.llama_init_from_model(self.model, options)
+        if not self.handle:
+            llama.llama_model_free(self.model)
+            raise EngineError(f"llama.cpp has no context of {options.n_ctx} tokens for {file}: {reason()}")
+        self.memory = llama.llama_get_memory(self.handle)
+        self._batch = llama.llama_batch_init(BATCH, 0, 1)
+
+    def run(self, parts: Sequence[Part]) -> Logits:
+        """Decode the new tokens of these sequences; the logits behind each. Raises `EngineError`."""
+        logits = np.empty((len(parts), self.vocab_size), dtype=np.float32)
+        todo = [(row, i == len(ids) - 1, number, start + i, token)
+                for row, (number, start, ids) in enumerate(parts) for i, token in enumerate(ids)]  # fmt: skip
+        for begin in range(0, len(todo), BATCH):
+            some = todo[begin : begin + BATCH]
+            batch = self._batch
+            batch.n_tokens = len(some)
+            for place, (_, last, number, position, token) in enumerate(some):
+                batch.token[place], batch.pos[place] = token, position
+                batch.n_seq_id[place], batch.seq_id[place][0] = 1, number
+                batch.logits[place] = last
+            if code := llama.llama_decode(self.handle, batch):
+                why = "no cells are left: give the model more room=" if code == 1 else reason()
+                raise EngineError(f"llama.cpp failed on {len(todo)} tokens ({code}): {why}")
+            for place, (row, last, *_) in enumerate(some):
+                if last:
+                    pointer = llama.llama_get_logits_ith(self.handle, place)
+                    logits[row] = np.ctypeslib.as_array(pointer, (self.vocab_size,))
+        return logits
+
+    def remove(self, number: int, start: int) -> None:
+        """Drop what a sequence has from this position on."""
+        if self.handle is not None:
+            llama.llama_memory_seq_rm(self.memory, number, start, -1)
+
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Let one sequence begin with what another begins with; cells are shared."""
+        llama.llama_memory_seq_cp(self.memory, source, target, 0, length)
+
+    def state(self, number: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """What a sequence holds, as bytes."""
+        size = llama.llama_state_seq_get_size(self.handle, number)
+        buffer = (ctypes.c_uint8 * size)()
+        written = llama.llama_state_seq_get_data(self.handle, buffer, size, number)
+        return np.array(np.frombuffer(buffer, dtype=np.uint8, count=written))
+
+    def put_state(self, number: int, state: np.ndarray[Any, np.dtype[Any]], length: int) -> None:
+        """Make a sequence hold this. Raises `EngineError` where it is not a state of so many tokens."""
+        data = np.array(state, dtype=np.uint8)
+        buffer = (ctypes.c_uint8 * data.size).from_buffer_copy(data.tobytes())
+        done = llama.llama_state_seq_set_data(self.handle, buffer, data.size, number)
+        if not done or llama.llama_memory_seq_pos_max(self.memory, number) != length - 1:
+            self.remove(number, -1)
+            raise EngineError(f"llama.cpp does not take this as the state of {length} tokens")
+
+    def close(self) -> None:
+        handle, self.handle = self.handle, None
+        if handle is not None:
+            llama.llama_batch_free(self._batch)
+            llama.llama_free(handle)
+            llama.llama_model_free(self.model)

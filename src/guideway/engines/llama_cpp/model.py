@@ -1,0 +1,120 @@
+"""A step engine over llama.cpp: GGUF files, many sequences in one context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.config import digest_of
+from guideway.engines.llama_cpp.cache import Held, Pool, State
+from guideway.engines.llama_cpp.cache import Sequence as Cells
+from guideway.engines.llama_cpp.context import Context
+from guideway.errors import EngineError
+
+__all__ = ["LlamaCppEngine"]
+
+
+class LlamaCppEngine:
+    """A GGUF file.
+
+    `device`: "cpu", or "gpu" where this llama.cpp was built for one. `dtype`: of the KV cache, "float32" (the default:
+    sums do not depend on how tokens came) or "float16". `context_size`: tokens per row; by default what the model was
+    made for. `room`: tokens of all rows together, where what they share counts once; 8,192 or one row by default.
+    `rows`: how many different ways on can be held at once.
+    Models with recurrent states or sliding windows run, one row after the other, and cannot go back.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        context_size: int | None = None,
+        room: int | None = None,
+        rows: int = 64,
+    ) -> None:
+        if device not in ("cpu", "gpu"):
+            raise EngineError(f"llama.cpp has no device {device!r}; it has cpu and gpu")
+        if dtype not in ("float32", "float16"):
+            raise EngineError(f"a KV cache of llama.cpp is float32 or float16 here, not {dtype!r}")
+        if (wrong := next((n for n in (context_size, room, rows) if n is not None and n < 1), None)) is not None:
+            raise ValueError(f"context_size, room and rows must be at least 1, got {wrong}")
+        self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
+        self._context = Context(self._file, gpu=gpu, half=half, context=context_size, room=room, rows=rows)
+        self._pool = Pool(self._context)
+        self.context_size = self._context.size
+        self.vocab_size = self._context.vocab_size
+        self.rewinds = not self._context.recurrent
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest_of(self._file)
+
+    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """See `StepEngine`. All rows are one batch, whatever their lengths."""
+        self._check_open()
+        check_rows(self, rows, caches)
+        if not self.rewinds:
+            found = [self._recurrent(row, cache) for row, cache in zip(rows, caches, strict=True)]
+            return np.array([logits for logits, _ in found]), [state for _, state in found]
+        taken: list[tuple[Cells, int]] = []
+        try:
+            for cache in caches:
+                sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
+                if any(sequence is other for other, _ in taken):  # two rows go on from one place
+                    sequence = sequence.copy()
+                taken.append((sequence, sequence.tip))
+            logits = self._context.run([(s.number, tip, row) for (s, tip), row in zip(taken, rows, strict=True)])
+        except BaseException:
+            for sequence, tip in taken:
+                self._context.remove(sequence.number, tip)
+            raise
+        for (sequence, _), row in zip(taken, rows, strict=True):
+            sequence.tip += len(row)
+        return logits, [Held(sequence, sequence.tip) for sequence, _ in taken]
+
+    def export(self, cache: Cache) -> Arrays:
+        self._check_open()
+        if isinstance(cache, State):
+            return {"state": cache.data, "length": np.array([cache.length])}
+        sequence = self._own(cache).to_go_on()  # held until its bytes are out
+        return {"state": self._context.state(sequence.number), "length": np.array([cache.length])}
+
+    def restore(self, arrays: Arrays) -> Cache:
+        self._check_open()
+        if set(arrays) != {"state", "length"} or arrays["length"].shape != (1,) or arrays["state"].dtype != np.uint8:
+            raise EngineError(f"a cache of llama.cpp is a state and a length, got {', '.join(arrays)}")
+        length = int(np.asarray(arrays["length"], dtype=np.int64)[0])
+        sequence = self._pool.take()
+        self._context.put_state(sequence.number, arrays["state"], length)
+        if not self.rewinds:
+            return State(np.array(arrays["state"], dtype=np.uint8), length)
+        sequence.tip = length
+        return Held(sequence, length)
+
+    def close(self) -> None:
+        self._context.close()
+
+    def _recurrent(self, row: Sequence[int], cache: Cache | None) -> tuple[Logits, State]:
+        sequence, length = self._pool.take(), 0  # given back, and emptied, when this returns
+        if cache is not None:
+            if not isinstance(cache, State):
+                raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+            length = cache.length
+            self._context.put_state(sequence.number, cache.data, length)
+        (logits,) = self._context.run([(sequence.number, length, row)])
+        return logits, State(self._context.state(sequence.number), length + len(row))
+
+    def _own(self, cache: Cache) -> Held:
+        if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:
+            raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+        return cache
+
+    def _check_open(self) -> None:
+        if self._context.handle is None:
+            raise EngineError("the model is closed")

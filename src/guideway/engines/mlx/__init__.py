@@ -1,0 +1,7 @@
+"""Models of mlx-lm, on Apple's GPUs or on any CPU."""
+
+from __future__ import annotations
+
+from guideway.engines.mlx.model import MlxEngine, folder_of
+
+__all__ = ["MlxEngine", "folder_of"]
