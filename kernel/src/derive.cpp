@@ -1,6 +1,7 @@
 // Derivatives: rows of the lazy automaton, liveness, shortest texts, labels.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "guideway/error.h"
 #include "guideway/expr.h"
@@ -46,7 +47,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         classes_.push_back(classes);
         class_ids_.emplace(h, class_id);
     }
-    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live)});
+    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
     targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
@@ -66,12 +67,19 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     const std::uint32_t raw = raw_row(e);
     std::uint32_t live = raw;
     if (exprs_[e].boolean) {
-        auto out = std::make_unique<Targets>();
-        for (unsigned b = 0; b < 256; ++b) {
-            const ExprId t = targets_[rows_[raw].offset + classes_[rows_[raw].classes][b]];
-            (*out)[b] = alive(t) ? t : kNone;
+        const Row row = rows_[raw];
+        std::vector<ExprId> kept(targets_.begin() + row.offset, targets_.begin() + row.offset + row.count);
+        bool all = true;
+        for (ExprId& t : kept)
+            if (t != kNone && !alive(t)) {
+                t = kNone;
+                all = false;
+            }
+        if (!all) {
+            auto out = std::make_unique<Targets>();
+            for (unsigned b = 0; b < 256; ++b) (*out)[b] = kept[classes_[row.classes][b]];
+            live = store_row(*out);
         }
-        live = store_row(*out);
     }
     return live_row_[e] = live;
 }
@@ -141,17 +149,14 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::label: return;
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::cat: {
-            ExprId rest = e;  // the chain of nullable heads is walked, not recursed into
-            for (;;) {
-                const Expr head = exprs_[rest];
-                if (head.op != Op::cat) {
-                    sources.push_back({raw_row(rest), kEmpty});
-                    break;
-                }
-                sources.push_back({raw_row(head.a), head.b});
-                if (!exprs_[head.a].nullable) break;
-                rest = head.b;
+            std::vector<ExprId> chain;  // of nullable heads: its rows are made from the end, not by recursion
+            for (ExprId rest = e; raw_row_[rest] == 0 || rest == e; rest = exprs_[rest].b) {
+                if (rest != e) chain.push_back(rest);
+                if (exprs_[rest].op != Op::cat || !exprs_[exprs_[rest].a].nullable) break;
             }
+            for (; !chain.empty(); chain.pop_back()) raw_row(chain.back());
+            sources.push_back({raw_row(x.a), x.b});
+            if (exprs_[x.a].nullable) sources.push_back({raw_row(x.b), kEmpty});
             return derive_sum(sources, {}, out);
         }
         case Op::repeat: {
@@ -238,16 +243,31 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
     }
 }
 
+// Bytes that no part tells apart have one target.
 void ExprPool::derive_both(ExprId e, Targets& out) {
-    std::vector<std::uint32_t> rows;
-    for (ExprId p : parts_of(e)) rows.push_back(raw_row(p));
-    std::vector<ExprId> parts(rows.size()), before;
-    for (unsigned b = 0; b < 256; ++b) {
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            parts[i] = targets_[rows_[rows[i]].offset + classes_[rows_[rows[i]].classes][b]];
-        out[b] = parts == before ? out[b - 1] : both(parts);
-        before = parts;
+    const std::vector<ExprId> parts = parts_of(e);
+    std::array<std::uint32_t, 256> together{};
+    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part comes to
+    for (ExprId p : parts) {
+        const Row row = rows_[raw_row(p)];
+        const auto classes = classes_[row.classes];
+        std::vector<std::uint32_t> numbers(targets.size() * row.count, kInfinite);
+        std::vector<std::vector<ExprId>> made;
+        for (unsigned b = 0; b < 256; ++b) {
+            std::uint32_t& number = numbers[together[b] * row.count + classes[b]];
+            if (number == kInfinite) {
+                number = static_cast<std::uint32_t>(made.size());
+                made.push_back(targets[together[b]]);
+                made.back().push_back(targets_[row.offset + classes[b]]);
+            }
+            together[b] = number;
+        }
+        targets = std::move(made);
     }
+    std::vector<ExprId> results;
+    results.reserve(targets.size());
+    for (auto& one : targets) results.push_back(both(std::move(one)));
+    for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
 
 // Breadth first to the nearest accepting state; every state on the path, or (without one) every state seen, is known
@@ -258,48 +278,48 @@ void ExprPool::search_shortest(ExprId start) {
         std::uint32_t depth, parent;
     };
     std::vector<Seen> queue{{start, 0, 0}};
-    std::unordered_map<ExprId, std::uint32_t> found{{start, 0}};
+    ++search_;
+    auto fresh = [&](ExprId e) {
+        if (seen_in_.size() <= e) seen_in_.resize(exprs_.size(), 0);
+        return std::exchange(seen_in_[e], search_) != search_;
+    };
+    fresh(start);
     std::uint32_t best = kInfinite, best_at = 0;
     for (std::uint32_t i = 0; i < queue.size() && queue[i].depth < best; ++i) {
         const Seen here = queue[i];
-        std::uint32_t known = kInfinite;
-        auto memo = searched_.find(here.expr);
-        if (exprs_[here.expr].nullable) known = 0;
-        else if (!searched(here.expr)) known = exprs_[here.expr].shortest;
-        else if (memo != searched_.end()) known = memo->second;
-        if (known != kInfinite && here.depth + known < best) {
-            best = here.depth + known;
+        const bool known = exprs_[here.expr].measured;
+        const std::uint32_t rest = exprs_[here.expr].nullable ? 0 : known ? exprs_[here.expr].shortest : kInfinite;
+        if (rest != kInfinite && here.depth + rest < best) {
+            best = here.depth + rest;
             best_at = i;
         }
-        if (!searched(here.expr) || memo != searched_.end() || exprs_[here.expr].nullable) continue;
+        if (known || rest == 0) continue;
         if (queue.size() > limits_.max_search)
             throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
         const Row row = rows_[raw_row(here.expr)];
-        const auto classes = classes_[row.classes];
-        const unsigned count = 1u + *std::max_element(classes.begin(), classes.end());
-        for (unsigned k = 0; k < count; ++k) {
+        for (unsigned k = 0; k < row.count; ++k) {
             const ExprId t = targets_[row.offset + k];
-            if (t != kNone && found.emplace(t, static_cast<std::uint32_t>(queue.size())).second)
-                queue.push_back({t, here.depth + 1, i});
+            if (t != kNone && fresh(t)) queue.push_back({t, here.depth + 1, i});
         }
     }
+    auto measure = [&](ExprId e, std::uint32_t length) {
+        exprs_[e].measured = true;
+        exprs_[e].shortest = length;
+    };
     if (best == kInfinite) {
-        for (const Seen& s : queue) searched_[s.expr] = kInfinite;
+        for (const Seen& s : queue) measure(s.expr, kInfinite);
         return;
     }
     for (std::uint32_t at = best_at;; at = queue[at].parent) {
-        searched_[queue[at].expr] = best - queue[at].depth;
+        measure(queue[at].expr, best - queue[at].depth);
         if (at == 0) break;
     }
 }
 
 std::uint32_t ExprPool::shortest(ExprId e) {
     if (exprs_[e].nullable) return 0;
-    if (!searched(e)) return exprs_[e].shortest;
-    auto memo = searched_.find(e);
-    if (memo != searched_.end()) return memo->second;
-    search_shortest(e);
-    return searched_.at(e);
+    if (!exprs_[e].measured) search_shortest(e);
+    return exprs_[e].shortest;
 }
 
 ExprId ExprPool::majority(ExprId e) {

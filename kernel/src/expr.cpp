@@ -62,6 +62,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
         args_.insert(args_.end(), parts->begin(), parts->end());
     }
     const auto id = static_cast<ExprId>(exprs_.size());
+    made.measured = !made.boolean && made.op != Op::number;
     exprs_.push_back(made);
     raw_row_.push_back(0);
     live_row_.push_back(0);
@@ -124,6 +125,27 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
     return b;
 }
 
+// A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
+// this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
+void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
+    constexpr int kSteps = 64;
+    std::vector<ExprId> dropped;
+    for (ExprId p : sum) {
+        const Expr* x = &exprs_[p];
+        for (int step = 0; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
+            const ExprId tail = x->b;
+            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which goes on from there itself
+                dropped.push_back(tail);
+                break;
+            }
+            x = &exprs_[tail];
+        }
+    }
+    if (dropped.empty()) return;
+    std::sort(dropped.begin(), dropped.end());
+    std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
+}
+
 ExprId ExprPool::alt(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
@@ -145,6 +167,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
+    drop_tails(flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) return flat[0];
     Expr made;
@@ -249,6 +272,11 @@ ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     const ExprId head = x.op == Op::cat ? x.a : e;
     const Expr y = exprs_[head];
     if (y.op != Op::repeat || (y.b == 0 && y.c == kInfinite)) return {e, kInfinite};
+    if (x.op == Op::cat) {  // where what follows begins like the part, it goes on when the count has run out
+        ByteSet both = live(x.b);
+        both &= live(y.a);
+        if (!both.empty()) return {e, kInfinite};
+    }
     const ExprId more = repeat(y.a, 0, kInfinite);
     return {x.op == Op::cat ? cat(more, x.b) : more, y.c};
 }

@@ -53,7 +53,8 @@ struct Expr {
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
     std::uint32_t a = 0, b = 0, c = 0;
-    std::uint32_t shortest = kInfinite;  // bytes of a shortest text; not kept for boolean ones
+    bool measured = false;        // whether `shortest` is known; boolean ones are measured by a search
+    std::uint32_t shortest = kInfinite;  // bytes of a shortest text
 };
 
 struct LabelDistance {
@@ -73,7 +74,7 @@ struct GraphState {
 
 struct ExprLimits {
     std::size_t max_exprs = 4'000'000;
-    std::size_t max_search = 400'000;  // states looked at to decide whether one is alive
+    std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
 };
 
@@ -159,7 +160,7 @@ public:
 private:
     using Targets = std::array<ExprId, 256>;
     struct Row {
-        std::uint32_t classes, offset, live;
+        std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
     };
     struct Source {  // one summand of a derivative: a row, and what follows it
         std::uint32_t row;
@@ -170,6 +171,7 @@ private:
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
+    void drop_tails(std::vector<ExprId>& sum) const;
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     template <class F>
@@ -181,7 +183,6 @@ private:
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
     void search_shortest(ExprId e);
-    bool searched(ExprId e) const { return exprs_[e].boolean || exprs_[e].op == Op::number; }
     bool has_more(ExprId e);  // a text that is not empty
 
     ExprLimits limits_;
@@ -200,7 +201,8 @@ private:
     std::unordered_multimap<std::uint64_t, std::uint32_t> class_ids_;
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
-    std::unordered_map<ExprId, std::uint32_t> searched_;
+    std::vector<std::uint32_t> seen_in_;  // by expression: the search that saw it last
+    std::uint32_t search_ = 0;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     std::unordered_map<ExprId, ExprId> clipped_;  // for the reach asked for last
     std::uint32_t reach_ = 0;

@@ -35,12 +35,10 @@ def idn_hostname() -> Regular:
 
     What depends on a character's surroundings is enforced, but for the joining of letters around U+200C, which is
     allowed after a virama only, and for the length of A-labels: a label beyond ASCII has at most 52 characters, which
-    may come to more than 63 where scripts are mixed.
+    may come to more than 63 where scripts are mixed. Beside labels from right to left, the others are in ASCII.
     """
     plain = either([label(), _beyond(_left_to_right())])
-    beside_right = both(
-        either([label(), _beyond(_left_to_right())]), cat(_of("L"), ANY_TEXT), _ends(("L",), _DIGITS, _EXTENDED_DIGITS)
-    )
+    beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))
     right = either([_beyond(_right_to_left(False)), _beyond(_right_to_left(True))])
     mixed = either([right, beside_right])
     only_left = cat(plain, repeat(cat(_DOT, plain)))
