@@ -601,7 +601,11 @@ ExprId Numbers::counting_texts(std::int64_t low, std::int64_t high) {
     };
     const std::string first = std::to_string(low);
     for (std::size_t size = first.size();; ++size) {
-        const std::string from = size == first.size() ? first : "1" + std::string(size - 1, '0');
+        std::string from = first;
+        if (size > first.size()) {  // 10...0, written so that gcc 12 sees no overlap (its -Wrestrict is wrong about "1" + string)
+            from.assign(size, '0');
+            from.front() = '1';
+        }
         if (high >= kFar) {  // without end: all longer ones too
             span(from, std::string(size, '9'));
             parts.push_back(pool_.cat(byte_range('1', '9'), pool_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));

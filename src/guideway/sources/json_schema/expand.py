@@ -56,6 +56,7 @@ class Expander(Places):
         self._known: dict[Want, list[Bundle]] = {}
         self._sound: set[int] = set()
         self._offers: dict[tuple[int, bool | None], list[_Choice] | None] = {}
+        self._kept: list[object] = []  # keeps identities from being used again
         self._bares: dict[int, int] = {}
         self._undecided: set[Want] = set()
         self._depth = 0
@@ -252,6 +253,7 @@ class Expander(Places):
         """What a fork offers; None where it says nothing."""
         key = (id(fork), exactly)
         if key not in self._offers:
+            self._kept.append(fork)
             self._offers[key] = self._offer(fork, exactly)
         return self._offers[key]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from guideway.errors import LimitExceeded, Unsupported
 from guideway.grammar.nodes import (
     Alternative,
@@ -63,6 +65,7 @@ MAX_WIDE = 250
 _SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 Readings = dict[int, list[Want]]
+_SERIALS = count()
 
 
 class Lowering:
@@ -70,13 +73,16 @@ class Lowering:
 
     def __init__(self, expander: Expander, style: Style) -> None:
         self._expander = expander
+        self._serial = next(_SERIALS)  # names its tests of keys, which are remembered for longer than it lives
         self._style = style
         self._grammar = Grammar()
         self._numbers: dict[Want, int] = {}
         self._todo: list[tuple[int, Want]] = []
         self._values: dict[str, int] = {}
         self._boxes: list[tuple[int, object]] = []
-        self._texts: dict[int, Regular] = {}
+        self._texts: dict[
+            int, tuple[StringPart | None, Regular]
+        ] = {}  # by identity, which is kept from being used again
         self._punctuation = (style.marks("[]"), style.marks("{}"))
         self.refusals = expander.refusals
 
@@ -186,12 +192,12 @@ class Lowering:
         found = self._texts.get(id(part))
         if found is None:
             try:
-                found = string(part, self._style)
+                found = (part, string(part, self._style))
             except Unsupported as problem:
                 self._refuse(problem, place)
-                found = NEVER
+                found = (part, NEVER)
             self._texts[id(part)] = found
-        return found
+        return found[1]
 
     # -- arrays
 
@@ -304,7 +310,7 @@ class Lowering:
     def _key_test(self, wanted: Want) -> Test:
         parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
         language = either(text(part, self._style) for part in parts)
-        return (f"keys {id(self)} {sorted(wanted)}", language)
+        return (f"keys {self._serial} {sorted(wanted)}", language)
 
     def _names(self, part: ObjectPart, tests: dict[tuple[str, object], Test]) -> dict[str, None]:
         """The keys that are looked at one by one."""
