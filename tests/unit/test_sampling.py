@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from guideway.errors import EngineError
-from guideway.sampling import Sampler, min_p, temperature, top_k, top_p, uniform
+from guideway.sampling import Sampler, draw, uniform
+from guideway.sampling.stages import min_p, temperature, top_k, top_p
 
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.3]))
 
@@ -72,16 +73,16 @@ def test_only_allowed_tokens_are_drawn(
     sampler = Sampler(temperature, top_k, top_p, min_p)
     array = np.array(logits, dtype=np.float32)
     before = array.copy()
-    token = sampler.choose(array, seed=seed, position=3)
+    token = draw(sampler, array, seed=seed, position=3).token_id
     assert logits[token] > -math.inf
     assert np.array_equal(array, before)
-    assert token == sampler.choose(array, seed=seed, position=3)
+    assert token == draw(sampler, array, seed=seed, position=3).token_id
     if top_k == 1 or temperature == 0:
         assert logits[token] == max(logits)
 
 
 def test_draws_follow_the_distribution() -> None:
-    draws = [Sampler(1.0).choose(LOGITS, seed=5, position=i) for i in range(20_000)]
+    draws = [draw(Sampler(1.0), LOGITS, seed=5, position=i).token_id for i in range(20_000)]
     share = np.bincount(draws, minlength=4) / len(draws)
     assert np.abs(share - [0.1, 0.4, 0.2, 0.3]).max() < 0.015
 
@@ -95,10 +96,10 @@ def test_the_draw_depends_on_seed_row_and_position() -> None:
 
 def test_logits_without_a_choice_are_refused() -> None:
     with pytest.raises(EngineError, match="no token is allowed"):
-        Sampler().choose(np.full(3, -np.inf))
+        draw(Sampler(), np.full(3, -np.inf))
     with pytest.raises(EngineError, match="token 1 is NaN"):
-        Sampler(1.0).choose(np.array([0.0, np.nan]))
-    assert Sampler(1.0).choose(np.array([0.0, np.inf])) == 1
+        draw(Sampler(1.0), np.array([0.0, np.nan]))
+    assert draw(Sampler(1.0), np.array([0.0, np.inf])).token_id == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
-from guideway.sampling import Sampler
+from guideway.sampling import Mirostat, Sampler
 from guideway.sessions import Model, Row, Session, decode, feed_all, infer_all
 from guideway.testing import ConstantEngine, ConstantModel, ToyEngine, step_engine_contract
 from guideway.vocabulary import Tokenizer, Vocabulary
@@ -432,3 +433,23 @@ def test_many_sessions_are_one_step(model: Model) -> None:
     for session in alone:
         session.feed([1, 2, 3])
     assert drawn == [session.infer() for session in alone]
+
+
+def test_what_a_sampler_remembers_goes_back_too(tmp_path: Path) -> None:
+    sampler = Sampler(1.0, mirostat=Mirostat(2.0, 0.5), frequency_penalty=0.3)
+    model = Model(ToyEngine(len(TOKENS)), Tokenizer.of(VOCABULARY))
+    session = model.session(sampler=sampler)
+    session.feed([1, 2])
+    first = [session.infer() for _ in range(30)]
+    assert session.rewind(20) == first[10:]
+    other = session.fork()
+    session.save(tmp_path / "saved")
+    again = model.load_session(tmp_path / "saved")
+    for one in (session, other, again):
+        assert [one.infer() for _ in range(20)] == first[10:]
+    session.rewind(30)
+    session.feed(first[:10])  # fed, not drawn: nothing is remembered of it
+    assert [session.infer() for _ in range(20)] != first[10:]
+    session.sampler = Sampler(order=(lambda tokens, logits: logits,))
+    with pytest.raises(gw.SnapshotError, match="a stage of its own"):
+        session.save(tmp_path / "never")

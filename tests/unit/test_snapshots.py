@@ -96,7 +96,7 @@ def test_those_of_others_are_refused_by_name(model: Model, tmp_path: Path) -> No
     data = bytearray((tmp_path / "s").read_bytes())
     data[8] = 9
     (tmp_path / "s").write_bytes(data)
-    with pytest.raises(SnapshotError, match="has the format 9; this version reads 1"):
+    with pytest.raises(SnapshotError, match="has the format 9; this version reads 2"):
         model.load_session(tmp_path / "s")
     with pytest.raises(OSError):
         model.load_session(tmp_path / "none")
@@ -139,7 +139,7 @@ def test_files_with_a_right_digest_and_wrong_content_are_refused(tmp_path: Path)
         text = json.dumps({**meta, **changes}).encode()
         body = text + zlib.compress(content)
         digest = hashlib.blake2b(body, digest_size=32).digest()
-        path.write_bytes(snapshot._HEADER.pack(b"GWSESSON", 1, len(text), announced, digest) + body)
+        path.write_bytes(snapshot._HEADER.pack(b"GWSESSON", snapshot.FORMAT, len(text), announced, digest) + body)
 
     forged()
     assert model.load_session(path).tokens == session.tokens
@@ -152,6 +152,8 @@ def test_files_with_a_right_digest_and_wrong_content_are_refused(tmp_path: Path)
         {"seed": "x"},
         {"sampler": {"temperature": -1}},
         {"sampler": {"heat": 1}},
+        {"sampler": {"dry": 3}},
+        {"memory": [[1, 2]]},
         {"constrained_from": "x"},
         {"arrays": []},
         {"arrays": [["a", "object", [1]]]},

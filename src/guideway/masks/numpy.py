@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guideway._kernel import apply_mask
 
-__all__ = ["apply", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+__all__ = ["apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
 Row = NDArray[np.uint32]
 
@@ -39,6 +39,15 @@ def unpack(row: Row, size: int) -> NDArray[np.bool_]:
     """The bits of one row as bool [size]; tokens that the row does not reach are False."""
     bits = row.astype("<u4", copy=False).view(np.uint8)
     return np.unpackbits(bits, bitorder="little", count=size).view(np.bool_)
+
+
+def ids(row: Row, size: int) -> NDArray[np.intp]:
+    """The legal tokens below `size`, ascending. Cheap on rows with few."""
+    filled = np.flatnonzero(row)
+    bits = np.unpackbits(row[filled].astype("<u4", copy=False).view(np.uint8), bitorder="little")
+    at = np.flatnonzero(bits)
+    found: NDArray[np.intp] = filled[at >> 5] * 32 + (at & 31)
+    return found if not found.size or found[-1] < size else found[found < size]
 
 
 def popcount(row: Row) -> int:

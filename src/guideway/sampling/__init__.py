@@ -1,8 +1,20 @@
-"""From logits to a token. Knows no grammar: an illegal token has the logit -inf, and that is all it needs."""
+"""From logits to a token. Knows no grammar: what is not allowed has the logit -inf, or no bit in a mask.
+
+sampler.py    `Sampler`: which stages, with which values, in which order; what is refused together
+chain.py      `draw`: logits through the stages, and the draw
+stages.py     stages that cut: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
+repeats.py    stages that look back: penalties, DRY; biases
+mirostat.py   cutting by feedback
+random.py     random numbers without state
+"""
 
 from __future__ import annotations
 
-from guideway.sampling.sampler import Sampler, uniform
-from guideway.sampling.stages import min_p, probabilities, temperature, top_k, top_p
+from guideway.sampling.chain import Drawn, draw
+from guideway.sampling.mirostat import Mirostat
+from guideway.sampling.random import uniform
+from guideway.sampling.repeats import Dry
+from guideway.sampling.sampler import ORDER, Sampler, Stage
+from guideway.sampling.stages import probabilities
 
-__all__ = ["Sampler", "min_p", "probabilities", "temperature", "top_k", "top_p", "uniform"]
+__all__ = ["ORDER", "Drawn", "Dry", "Mirostat", "Sampler", "Stage", "draw", "probabilities", "uniform"]

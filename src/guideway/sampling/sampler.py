@@ -1,80 +1,151 @@
-"""`Sampler`: which stages with which values, and the draw itself."""
+"""`Sampler`: which stages with which values, in which order."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import EngineError
-from guideway.sampling import stages
+from guideway.sampling.mirostat import Mirostat
+from guideway.sampling.repeats import Dry
 
-__all__ = ["Sampler", "uniform"]
+__all__ = ["ORDER", "Sampler", "Stage"]
+
+Stage = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
+"""A stage of one's own: (tokens so far, logits float64 [V], -inf for what is not allowed) -> logits [V]."""
+
+ORDER = (
+    *("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "dry", "top_n_sigma"),
+    *("temperature", "top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability", "mirostat"),
+)
+"""The stages as they run, unless told otherwise: what changes logits, the temperature, what cuts, then the draw."""
+
+_CUTS = ("top_n_sigma", "top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability")
+_PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 
 
 @dataclass(frozen=True)
 class Sampler:
     """How a token is drawn from logits. Immutable, and without state: the draw depends on its arguments alone.
 
-    Stages in this order: `temperature`, `top_k` (0: off), `top_p` (1: off), `min_p` (0: off). Temperature 0 is greedy:
-    the most probable token, the lowest id of equals, and the other stages change nothing.
+    The stages run in the order of `ORDER`, which is that of the fields here: first `logit_bias` (id -> what is added),
+    the penalties for tokens that were there (`repetition_penalty` 1: off; `presence_penalty`, `frequency_penalty` 0:
+    off; over the last `penalty_window` tokens, 0: all, the prompt's included), `dry`, `top_n_sigma` (0: off); then
+    `temperature`; then `top_k` (0: off), `tail_free` (1: off), `typical_p` (1: off), `top_a` (0: off), `top_p` (1:
+    off), `min_p` (0: off), `xtc_probability` (0: off) with `xtc_threshold`, or `mirostat`, which does its own cutting.
+    Temperature 0 is greedy: the most probable token after biases and penalties, the lowest id of equals.
 
-    Raises `ValueError` for values outside their range.
+    `order`: another order, names and callables mixed; a callable is a `Stage`. Every stage that is on must be in it.
+    What was not allowed before a callable is not allowed after it.
+
+    Raises `ValueError` for values out of range and for what makes no sense together, `TypeError` for what is no stage.
     """
 
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    tail_free: float = 1.0
+    typical_p: float = 1.0
+    top_a: float = 0.0
+    top_n_sigma: float = 0.0
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 0.1
+    logit_bias: Mapping[int, float] | tuple[tuple[int, float], ...] = ()
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    penalty_window: int = 0
+    dry: Dry | None = None
+    mirostat: Mirostat | None = None
+    order: tuple[str | Stage, ...] = ORDER
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature must be 0 (greedy) or more, got {self.temperature}")
-        if self.top_k < 0 or int(self.top_k) != self.top_k:
-            raise ValueError(f"top_k must be 0 (off) or a positive integer, got {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1 (off), got {self.top_p}")
-        if not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p must be 0 (off) to 1, got {self.min_p}")
+        object.__setattr__(self, "logit_bias", self.biases)  # hashable, and not the caller's own dict
+        object.__setattr__(self, "order", tuple(self.order))
+        self._check_ranges()
+        self._check_order()
+        self._check_together()
 
-    def choose(self, logits: NDArray[Any], *, seed: int = 0, row: int = 0, position: int = 0) -> int:
-        """The token for these logits.
+    @cached_property
+    def stages(self) -> tuple[str | Stage, ...]:
+        """What runs, in order: the stages that are on, and the callables."""
+        return tuple(stage for stage in self.order if not isinstance(stage, str) or self._is_on(stage))
 
-        `logits`: floating [V], -inf for what is not allowed; not changed. The same logits, seed, row and position
-        give the same token. Raises `EngineError` where no token is allowed or a logit is NaN.
-        """
-        best = int(logits.argmax())  # NaN wins an argmax, so one look finds both faults
-        top = float(logits[best])
-        if math.isnan(top):
-            raise EngineError(f"the logit of token {best} is NaN")
-        if top == -math.inf:
-            raise EngineError("no token is allowed: every logit is -inf")
-        if self.temperature == 0 or top == math.inf:
-            return best
-        ids = np.flatnonzero(logits > -np.inf)
-        left = stages.temperature(logits[ids].astype(np.float64), self.temperature)
-        if self.top_k:
-            left = stages.top_k(left, self.top_k)
-        if self.top_p < 1:
-            left = stages.top_p(left, self.top_p)
-        if self.min_p:
-            left = stages.min_p(left, self.min_p)
-        reached = np.cumsum(np.exp(left))  # the largest of `left` is 0, so this neither overflows nor vanishes
-        drawn = int(np.searchsorted(reached, uniform(seed, row, position) * reached[-1], side="right"))
-        if drawn == reached.size:  # rounding put the draw on the last edge: the last token that has any share
-            drawn = int(np.searchsorted(reached, reached[-1]))
-        return int(ids[drawn])
+    @cached_property
+    def biases(self) -> tuple[tuple[int, float], ...]:
+        """`logit_bias` as pairs, by ascending id."""
+        pairs = self.logit_bias.items() if isinstance(self.logit_bias, Mapping) else self.logit_bias
+        return tuple(sorted((int(token_id), float(bias)) for token_id, bias in pairs))
+
+    @cached_property
+    def bare(self) -> bool:
+        """Whether the most probable token is all that is asked for, whatever came before."""
+        return self.temperature == 0 and all(stage in _CUTS for stage in self.stages)
+
+    def _is_on(self, name: str) -> bool:
+        if name == "temperature":
+            return self.temperature not in (0, 1)
+        return bool(getattr(self, name) != _OFF[name])
+
+    def _check_ranges(self) -> None:
+        for name, (fits, meaning) in _RANGES.items():
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and fits(value)):
+                raise ValueError(f"{name} must be {meaning}, got {value}")
+        for name in ("top_k", "penalty_window"):
+            if int(getattr(self, name)) != getattr(self, name):
+                raise ValueError(f"{name} must be an integer, got {getattr(self, name)}")
+        for token_id, bias in self.biases:
+            if token_id < 0 or not bias < math.inf:
+                raise ValueError(f"logit_bias must be finite or -inf, of ids from 0 on: {token_id} has {bias}")
+
+    def _check_order(self) -> None:
+        named = [stage for stage in self.order if isinstance(stage, str)]
+        if unknown := [name for name in named if name not in ORDER]:
+            raise ValueError(f"order: there is no stage {unknown[0]!r}; known are {', '.join(ORDER)}")
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"order: {twice[0]} stands there twice")
+        if lost := [name for name in ORDER if self._is_on(name) and name not in named]:
+            raise ValueError(f"order: {lost[0]} is on, and not in the order")
+        for stage in self.order:
+            if not isinstance(stage, str) and not callable(stage):
+                raise TypeError(f"order: a stage is a name or a callable, not {stage!r}")
+        if self.mirostat and self.order[-1] != "mirostat":
+            raise ValueError("order: mirostat comes last, since it learns from what is drawn")
+
+    def _check_together(self) -> None:
+        """Combinations in which one would silently do nothing, or undo the other."""
+        cuts = [name for name in _CUTS if self._is_on(name)]
+        if self.mirostat and cuts:
+            raise ValueError(f"mirostat and {cuts[0]} exclude each other: mirostat does its own cutting")
+        if self.temperature == 0:
+            for name in ("mirostat", "xtc_probability", "typical_p"):
+                if self._is_on(name):
+                    raise ValueError(f"{name} and temperature 0 exclude each other: greedy takes the most probable")
+        if self.penalty_window and not any(self._is_on(name) for name in _PENALTIES):
+            raise ValueError("penalty_window is given, and no penalty that it would bound")
 
 
-def uniform(seed: int, row: int, position: int) -> float:
-    """A number in [0, 1) that depends on its arguments alone: a keyed hash of them.
-
-    A generator without state has nothing to save: after a rewind the same position draws the same number. (NumPy's
-    Philox, counted by position, does the same at 14 us a number; this took 3 to 4 on a busy machine.)
-    """
-    digest = hashlib.blake2b(f"{seed} {row} {position}".encode(), digest_size=8, person=b"guideway draws").digest()
-    return (int.from_bytes(digest, "little") >> 11) / (1 << 53)
+_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "temperature": (lambda x: x >= 0, "0 (greedy) or more"),
+    "top_k": (lambda x: x >= 0, "0 (off) or a positive integer"),
+    "top_p": (lambda x: 0 < x <= 1, "above 0 and at most 1 (off)"),
+    "min_p": (lambda x: 0 <= x <= 1, "0 (off) to 1"),
+    "tail_free": (lambda x: 0 < x <= 1, "above 0 and at most 1 (off)"),
+    "typical_p": (lambda x: 0 < x <= 1, "above 0 and at most 1 (off)"),
+    "top_a": (lambda x: 0 <= x <= 1, "0 (off) to 1"),
+    "top_n_sigma": (lambda x: x >= 0, "0 (off) or more"),
+    "xtc_probability": (lambda x: 0 <= x <= 1, "0 (off) to 1"),
+    "xtc_threshold": (lambda x: 0 < x <= 0.5, "above 0 and at most 0.5: above it there is at most one token"),
+    "repetition_penalty": (lambda x: x > 0, "above 0 (1: off)"),
+    "presence_penalty": (lambda x: True, "a number (0: off)"),
+    "frequency_penalty": (lambda x: True, "a number (0: off)"),
+    "penalty_window": (lambda x: x >= 0, "0 (all) or a positive integer"),
+}
+_OFF: dict[str, object] = {field.name: field.default for field in fields(Sampler)}

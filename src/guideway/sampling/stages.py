@@ -1,7 +1,8 @@
-"""The stages of sampling: each takes logits and gives logits, with -inf for what it cuts.
+"""The stages that cut: each takes logits and gives logits, with -inf for what it cuts.
 
-Logits are float64 [V]; -inf means not allowed. No stage ever cuts the most probable token. Of equal logits the lower
-id is kept first, so that the same logits give the same tokens on every engine.
+Logits are float64 [n], those of the allowed tokens by ascending id; -inf means cut. Of equal logits the lower id is
+kept first, so that the same logits give the same tokens on every engine. Only `typical_p` and `xtc` can cut the most
+probable token.
 """
 
 from __future__ import annotations
@@ -9,7 +10,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["min_p", "probabilities", "temperature", "top_k", "top_p"]
+__all__ = [
+    "min_p",
+    "probabilities",
+    "tail_free",
+    "temperature",
+    "top_a",
+    "top_k",
+    "top_n_sigma",
+    "top_p",
+    "typical_p",
+    "xtc",
+]
 
 Logits = NDArray[np.float64]
 
@@ -20,14 +32,14 @@ def temperature(logits: Logits, value: float) -> Logits:
 
 
 def top_k(logits: Logits, count: int) -> Logits:
-    """Keep the `count` (>= 1) most probable tokens."""
+    """Keep the `count` (>= 1) most probable tokens (Fan, Lewis, Dauphin 2018)."""
     if count >= logits.size:
         return logits
     return _keep(logits, _best(logits, count))
 
 
 def top_p(logits: Logits, mass: float) -> Logits:
-    """Keep the fewest most probable tokens whose probabilities reach `mass` (0 < mass <= 1)."""
+    """Keep the fewest most probable tokens whose probabilities reach `mass` in (0, 1] (Holtzman et al. 2020)."""
     share = probabilities(logits)
     for count in (64, 1024, logits.size):  # the mass lies mostly in few tokens: sorting all of them is rarely needed
         order = _best(logits, min(count, logits.size))
@@ -38,20 +50,79 @@ def top_p(logits: Logits, mass: float) -> Logits:
 
 
 def min_p(logits: Logits, share: float) -> Logits:
-    """Cut tokens less probable than `share` (0 to 1) of the most probable one."""
+    """Cut tokens less probable than `share` in [0, 1] of the most probable one (Nguyen et al. 2024)."""
     if share == 0.0:
         return logits
     return np.where(logits < logits.max() + np.log(share), -np.inf, logits)
 
 
+def typical_p(logits: Logits, mass: float) -> Logits:
+    """Keep the tokens whose surprise is nearest to the entropy, until their probabilities reach `mass` in (0, 1).
+
+    Locally typical sampling (Meister et al. 2023). May cut the most probable token.
+    """
+    share = probabilities(logits)
+    surprise = -np.log(share, out=np.full(share.shape, -np.inf), where=share > 0)
+    entropy = float(share @ np.where(share > 0, surprise, 0.0))
+    distance = np.where(share > 0, np.abs(surprise - entropy), np.inf)
+    order = np.argsort(distance, kind="stable")
+    return _keep(logits, order[: int(np.searchsorted(np.cumsum(share[order]), mass)) + 1])
+
+
+def top_a(logits: Logits, factor: float) -> Logits:
+    """Cut tokens with p < `factor` * (largest p) squared, `factor` in (0, 1] (BlinkDL's RWKV-LM, 2022)."""
+    share = probabilities(logits)
+    return np.where(share < factor * share.max() ** 2, -np.inf, logits)
+
+
+def tail_free(logits: Logits, mass: float) -> Logits:
+    """Cut the tail where the curve of sorted probabilities flattens (Phénix and Egan 2019).
+
+    The absolute second differences of the sorted probabilities, normalised, are summed up to `mass` in (0, 1); what
+    comes behind is cut, and the last token always. Fewer than three tokens: nothing is cut.
+    """
+    live = np.flatnonzero(logits > -np.inf)
+    if live.size < 3:
+        return logits
+    order = live[np.argsort(-logits[live], kind="stable")]
+    bend = np.abs(np.diff(probabilities(logits)[order], n=2))
+    total = bend.sum()
+    if total <= 0:  # a straight line has no tail
+        return logits
+    within = np.cumsum(bend / total) <= mass
+    return _keep(logits, order[: 1 + int(np.count_nonzero(within))])
+
+
+def top_n_sigma(logits: Logits, count: float) -> Logits:
+    """Keep logits within `count` (> 0) standard deviations of the largest (Tang et al. 2024). Whatever temperature."""
+    live = logits[logits > -np.inf]
+    return np.where(logits < live.max() - count * live.std(), -np.inf, logits)
+
+
+def xtc(logits: Logits, threshold: float) -> Logits:
+    """Exclude top choices: of the tokens with p >= `threshold` in (0, 0.5], keep the least probable only.
+
+    Where there are fewer than two, nothing is cut (Weidmann, in text-generation-webui, 2024). Of equals the lower id
+    counts as more probable.
+    """
+    share = probabilities(logits)
+    above = np.flatnonzero(share >= threshold)
+    if above.size < 2:
+        return logits
+    order = above[np.argsort(-share[above], kind="stable")]
+    cut: Logits = logits.copy()
+    cut[order[:-1]] = -np.inf
+    return cut
+
+
 def probabilities(logits: Logits) -> Logits:
-    """Softmax: float64 [V], which sums to 1."""
+    """Softmax: float64 [n], which sums to 1."""
     weights = np.exp(logits - logits.max())
     return np.asarray(weights / weights.sum())
 
 
 def _best(logits: Logits, count: int) -> NDArray[np.intp]:
-    """The ids of the `count` largest, largest first, and of equals the lower id first."""
+    """The places of the `count` largest, largest first, and of equals the lower first."""
     if count < logits.size:
         edge = np.partition(logits, logits.size - count)[logits.size - count]
         above = np.flatnonzero(logits > edge)

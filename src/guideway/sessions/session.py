@@ -17,7 +17,7 @@ import numpy as np
 from guideway import masks
 from guideway.engines.base import Cache, Logits
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens
-from guideway.sampling import Sampler, probabilities
+from guideway.sampling import Sampler, draw, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
 from guideway.sessions.stepping import catch_up, feed_all, infer_all
@@ -95,6 +95,7 @@ class Session:
         self.seed = seed
         self.row = row
         self.sampler = sampler or Sampler()
+        self._memory: list[_Memory] = []  # what the sampler remembers, by the draws that it comes from
         self.counts = Counts()
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         if kv is not None:
@@ -185,26 +186,37 @@ class Session:
             raise BudgetTooSmall(f"{matcher.tokens_to_finish()} tokens are needed to finish, {tokens_left} are left")
         return masks.only(self._mask)
 
-    def draw(self) -> int:
-        """The token for the logits here, under the mask that `only_legal` filled; the session does not move."""
-        logits = self.logits()
+    def draw(self, *, attempt: int = 0) -> int:
+        """The token for the logits here, under the mask that `only_legal` filled; the session does not move.
+
+        `attempt`: how many draws at this position were taken back, so that the next one is another draw.
+        """
+        logits = self._logits()
         start = perf_counter()
-        if self._matcher is not None:
-            masks.apply(logits, self._mask)
-        drawn = self.sampler.choose(logits, seed=self.seed, row=self.row, position=len(self._tokens))
+        while self._memory and self._tokens[self._memory[-1].at :][:1] != [self._memory[-1].token_id]:
+            self._memory.pop()  # of a draw that was not taken
+        drawn = draw(
+            self.sampler,
+            logits,
+            None if self._matcher is None else self._mask,
+            tokens=self._tokens,
+            seed=self.seed,
+            row=self.row,
+            position=len(self._tokens),
+            attempt=attempt,
+            memory=self._memory[-1].value if self._memory else None,
+        )
+        if drawn.memory is not None:
+            self._memory.append(_Memory(len(self._tokens), drawn.token_id, drawn.memory))
         self.sample_seconds += perf_counter() - start
-        return drawn
+        return drawn.token_id
 
     def logits(self) -> Logits:
         """What the model says about the next token: float32 [vocabulary], a copy, without the constraint.
 
         Raises `NoTokens` where nothing was fed, `EngineError` where the engine fails.
         """
-        feed_all([self])
-        found = self._ring.at(len(self))
-        if found is None:
-            raise EngineError("the engine gave no logits")
-        return np.array(found)
+        return np.array(self._logits())
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable next tokens as (id, probability), without the constraint."""
@@ -232,6 +244,8 @@ class Session:
             self._matcher = None
         removed = self._tokens[kept:]
         del self._tokens[kept:]
+        while self._memory and self._memory[-1].at >= kept:
+            self._memory.pop()
         self._cache = self._kept(kept)
         self._ring.rewind(kept)
         if self._checkpoints is not None:
@@ -266,6 +280,14 @@ class Session:
 
     # -- for `stepping` and `snapshot` --------------------------------------------------------------------------------
 
+    def _logits(self) -> Logits:
+        """As `logits`, but shared: not to be changed."""
+        feed_all([self])
+        found = self._ring.at(len(self))
+        if found is None:
+            raise EngineError("the engine gave no logits")
+        return found
+
     @property
     def _shift(self) -> int:
         """How many positions stand before the first token."""
@@ -277,6 +299,9 @@ class Session:
             self._checkpoints.put(kv.cache)
         if kv.logits is not None and kv.tokens:
             self._ring.put(len(kv.tokens), kv.logits)
+
+    def _remember(self, memory: Iterable[tuple[int, int, float]]) -> None:
+        self._memory = [_Memory(int(at), int(token_id), float(value)) for at, token_id, value in memory]
 
     def _kept(self, limit: int) -> Cache | None:
         """What the engine knows of at most the first `limit` tokens; None: nothing."""
@@ -347,13 +372,22 @@ class Session:
             self._ran,
             self._ring.copy(),
             None if self._checkpoints is None else self._checkpoints.copy(),
+            list(self._memory),
             None if self._matcher is None else self._matcher.fork(),
             self._constrained_from,
         )
 
     def _return_to(self, mark: _Mark) -> None:
-        self._tokens, self._cache, self._ran, self._ring, self._checkpoints = mark[:5]
-        self._matcher, self._constrained_from = mark[5:]
+        self._tokens, self._cache, self._ran, self._ring, self._checkpoints, self._memory = mark[:6]
+        self._matcher, self._constrained_from = mark[6:]
+
+
+class _Memory(NamedTuple):
+    """What the sampler remembers once this token stands at this place."""
+
+    at: int
+    token_id: int
+    value: float
 
 
 class _Mark(NamedTuple):
@@ -362,5 +396,6 @@ class _Mark(NamedTuple):
     ran: int
     ring: LogitsRing
     checkpoints: Checkpoints | None
+    memory: list[_Memory]
     matcher: Matcher | None
     constrained_from: int

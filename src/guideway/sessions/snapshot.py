@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from guideway.engines.base import Arrays
 from guideway.errors import EngineError, GuidewayError, SnapshotError
-from guideway.sampling import Sampler
+from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.kv import KV
 from guideway.sessions.session import Session
 from guideway.vocabulary import Tokenizer
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "save", "tokenizer_digest"]
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"GWSESSON"
 _HEADER = struct.Struct("<8sIIQ32s")
 _TYPES = ("float32", "float16", "uint16", "uint8", "int64", "int32")
@@ -47,7 +47,7 @@ _DEEPEST = 1 << 26  # bytes of JSON: far more than the longest context's ids tak
 
 
 def save(session: Session, path: Path) -> None:
-    """Write it whole or not at all. Raises `OSError`, `EngineError`."""
+    """Write it whole or not at all. Raises `OSError`, `EngineError`, `SnapshotError` for a sampler with callables."""
     engine = session.model.engine
     arrays: dict[str, NDArray[Any]] = {}
     for part, cache in (("prefix", session._prefix), ("cache", session._cache)):
@@ -61,7 +61,8 @@ def save(session: Session, path: Path) -> None:
         "tokens": session.tokens,
         "seed": session.seed,
         "row": session.row,
-        "sampler": asdict(session.sampler),
+        "sampler": _sampler(session, path),
+        "memory": [list(one) for one in session._memory],
         "constrained_from": None if session.matcher is None else session._constrained_from,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
@@ -90,14 +91,27 @@ def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
         raise SnapshotError(f"{path.name} is a session of another tokenizer than that of {model.name}")
     try:
         tokens = model.vocabulary.checked(meta["tokens"])
-        session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=Sampler(**meta["sampler"]))
+        session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=_sampler_of(meta["sampler"]))
         _put_back(session, tokens, arrays)
+        session._remember(meta["memory"])
         _constrain(session, meta["constrained_from"], constraint, path)
     except SnapshotError:
         raise
     except (GuidewayError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     return session
+
+
+def _sampler(session: Session, path: Path) -> dict[str, Any]:
+    """The sampler as JSON writes it. Raises `SnapshotError` for one with callables, which a file cannot hold."""
+    if own := [stage for stage in session.sampler.order if not isinstance(stage, str)]:
+        raise SnapshotError(f"{path.name} cannot be saved: the sampler has a stage of its own, {own[0]!r}")
+    return asdict(session.sampler)
+
+
+def _sampler_of(saved: dict[str, Any]) -> Sampler:
+    parts = {"dry": Dry, "mirostat": Mirostat}
+    return Sampler(**{k: parts[k](**v) if k in parts and v is not None else v for k, v in saved.items()})
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:

@@ -1,0 +1,149 @@
+"""One draw: the allowed tokens' logits through the stages of a `Sampler`, and a token at random.
+
+`draw` is the only door: what replaces it by something faster must give the same tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway import masks
+from guideway.errors import EngineError
+from guideway.sampling import repeats, stages
+from guideway.sampling.random import uniform
+from guideway.sampling.sampler import Sampler, Stage
+
+__all__ = ["Drawn", "draw"]
+
+Logits = NDArray[np.float64]
+Ids = NDArray[np.intp]
+
+XTC_STREAM, RETRY_STREAM = 1, 2  # of the random numbers at a position; 0 is the draw's own
+
+
+class Drawn(NamedTuple):
+    """The token, and what the sampler remembers for the next draw (mirostat's limit; else None)."""
+
+    token_id: int
+    memory: float | None
+
+
+def draw(
+    sampler: Sampler,
+    logits: NDArray[Any],
+    mask: NDArray[np.uint32] | None = None,
+    *,
+    tokens: Sequence[int] = (),
+    seed: int = 0,
+    row: int = 0,
+    position: int = 0,
+    attempt: int = 0,
+    memory: float | None = None,
+) -> Drawn:
+    """The token for these logits.
+
+    `logits`: floating [V], -inf for what is not allowed; not changed. `mask`: bits of the allowed tokens, uint32
+    [ceil(V / 32)]; None: all. `tokens`: what came before, for penalties. `attempt`: 1, 2, … where draws before at this
+    position were taken back. The same arguments give the same token.
+    Raises `EngineError` where no token is allowed or a logit is NaN.
+    """
+    ids: Ids | None = None if mask is None else masks.ids(mask, logits.size)
+    allowed = logits if ids is None else logits[ids]
+    if not allowed.size:
+        raise EngineError("no token is allowed: the mask is empty")
+    best = int(allowed.argmax())  # NaN wins an argmax, so one look finds both faults
+    top = float(allowed[best])
+    if math.isnan(top):
+        raise EngineError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
+    if top == -math.inf:
+        raise EngineError("no token is allowed: every logit is -inf")
+    if sampler.bare or top == math.inf:
+        return Drawn(best if ids is None else int(ids[best]), memory)
+    live = np.flatnonzero(allowed > -np.inf)
+    ids = live if ids is None else ids[live]
+    left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, (seed, row, position), memory)
+    if not sampler.temperature:
+        return Drawn(int(ids[int(left.argmax())]), memory)
+    number = uniform(seed, row, position, RETRY_STREAM + attempt if attempt else 0)
+    if sampler.mirostat is None:
+        return Drawn(int(ids[_pick(left, number)]), memory)
+    limit = 2 * sampler.mirostat.target if memory is None else memory
+    at = _pick(sampler.mirostat.cut(left, limit), number)
+    return Drawn(int(ids[at]), sampler.mirostat.learned(left, at, limit))
+
+
+def _staged(
+    sampler: Sampler,
+    ids: Ids,
+    left: Logits,
+    tokens: Sequence[int],
+    width: int,
+    place: tuple[int, int, int],
+    memory: float | None,
+) -> Logits:
+    """The logits after all stages but mirostat, which cuts where it draws."""
+    before: NDArray[np.int64] | None = None
+    for stage in sampler.stages:
+        if not isinstance(stage, str):
+            left = _own(stage, ids, left, tokens, width)
+        elif stage in _CUTTING:
+            left = _CUTTING[stage](left, getattr(sampler, stage))
+        elif stage == "logit_bias":
+            left = repeats.logit_bias(ids, left, sampler.biases)
+        elif stage == "xtc_probability":
+            if uniform(*place, XTC_STREAM) < sampler.xtc_probability:
+                left = stages.xtc(left, sampler.xtc_threshold)
+        elif stage == "dry" and sampler.dry is not None:
+            left = repeats.dry(ids, left, np.array(tokens, dtype=np.int64), sampler.dry)
+        elif stage in _PENALISING:
+            if before is None:
+                before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
+            left = _PENALISING[stage](ids, left, before, getattr(sampler, stage))
+        if not left.max() > -np.inf:
+            raise EngineError(f"no token is allowed: {_name(stage)} cut the last one, or gave NaN")
+    return left
+
+
+_CUTTING = {
+    "top_n_sigma": stages.top_n_sigma,
+    "temperature": stages.temperature,
+    "top_k": stages.top_k,
+    "tail_free": stages.tail_free,
+    "typical_p": stages.typical_p,
+    "top_a": stages.top_a,
+    "top_p": stages.top_p,
+    "min_p": stages.min_p,
+}
+_PENALISING = {
+    "repetition_penalty": repeats.repetition_penalty,
+    "presence_penalty": repeats.presence_penalty,
+    "frequency_penalty": repeats.frequency_penalty,
+}
+
+
+def _own(stage: Stage, ids: Ids, left: Logits, tokens: Sequence[int], width: int) -> Logits:
+    """A stage of the user's, over the whole vocabulary."""
+    full = np.full(width, -np.inf)
+    full[ids] = left
+    given = np.asarray(stage(tokens, full), dtype=np.float64)
+    if given.shape != (width,):
+        raise ValueError(f"{_name(stage)} gave logits of the shape {given.shape}, not ({width},)")
+    return np.where(left > -np.inf, given[ids], -np.inf)
+
+
+def _name(stage: str | Stage) -> str:
+    return stage if isinstance(stage, str) else getattr(stage, "__name__", repr(stage))
+
+
+def _pick(left: Logits, number: float) -> int:
+    """The place that a number in [0, 1) falls on, by cumulated softmax weights in the order of ids."""
+    reached = np.cumsum(np.exp(left - left.max()))
+    drawn = int(np.searchsorted(reached, number * reached[-1], side="right"))
+    if drawn == reached.size:  # rounding put the draw on the last edge: the last token that has any share
+        drawn = int(np.searchsorted(reached, reached[-1]))
+    return drawn

@@ -1,0 +1,109 @@
+"""The stages that look at what was written: penalties for tokens, and for going on with a repetition.
+
+Each takes the ids (ascending) and logits (float64 [n]) of the allowed tokens and the tokens so far, int64 [T], the
+prompt's included; gives new logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Dry", "dry", "frequency_penalty", "logit_bias", "presence_penalty", "repetition_penalty"]
+
+Ids = NDArray[np.intp]
+Logits = NDArray[np.float64]
+Tokens = NDArray[np.int64]
+
+LONGEST = 64
+"""Repetitions are measured up to so many tokens: beyond, the penalty is astronomic anyway, and time stays bounded."""
+
+
+@dataclass(frozen=True)
+class Dry:
+    """Do not repeat yourself (Weidmann, in text-generation-webui, 2024): how going on with a repetition is punished.
+
+    A token that would make the end of the text repeat n earlier tokens loses `multiplier` * `base` ** (n -
+    `allowed_length`), for n from `allowed_length` on. Repetitions do not reach over `breakers` (token ids), and n is
+    measured up to 64. `window`: how many tokens it looks back; 0: all. Raises `ValueError` for values out of range.
+    """
+
+    multiplier: float = 0.8
+    base: float = 1.75
+    allowed_length: int = 2
+    breakers: tuple[int, ...] = ()
+    window: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "breakers", tuple(self.breakers))
+        if not (0 <= self.multiplier < np.inf and 1 <= self.base <= 16):
+            raise ValueError(f"dry: multiplier must be 0 or more and base 1 to 16: {self.multiplier}, {self.base}")
+        if self.allowed_length < 1 or self.window < 0:
+            raise ValueError(f"dry: allowed_length must be at least 1 and window 0 or more: {self}")
+
+
+def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) -> Logits:
+    """Add to the logits of these tokens; -inf forbids one."""
+    wanted = np.array([token_id for token_id, _ in biases], dtype=np.intp)
+    at, there = _places(ids, wanted)
+    changed: Logits = logits.copy()
+    np.add.at(changed, at, np.array([bias for _, bias in biases])[there])
+    return changed
+
+
+def repetition_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
+    """Divide positive logits of tokens that were there, multiply negative ones (Keskar et al. 2019)."""
+    at, _ = _places(ids, np.unique(tokens))
+    changed: Logits = logits.copy()
+    changed[at] = np.where(logits[at] > 0, logits[at] / penalty, logits[at] * penalty)
+    return changed
+
+
+def presence_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
+    """Subtract `penalty` from the logits of tokens that were there."""
+    at, _ = _places(ids, np.unique(tokens))
+    changed: Logits = logits.copy()
+    changed[at] -= penalty
+    return changed
+
+
+def frequency_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
+    """Subtract `penalty` for each time that a token was there."""
+    seen, counts = np.unique(tokens, return_counts=True)
+    at, there = _places(ids, seen)
+    changed: Logits = logits.copy()
+    changed[at] -= penalty * counts[there]
+    return changed
+
+
+def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
+    """Punish tokens that would go on with a repetition: see `Dry`."""
+    back = tokens[::-1] if not settings.window else tokens[::-1][: settings.window]  # the newest first
+    broken = np.isin(back, settings.breakers) if settings.breakers else np.zeros(back.size, dtype=bool)
+    limit = min(LONGEST, int(broken.argmax()) if broken.any() else back.size)
+    earlier = np.flatnonzero(back[1:] == back[0]) + 1 if limit else np.empty(0, dtype=np.intp)
+    earlier = earlier[~broken[earlier - 1]]  # a breaker itself is never punished
+    lengths = np.ones(earlier.size, dtype=np.intp)
+    going = np.arange(earlier.size)
+    for length in range(1, limit):
+        going = going[earlier[going] + length < back.size]
+        going = going[back[earlier[going] + length] == back[length]]
+        if not going.size:
+            break
+        lengths[going] = length + 1
+    longest: dict[int, int] = {}
+    for token_id, length in zip(back[earlier - 1].tolist(), lengths.tolist(), strict=True):
+        longest[token_id] = max(length, longest.get(token_id, 0))
+    cost = {t: settings.multiplier * settings.base ** (n - settings.allowed_length) for t, n in longest.items()}
+    return logit_bias(ids, logits, tuple((t, -cost[t]) for t, n in longest.items() if n >= settings.allowed_length))
+
+
+def _places(ids: Ids, wanted: NDArray[np.integer]) -> tuple[Ids, Ids]:
+    """Where the wanted ids stand among `ids`, and which of them do."""
+    if not ids.size:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
+    there = np.flatnonzero(ids[at] == wanted)
+    return at[there], there
