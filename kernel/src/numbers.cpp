@@ -1,7 +1,6 @@
 #include "guideway/numbers.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "guideway/error.h"
@@ -10,109 +9,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;  // beyond every exponent
-constexpr std::int64_t kMaxPlace = 5'000;      // of a bound or divisor
-constexpr std::size_t kMaxDigits = 4096;        // of a number that is read where they matter, and of a bound
-constexpr std::uint64_t kMaxUnit = 1ULL << 59;  // remainders times ten fit into a word
-constexpr std::uint64_t kWindow = 64;           // among so many numbers in a row one avoids up to ten divisors
+constexpr std::size_t kMaxDigits = 4096;  // of a number that is read where they matter
+constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one avoids up to ten divisors
+constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
-
-[[noreturn]] void too_large() { throw Error(ErrorKind::limit, "a bound or divisor of a number is too large to count with"); }
-
-// Numbers as decimal digits, most significant first, no zeros in front.
-using Digits = std::string;
-
-void strip(Digits& n) { n.erase(0, std::min(n.find_first_not_of('0'), n.size())); }
-
-// The quotient, rounded down; `rest` is set if there is one.
-Digits divide(const Digits& n, std::uint64_t by, bool& rest) {
-    Digits made;
-    std::uint64_t left = 0;
-    for (char c : n) {
-        left = left * 10 + static_cast<unsigned>(c - '0');
-        made.push_back(static_cast<char>('0' + left / by));
-        left %= by;
-    }
-    rest |= left != 0;
-    strip(made);
-    return made;
-}
-
-std::uint64_t remainder(const Digits& n, std::uint64_t by) {
-    std::uint64_t left = 0;
-    for (char c : n) left = (left * 10 + static_cast<unsigned>(c - '0')) % by;
-    return left;
-}
-
-int compare(const Digits& a, const Digits& b) {
-    if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
-    return a.compare(b);
-}
-
-void add_one(Digits& n) {
-    std::size_t i = n.size();
-    while (i-- > 0) {
-        if (n[i] != '9') {
-            ++n[i];
-            return;
-        }
-        n[i] = '0';
-    }
-    n.insert(n.begin(), '1');
-}
-
-void take_one(Digits& n) {
-    std::size_t i = n.size();
-    while (i-- > 0) {
-        if (n[i] != '0') {
-            --n[i];
-            break;
-        }
-        n[i] = '9';
-    }
-    strip(n);
-}
-
-std::uint64_t power(std::uint64_t base, std::int64_t exponent) {
-    std::uint64_t made = 1;
-    for (; exponent > 0; --exponent) {
-        if (made >= kMaxUnit / base) too_large();
-        made *= base;
-    }
-    return made;
-}
-
-std::uint64_t times(std::uint64_t a, std::uint64_t b) {
-    if (b && a > (kMaxUnit - 1) / b) too_large();
-    return a * b;
-}
-
-struct Magnitude {
-    Digits digits;
-    std::int64_t place = 0;  // of the first digit: 0 for units
-};
-
-Magnitude magnitude(const Decimal& d) {
-    Digits digits = d.digits;
-    strip(digits);
-    std::int64_t exponent = d.exponent;
-    while (!digits.empty() && digits.back() == '0') {
-        digits.pop_back();
-        ++exponent;
-    }
-    if (digits.empty()) return {};
-    const std::int64_t place = exponent + static_cast<std::int64_t>(digits.size()) - 1;
-    if (digits.size() > kMaxDigits || place > kMaxPlace || place < -kMaxPlace) too_large();
-    return {digits, place};
-}
-
-bool less(const Decimal& a, const Decimal& b) {
-    const Magnitude x = magnitude(a), y = magnitude(b);
-    const int left = x.digits.empty() ? 0 : a.negative ? -1 : 1, right = y.digits.empty() ? 0 : b.negative ? -1 : 1;
-    if (left != right || left == 0) return left < right;
-    const bool smaller = x.place != y.place ? x.place < y.place : x.digits < y.digits, same = x.place == y.place && x.digits == y.digits;
-    return !same && smaller == (left > 0);
-}
 
 }  // namespace
 
@@ -211,9 +111,13 @@ bool Numbers::holds_value(const Range& range, const Bound& from, const Bound& to
     if (!range.multiple) return true;  // decimals are dense
     // In units of 10^tens: the first and last whole multiple.
     const Divisor& m = *range.multiple;
+    auto scale_of = [&](const Bound& b) { return b.place - static_cast<std::int64_t>(b.digits.size()) + 1 - m.tens(); };
+    // Far out the bounds are further from each other than many units; their zeros are never written down.
+    const bool apart = !low.given() || low.place < high.place - 1 || (scale_of(low) >= kWide && scale_of(high) >= kWide);
+    if (apart && high.place - m.tens() > kWide) return true;
     auto quotient = [&](const Bound& b, bool& rest) {
         Digits n = b.digits;
-        const std::int64_t scale = b.place - static_cast<std::int64_t>(n.size()) + 1 - m.tens();
+        const std::int64_t scale = scale_of(b);
         if (scale >= 0) n.append(static_cast<std::size_t>(scale), '0');
         else if (static_cast<std::size_t>(-scale) >= n.size()) {
             n.clear();
@@ -313,59 +217,25 @@ ExprId Numbers::start(const std::vector<Cell>& cells, bool plain) {
 ExprId Numbers::without(ExprId start_state, const Decimal& value) {
     const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
     const bool plain = spec.plain;
+    const Cell taken = taken_by(value);
     std::vector<Cell> cells;
-    for (const Cell& cell : spec.cells) {  // a cell on either side; one of them may hold nothing
-        cells.push_back(cell);
-        cells.push_back(cell);
-        Cell &below = cells[cells.size() - 2], &above = cells.back();
-        const bool under = cell.has_high && less(cell.high, value), over = cell.has_low && less(value, cell.low);
+    for (const Cell& cell : spec.cells) {  // what is left below and above; one of them may hold nothing
+        const bool under = cell.has_high && taken.has_low && less(cell.high, taken.low);
+        const bool over = cell.has_low && taken.has_high && less(taken.high, cell.low);
         if (under || over) {
-            cells.pop_back();
+            cells.push_back(cell);
             continue;
         }
-        below.has_high = below.open_high = above.has_low = above.open_low = true;
-        below.high = above.low = value;
+        Cell below = cell, above = cell;
+        below.has_high = above.has_low = true;
+        below.high = taken.low;
+        below.open_high = !taken.open_low;
+        above.low = taken.high;
+        above.open_low = !taken.open_high;
+        if (taken.has_low) cells.push_back(std::move(below));
+        if (taken.has_high) cells.push_back(std::move(above));
     }
     return start(cells, plain);
-}
-
-std::optional<Decimal> Numbers::value_of(std::string_view text) {
-    Decimal made;
-    std::int64_t exponent = 0;
-    std::size_t at = 0;
-    if (at < text.size() && text[at] == '-') made.negative = ++at;
-    auto digits = [&](std::string& into) {
-        const std::size_t from = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9') into.push_back(text[at++]);
-        return at > from;
-    };
-    if (!digits(made.digits)) return std::nullopt;
-    if (at < text.size() && text[at] == '.') {
-        const std::size_t before = made.digits.size();
-        ++at;
-        if (!digits(made.digits)) return std::nullopt;
-        exponent -= static_cast<std::int64_t>(made.digits.size() - before);
-    }
-    if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-        ++at;
-        const bool minus = at < text.size() && text[at] == '-';
-        if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
-        std::string power;
-        if (!digits(power)) return std::nullopt;
-        strip(power);
-        if (power.size() > 9) too_large();
-        exponent += (minus ? -1 : 1) * std::stoll("0" + power);
-    }
-    if (at != text.size()) return std::nullopt;
-    strip(made.digits);
-    while (!made.digits.empty() && made.digits.back() == '0') {
-        made.digits.pop_back();
-        ++exponent;
-    }
-    if (made.digits.empty()) return Decimal{};
-    if (exponent > kMaxPlace || exponent < -kMaxPlace) too_large();
-    made.exponent = static_cast<std::int32_t>(exponent);
-    return made;
 }
 
 void Numbers::add_digit(State& s, unsigned digit) const {

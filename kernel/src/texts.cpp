@@ -128,12 +128,9 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     made.before = set;
     made.number.reset();
     if (const auto characters = decoded(text)) made.strings = with(made.strings, *characters);
-    else if (const auto number = Numbers::value_of(text)) {
-        Cell point;
-        point.has_low = point.has_high = true;
-        point.low = point.high = *number;
+    else if (const auto number = value_of(text)) {
         made.number = number;
-        made.others = pool_.alt({made.others, pool_.numbers().start({point}, false)});
+        made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, false)});
     } else made.others = pool_.alt({made.others, bytes(text)});
     made.expr = pool_.alt({pool_.cat(bytes("\""), nodes_[made.strings].expr), made.others});
     auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));

@@ -135,3 +135,28 @@ def test_many_drawn_numbers() -> None:
     for seed in range(1000, 9000):
         rng = random.Random(seed)
         agree(drawn(rng), rng, 20, 12)
+
+
+FAR = "1" + "0" * 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "taken"),
+    [
+        ("number", "[1e99999,1e99998]", True),
+        ("number", "[1e99999,10E+99998]", False),
+        ("integer", "[1e999999999,7,8,1e888888888]", True),
+        ("integer", "[1e99999,10e99998]", False),
+        ("number", f"[0e{FAR},1]", True),
+        ("number", f"[0e{FAR},-0.0]", False),
+        ("number", f"[1e{FAR},-1e{FAR},1e-{FAR},-1e-{FAR},0]", True),
+        ("number", f"[1e-{FAR},0.1e-{FAR}]", False),  # not told apart, so not taken for different
+        ("number", "[2e99999999999999999,2e99999999999999998]", True),
+    ],
+)
+def test_different_items_with_far_exponents(kind: str, text: str, taken: bool) -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": kind}}
+    vocabulary = gw.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], eos_ids=[256])
+    matcher = gw.compile(gw.JsonSchema(schema, profile="exact"), vocabulary).matcher()
+    ids = [*text.encode(), 256]
+    assert (matcher.validate(ids) == len(ids)) is taken

@@ -17,12 +17,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "guideway/decimal.h"
 #include "guideway/expr.h"
-#include "guideway/program.h"
 
 namespace guideway {
 
@@ -33,10 +32,8 @@ public:
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
     ExprId start(const std::vector<Cell>& cells, bool plain);
 
-    // The numbers of a `start` state but one value.
+    // The numbers of a `start` state but one value (and what is not told apart from it).
     ExprId without(ExprId start, const Decimal& value);
-    // A JSON number's value; nothing if the text is none.
-    static std::optional<Decimal> value_of(std::string_view text);
 
     // For the pool, of the state that a number expression stands for.
     bool accepting(std::uint32_t state);

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "guideway/decimal.h"
 #include "guideway/expr.h"
 
 namespace guideway {
@@ -49,18 +50,6 @@ struct Entry {  // a property, or a class of open keys
 
 struct Count {  // how many items bear a mark
     std::uint32_t minimum, maximum;
-};
-
-struct Decimal {
-    bool negative = false;
-    std::int32_t exponent = 0;
-    std::string digits;  // '0'..'9', most significant first
-};
-
-struct Cell {  // numbers between bounds, by what divides them
-    bool has_low = false, has_high = false, open_low = false, open_high = false;
-    Decimal low, high;
-    std::vector<Decimal> multiple_of, not_multiple_of;
 };
 
 struct Node {

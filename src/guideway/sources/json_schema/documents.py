@@ -54,7 +54,7 @@ class Documents:
         self._supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
         self._default = dialect or DEFAULT_DIALECT
         self.resources: dict[str, Resource] = {}
-        self.owners: dict[int, Resource] = {}  # of schemas that begin a resource, by identity
+        self.owners: dict[int, Resource] = {}  # by identity of their roots, which they keep
         self.dynamic = False  # whether any schema is named for a dynamic reference
         self.main = self._enter("", document, "", nested_ids)
 

@@ -55,8 +55,9 @@ class Expander(Places):
         super().__init__(documents)
         self._known: dict[Want, list[Bundle]] = {}
         self._sound: set[int] = set()
-        self._offers: dict[tuple[int, bool | None], list[_Choice] | None] = {}
-        self._kept: list[object] = []  # keeps identities from being used again
+        self._offers: dict[tuple[Fork, bool | None], list[_Choice] | None] = {}
+        self._misses: dict[int, list[_Choice]] = {}  # by literal, as the next
+        self._rests: dict[tuple[int, bool | None], list[_Choice]] = {}
         self._bares: dict[int, int] = {}
         self._undecided: set[Want] = set()
         self._depth = 0
@@ -251,9 +252,8 @@ class Expander(Places):
 
     def _choices(self, fork: Fork, exactly: bool | None) -> list[_Choice] | None:
         """What a fork offers; None where it says nothing."""
-        key = (id(fork), exactly)
+        key = (fork, exactly)
         if key not in self._offers:
-            self._kept.append(fork)
             self._offers[key] = self._offer(fork, exactly)
         return self._offers[key]
 
@@ -379,8 +379,7 @@ class Expander(Places):
         return False
 
     def _missing(self, place: Place) -> list[_Choice]:
-        key = (place.literal | 1, None)
-        if key not in self._offers:
+        if place.literal not in self._misses:
             term = self.term(place)
             options = opposites(term, lambda schema: self.value_literal(place, schema))
             choices: list[_Choice] = [(bundle, marks, None) for bundle, marks in options]
@@ -392,8 +391,8 @@ class Expander(Places):
                 keys, items = (None if one is None else want(one ^ 1) for one in term.left)
                 for bundle, seen in self._search(frozenset((self._bare(place),)), True):
                     choices += ((one, (), None) for one in missed(bundle, seen, keys, self._items(place, items, seen)))
-            self._offers[key] = choices
-        return self._offers[key] or []
+            self._misses[place.literal] = choices
+        return self._misses[place.literal]
 
     def _not_chosen(self, fork: Fork) -> list[_Choice]:
         """None of the branches; or, where one must be, two of them."""
@@ -413,8 +412,8 @@ class Expander(Places):
     def _with_left(self, place: Place, term: Term, exactly: bool | None) -> list[_Choice]:
         """A schema with `unevaluated*`: what the rest of it comes down to, each with what is left over."""
         key = (place.literal, exactly)
-        if key not in self._offers and term.left is not None:
-            keys, items = (None if one is None else want(one) for one in term.left)
+        if key not in self._rests:
+            keys, items = (None if one is None else want(one) for one in term.left or (None, None))
             choices: list[_Choice] = []
             for bundle, seen in self._search(frozenset((self._bare(place),)), bool(exactly)):
                 loose = items
@@ -423,8 +422,8 @@ class Expander(Places):
                 made = left_over(bundle, seen, keys, loose)
                 if made is not None:
                     choices.append((made, (), seen | term.evaluates))
-            self._offers[key] = choices
-        return self._offers[key] or []
+            self._rests[key] = choices
+        return self._rests[key]
 
     def _items(self, place: Place, items: Want | None, seen: Evaluated) -> Want | None:
         """What an item that misses `unevaluatedItems` must be: none that `contains` has found."""

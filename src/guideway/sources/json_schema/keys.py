@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ MAX_TESTS = 12
 MAX_TEXTS = 64
 """How many keys a pattern may list and still be read as their names."""
 
-Test = tuple[str, Regular]  # what it is known by, and its language
+Test = tuple[Hashable, Regular]  # what it is known by in all schemas, and its language
 
 
 def _leaf(language: Regular) -> Grammar:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from itertools import count
+from typing import TypeVar
 
 from guideway.errors import LimitExceeded, Unsupported
 from guideway.grammar.nodes import (
@@ -80,9 +82,7 @@ class Lowering:
         self._todo: list[tuple[int, Want]] = []
         self._values: dict[str, int] = {}
         self._boxes: list[tuple[int, object]] = []
-        self._texts: dict[
-            int, tuple[StringPart | None, Regular]
-        ] = {}  # by identity, which is kept from being used again
+        self._texts: dict[StringPart | None, Regular] = {}
         self._punctuation = (style.marks("[]"), style.marks("{}"))
         self.refusals = expander.refusals
 
@@ -142,11 +142,9 @@ class Lowering:
         bundles = self._expander.alternatives(wanted)
         texts, nodes = self._scalars(bundles, place)
         frames: list[Node | None] = []
-        arrays = {id(one.array): one.array for one in bundles if one.types & ARRAY and one.boxes is None}
-        for array in [None] if id(None) in arrays else arrays.values():
+        for array in _widest(one.array for one in bundles if one.types & ARRAY and one.boxes is None):
             frames.append(self._array(array or ArrayPart(), place))
-        objects = {id(one.object): one.object for one in bundles if one.types & OBJECT and one.boxes is None}
-        for part in [None] if id(None) in objects else objects.values():
+        for part in _widest(one.object for one in bundles if one.types & OBJECT and one.boxes is None):
             frames.append(self._object(part or ObjectPart(), place))
         parts: list[int] = []
         for bundle in bundles:
@@ -167,37 +165,29 @@ class Lowering:
 
     def _scalars(self, bundles: list[Bundle], place: str) -> tuple[list[Regular], list[Node]]:
         types = 0
-        numbers: dict[int, NumberPart | None] = {}
-        strings: dict[int, StringPart | None] = {}
         for bundle in bundles:
             types |= bundle.types
-            if bundle.types & NUMBER:
-                numbers[id(bundle.number)] = bundle.number
-            if bundle.types & STRING:
-                strings[id(bundle.string)] = bundle.string
         words = tuple(word for bit, word in _WORDS if types & bit)
         texts: list[Regular] = [Literals(words)] if words else []
         nodes: list[Node] = []
-        for part in [None] if id(None) in numbers else numbers.values():
+        for part in _widest(one.number for one in bundles if one.types & NUMBER):
             made = number(part, self._style)
             if isinstance(made, Number):
                 nodes.append(made)
             elif made is not NEVER:
                 texts.append(made)
-        for one in [None] if id(None) in strings else strings.values():
+        for one in _widest(one.string for one in bundles if one.types & STRING):
             texts.append(self._string(one, place))
         return texts, nodes
 
     def _string(self, part: StringPart | None, place: str) -> Regular:
-        found = self._texts.get(id(part))
-        if found is None:
+        if part not in self._texts:
             try:
-                found = (part, string(part, self._style))
+                self._texts[part] = string(part, self._style)
             except Unsupported as problem:
                 self._refuse(problem, place)
-                found = (part, NEVER)
-            self._texts[id(part)] = found
-        return found[1]
+                self._texts[part] = NEVER
+        return self._texts[part]
 
     # -- arrays
 
@@ -310,7 +300,7 @@ class Lowering:
     def _key_test(self, wanted: Want) -> Test:
         parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
         language = either(text(part, self._style) for part in parts)
-        return (f"keys {self._serial} {sorted(wanted)}", language)
+        return ((self._serial, wanted), language)
 
     def _names(self, part: ObjectPart, tests: dict[tuple[str, object], Test]) -> dict[str, None]:
         """The keys that are looked at one by one."""
@@ -388,7 +378,7 @@ class Lowering:
             if closed and not any(tests[key][0] in held for key in patterns):
                 continue
 
-            def holds(test: Test, held: set[str] = held) -> bool:
+            def holds(test: Test, held: set[Hashable] = held) -> bool:
                 return test[0] in held
 
             wanted = ANYTHING
@@ -462,3 +452,12 @@ class Lowering:
         if len(lines) == 1:
             raise Unsupported(f"not supported {lines[0]}", first)
         raise Unsupported(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
+
+
+_Part = TypeVar("_Part")
+
+
+def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:
+    """Each part once; only None, which says nothing, where it is among them."""
+    found = dict.fromkeys(parts)
+    return [None] if None in found else list(found)

@@ -20,9 +20,8 @@ class Places:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self.places: list[Place] = [Place(0, True, "", documents.main, ())]
-        self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
+        self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}  # by identity of schemas, which places keep
         self._values: dict[str, int] = {}
-        self._kept: list[object] = []  # schemas that were made here: an identity is never used twice
         self.refusals: dict[str, str] = {}
         self.contract: list[tuple[str, str]] = []
 
@@ -100,8 +99,6 @@ class Places:
         if owners and id(schema) in owners:
             resource = owners[id(schema)]
             scope = self._scope(scope, resource)
-        elif names[-1] in ("enum", "const"):
-            self._kept.append(schema)
         return self.literal(schema, pointer(place.pointer, *names), resource, scope)
 
     def _reference(self, place: Place, name: str, reference: str) -> int:
@@ -120,7 +117,6 @@ class Places:
         """The literal of a schema of a given value, which is made here."""
         key = box_key(schema)
         if key not in self._values:
-            self._kept.append(schema)
             self._values[key] = self.literal(schema, place.pointer, place.resource, place.scope)
         return self._values[key]
 
