@@ -386,6 +386,19 @@ def test_recurrent_models_go_back_by_checkpoints() -> None:
         session.kv().cache.truncated(3)
 
 
+def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
+    model = Model(ToyEngine(len(TOKENS), rewinds=False), Tokenizer.of(VOCABULARY))
+    session = model.session()
+    for token in [1] * 10:
+        session.feed([token])
+        session.logits()
+    session.rewind(5)
+    session.feed([2] * 8)
+    session.logits()
+    session.rewind(2)  # to 11 tokens, where the way before had a checkpoint at 10
+    assert np.array_equal(session.logits(), fed(model, session.tokens).logits())
+
+
 def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
     arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
     prefix = model.learned_prefix(arrays)
