@@ -16,7 +16,8 @@ Every error descends from `GuidewayError`; each also inherits the built-in that 
     ├── NotAvailable               an unknown or not installed model, engine or name (LookupError)
     ├── CacheError                 the compile cache cannot be used                  (OSError)
     ├── EngineError                an engine failed or was misused                   (RuntimeError)
-    │   └── ContextOverflow        more tokens than the model's context holds        (ValueError)
+    │   ├── ContextOverflow        more tokens than the model's context holds        (ValueError)
+    │   └── OutOfRoom              no memory is left for one more cache              (MemoryError)
     └── SnapshotError              a saved session that cannot be restored           (ValueError)
 """
 
@@ -35,6 +36,7 @@ __all__ = [
     "LimitExceeded",
     "NoTokens",
     "NotAvailable",
+    "OutOfRoom",
     "RejectedToken",
     "SnapshotError",
     "Unsatisfiable",
@@ -110,6 +112,10 @@ class EngineError(GuidewayError, RuntimeError):
 
 class ContextOverflow(EngineError, ValueError):
     """More tokens than the model's context holds."""
+
+
+class OutOfRoom(EngineError, MemoryError):
+    """The engine has no memory left for what another row needs; it has when others are let go."""
 
 
 class SnapshotError(GuidewayError, ValueError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,10 @@ import pytest
 
 import guideway as gw
 from guideway.engines.base import StepEngine
-from guideway.errors import SnapshotError
+from guideway.errors import EngineError, SnapshotError
 from guideway.sampling import Sampler
 from guideway.sessions import Model, Session, infer_all
-from guideway.testing import ToyEngine, step_engine_contract
+from guideway.testing import FailingEngine, ToyEngine, step_engine_contract
 from guideway.vocabulary import Tokenizer
 
 TEXT = "the crab and the scrabble of crabs"
@@ -30,6 +32,8 @@ def check_engine(model: Model, path: Path, *, tolerance: float = 1e-4, exact: bo
         back_and_again(model, temperature, tolerance, exact)
     edits(model, tolerance)
     forks_and_files(model, path, tolerance)
+    faults(model, path, tolerance)
+    shared_prefixes(model, tolerance)
 
 
 def fed(model: Model, ids: list[int]) -> Session:
@@ -56,6 +60,7 @@ def back_and_again(model: Model, temperature: float, tolerance: float, exact: bo
 
 def edits(model: Model, tolerance: float) -> None:
     """Words of several tokens in the middle of a text; nothing in front runs again where the engine can go back."""
+    model.prefixes.budget_bytes = 0  # it would find what was run before
     session = model.session()
     session.feed(TEXT)
     session.logits()
@@ -87,6 +92,56 @@ def forks_and_files(model: Model, path: Path, tolerance: float) -> None:
     stranger = Model(ToyEngine(model.engine.vocab_size), model.tokenizer)
     with pytest.raises(SnapshotError, match="another model"):
         stranger.load_session(path)
+
+
+def faults(model: Model, path: Path, tolerance: float) -> None:
+    """Each call to the engine fails once, before its work and after: the session is as it was, and goes on."""
+    for late, call in product((False, True), range(1, 12)):
+        engine = FailingEngine(model.engine, fail_at=call, late=late)
+        session = Model(engine, model.tokenizer).session(logits_bytes=0)
+        acts: list[Callable[[], object]] = [
+            lambda s=session: s.feed(TEXT),
+            lambda s=session: s.infer(),
+            lambda s=session: s.rewind(3),
+            lambda s=session: s.logits(),
+            lambda s=session: infer_all([s.fork(row=1), s.fork(row=2)]),
+            lambda s=session: s.set_text(TEXT.replace("scrabble", "lobster")),
+            lambda s=session: s.infer(),
+            lambda s=session: s.save(path),
+            lambda s=session: s.model.load_session(path).infer(),
+            lambda s=session: s.model.session(kv=s.kv()).infer(),
+        ]
+        failed = 0
+        for act in acts:
+            before = session.tokens, session.text
+            try:
+                act()
+            except (EngineError, SnapshotError):
+                failed += 1
+                assert (session.tokens, session.text) == before
+                assert np.allclose(session.logits(), fed(model, session.tokens).logits(), atol=tolerance)
+                act()
+        assert np.allclose(session.logits(), fed(model, session.tokens).logits(), atol=tolerance)
+        if not failed:
+            assert call > 6
+            break
+        assert failed == 1
+
+
+def shared_prefixes(model: Model, tolerance: float) -> None:
+    """Sessions that begin alike run what they share once, and more of them than the engine can hold at a time."""
+    shared = Model(model.engine, model.tokenizer)
+    found = 0
+    for index in range(70):
+        session = shared.session()
+        session.feed([*range(20, 90), *[index + 100, 9] * 10])
+        logits = session.logits()
+        found += session.counts.found
+        if index % 10 == 0:
+            assert np.allclose(logits, fed(model, session.tokens).logits(), atol=tolerance)
+    assert found == 69 * (len(session) - 20 if model.engine.rewinds else 64)
+    assert shared.prefixes.statistics.entries >= 60
+    shared.prefixes.clear()
 
 
 def greedy(model: Model, prompt: str = TEXT) -> tuple[list[int], np.ndarray]:

@@ -5,6 +5,7 @@ session.py       `Session`: one sequence, forwards and back
 stepping.py      many sessions as one step
 history.py       logits and states that a session keeps of the way it came
 kv.py            `KV`: keys and values in the user's hands
+prefix_cache.py  `PrefixCache`: what sessions of a model ran, for others that begin alike
 snapshot.py      sessions on disk
 decoding.py      the loop that generates: many sessions, one step on one screen
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from guideway.sessions.decoding import FinishReason, Row, Timings, decode
 from guideway.sessions.kv import KV
 from guideway.sessions.model import Model
+from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
 from guideway.sessions.session import Change, Counts, Session
 from guideway.sessions.stepping import feed_all, infer_all
 
@@ -23,6 +25,8 @@ __all__ = [
     "Counts",
     "FinishReason",
     "Model",
+    "PrefixCache",
+    "PrefixStatistics",
     "Row",
     "Session",
     "Timings",

@@ -109,6 +109,8 @@ class Row:
             self.finish_reason = "stop"
         elif self.left <= 0:
             self.finish_reason = "length"
+        if self.finish_reason is not None:
+            self.session.remember()  # what is asked next often begins with this text and its answer
 
 
 def decode(rows: Sequence[Row]) -> None:

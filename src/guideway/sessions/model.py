@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
-from guideway.errors import EngineError
+from guideway.errors import EngineError, OutOfRoom
 from guideway.sampling import Sampler
 from guideway.sessions.kv import KV
+from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.vocabulary import Tokenizer, Vocabulary
 
@@ -19,17 +21,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Model"]
 
+T = TypeVar("T")
+
 
 class Model:
     """What generates: an engine that runs the model, and the tokenizer it was trained with.
 
-    A context manager: leaving it closes the engine. `name` is for messages and tables.
+    A context manager: leaving it closes the engine. `name` is for messages and tables. `prefixes`: what its sessions
+    ran, for others that begin alike; it keeps up to `prefix_bytes`, and nothing where that is 0.
     """
 
-    def __init__(self, engine: StepEngine, tokenizer: Tokenizer, *, name: str = "model") -> None:
+    def __init__(
+        self, engine: StepEngine, tokenizer: Tokenizer, *, name: str = "model", prefix_bytes: int = PREFIX_BYTES
+    ) -> None:
         self._engine: StepEngine | None = engine
         self.tokenizer = tokenizer
         self.name = name
+        self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 
@@ -81,8 +89,17 @@ class Model:
 
         Raises `EngineError` for names, shapes or types that are not the model's.
         """
-        cache = self.engine.restore(arrays)
+        cache = self.making_room(lambda: self.engine.restore(arrays))
         return KV((), cache, self.engine, prefix=cache)
+
+    def making_room(self, call: Callable[[], T]) -> T:
+        """What a call to the engine gives; where that has no room left, kept prefixes go first."""
+        while True:
+            try:
+                return call()
+            except OutOfRoom:
+                if not self.prefixes.drop_oldest():
+                    raise
 
     def load_session(self, path: str | Path, *, constraint: Automaton | None = None) -> Session:
         """A session as `Session.save` left it. `constraint`: the automaton it was under, if it was.
@@ -96,6 +113,7 @@ class Model:
     def close(self) -> None:
         """Close the engine; a second time does nothing. Sessions of this model can only be looked at after."""
         engine, self._engine = self._engine, None
+        self.prefixes.clear()
         if engine is not None:
             engine.close()
 

@@ -7,7 +7,7 @@ pass, the last token of a generation none, and going back is a matter of lengths
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, Invali
 from guideway.sampling import Sampler, draw, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
+from guideway.sessions.prefix_cache import common_length
 from guideway.sessions.stepping import catch_up, feed_all, infer_all
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ class Session:
         A constraint that began behind the first change is gone. Errors are those of `feed`.
         """
         ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
-        kept = next((i for i, (a, b) in enumerate(zip(ids, self._tokens, strict=False)) if a != b), None)
-        kept = min(len(ids), len(self)) if kept is None else kept
+        kept = common_length(ids, self._tokens)
         self._check(ids[kept:], kept)
         before = self._mark()
         removed = self.rewind(len(self) - kept)
@@ -272,6 +272,11 @@ class Session:
         cache = catch_up(self)
         return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, self._ring.at(len(self)))
 
+    def remember(self) -> None:
+        """Keep what the model ran so far in its prefix cache; prompts are kept without asking."""
+        if self._cache is not None and self._prefix is None:
+            self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
+
     def save(self, path: str | Path) -> None:
         """Write the session to a file, used positions only; `Model.load_session` restores it. Raises `OSError`."""
         from guideway.sessions.snapshot import save
@@ -321,12 +326,19 @@ class Session:
         # Where a rewind went further back than the logits that were kept, the last token runs once more.
         cache = self._kept(total - 1)
         covered = cache.length - self._shift if cache is not None else 0
+        prefixes = self.model.prefixes
+        if total - covered > prefixes.shortest and self._prefix is None:
+            found = prefixes.find(self._tokens[: total - 1], more_than=covered)
+            if found is not None:
+                return found, self._tokens[found.length :]
         return cache, self._tokens[covered:]
 
     def _received(self, covered: int, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
         """The model ran `ids` behind the first `covered` tokens."""
         reached = covered + len(ids)
         usable = logits[: len(self.tokenizer.vocabulary)].copy()  # the model pads; ids beyond have no text
+        before = self._kept(covered)
+        found = covered + self._shift - (before.length if before is not None else 0)
         self._cache = cache
         if self._checkpoints is not None:
             self._checkpoints.rewind(self._shift + covered)
@@ -335,8 +347,11 @@ class Session:
             self._ring.rewind(reached - 1)
             self._ring.put(reached, usable)
         again = max(0, min(self._ran, reached) - covered)
-        self.counts = replace(self.counts, run=self.counts.run + len(ids), again=self.counts.again + again)
+        counts = self.counts
+        self.counts = Counts(counts.run + len(ids), counts.again + again, counts.found + found)
         self._ran = max(self._ran, reached)
+        if len(ids) >= self.model.prefixes.shortest:
+            self.remember()
 
     def _need_room(self, count: int, *, kept: int | None = None) -> None:
         total = self._shift + (len(self._tokens) if kept is None else kept) + count

@@ -19,6 +19,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,8 @@ def save(session: Session, path: Path) -> None:
     arrays: dict[str, NDArray[Any]] = {}
     for part, cache in (("prefix", session._prefix), ("cache", session._cache)):
         if cache is not None and cache.length:
-            arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in engine.export(cache).items())
+            found = session.model.making_room(partial(engine.export, cache))
+            arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in found.items())
     if (logits := session._ring.at(len(session))) is not None:
         arrays["logits"] = logits
     meta = {
@@ -125,8 +127,9 @@ def _put_back(session: Session, tokens: list[int], arrays: Mapping[str, NDArray[
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
     session._check(tokens, 0)
     session._floor = len(session.model.opening) if tuple(tokens[: session._floor]) == session.model.opening else 0
-    kept_prefix = engine.restore(prefix) if prefix else None
-    kept = engine.restore(cache) if cache else kept_prefix
+    make = session.model.making_room
+    kept_prefix = make(lambda: engine.restore(prefix)) if prefix else None
+    kept = make(lambda: engine.restore(cache)) if cache else kept_prefix
     covered = (kept.length if kept else 0) - (kept_prefix.length if kept_prefix else 0)
     if not 0 <= covered <= len(tokens):
         raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")

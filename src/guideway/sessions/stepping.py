@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def _run(work: list[Work]) -> None:
     while work:
         some = [ids if engine.rewinds else ids[:CHECKPOINT_EVERY] for _, _, ids in work]
         start = perf_counter()
-        logits, caches = engine.forward(some, [cache for _, cache, _ in work])
+        logits, caches = model.making_room(partial(engine.forward, some, [cache for _, cache, _ in work]))
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
         for index, ((session, before, ids), part) in enumerate(zip(work, some, strict=True)):

@@ -15,7 +15,7 @@ import numpy as np
 
 from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
-from guideway.errors import EngineError
+from guideway.errors import OutOfRoom
 
 __all__ = ["Held", "Pool", "State"]
 
@@ -29,7 +29,7 @@ class Pool:
 
     def take(self) -> Sequence:
         if not self.free:
-            raise EngineError(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
+            raise OutOfRoom(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
         return Sequence(self, self.free.pop())
 
 
@@ -63,7 +63,7 @@ class Held:
 
     @property
     def nbytes(self) -> int:
-        return self.length * 1024  # cells are taken from the room that the context has anyway
+        return self.length * self.sequence.pool.context.cell_bytes
 
     def truncated(self, length: int) -> Held:
         check_truncation(self, length)

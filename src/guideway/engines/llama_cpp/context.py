@@ -12,7 +12,7 @@ import numpy as np
 
 from guideway.engines.base import Logits
 from guideway.engines.llama_cpp.log import listen, reason
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, NotAvailable, OutOfRoom
 
 __all__ = ["BATCH", "Context", "Part"]
 
@@ -56,6 +56,9 @@ class Context:
             llama.llama_model_free(self.model)
             raise EngineError(f"llama.cpp has no context of {options.n_ctx} tokens for {file}: {reason()}")
         self.memory = llama.llama_get_memory(self.handle)
+        head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
+        heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
+        self.cell_bytes = 2 * heads * head * (2 if half else 4)
         self._batch = llama.llama_batch_init(BATCH, 0, 1)
 
     def run(self, parts: Sequence[Part]) -> Logits:
@@ -72,8 +75,9 @@ class Context:
                 batch.n_seq_id[place], batch.seq_id[place][0] = 1, number
                 batch.logits[place] = last
             if code := llama.llama_decode(self.handle, batch):
-                why = "no cells are left: give the model more room=" if code == 1 else reason()
-                raise EngineError(f"llama.cpp failed on {len(todo)} tokens ({code}): {why}")
+                if code == 1:
+                    raise OutOfRoom(f"no cells are left for {len(todo)} tokens: give the model more room=")
+                raise EngineError(f"llama.cpp failed on {len(todo)} tokens ({code}): {reason()}")
             for place, (row, last, *_) in enumerate(some):
                 if last:
                     pointer = llama.llama_get_logits_ith(self.handle, place)

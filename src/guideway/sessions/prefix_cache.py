@@ -1,0 +1,231 @@
+"""`PrefixCache`: what sessions of a model ran, so that others which begin with the same tokens do not run it again.
+
+A radix tree over token ids, as RadixAttention has it (Zheng et al., SGLang, arXiv 2312.07104): an edge is a run of
+ids, and a node may hold the engine's cache of all tokens from the root to it. Caches are immutable values, so finding
+one is sharing it. Where the engine can truncate, the longest way through a node serves every shorter one, so only
+leaves hold a cache; a recurrent state serves its own length only, so any node may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from guideway.engines.base import Cache
+
+__all__ = ["PREFIX_BYTES", "PrefixCache", "PrefixStatistics", "common_length"]
+
+PREFIX_BYTES = 256 << 20
+"""How much a model keeps of what its sessions ran."""
+
+_ID_BYTES = 40
+"""About what one id takes in the tree."""
+
+SHORTEST = 16
+"""Shorter prefixes cost less to run than to look after."""
+
+
+@dataclass(frozen=True)
+class PrefixStatistics:
+    """`lookups`: how often it was asked; `hits`: how often it had something; `tokens_found`: that need not run.
+
+    `entries`, `nbytes`: what it holds now. `evictions`: what it has given up for the budget, or for an engine's room.
+    """
+
+    lookups: int
+    hits: int
+    tokens_found: int
+    entries: int
+    nbytes: int
+    evictions: int
+
+
+class _Node:
+    """A place in the tree. `ids`: the edge that leads here from `parent`. `depth`: tokens from the root."""
+
+    __slots__ = ("children", "depth", "ids", "parent")
+
+    def __init__(self, ids: tuple[int, ...], parent: _Node | None) -> None:
+        self.ids, self.parent = ids, parent
+        self.depth: int = len(ids) + (parent.depth if parent is not None else 0)
+        self.children: dict[int, _Node] = {}
+
+
+class PrefixCache:
+    """Caches by the tokens they cover, within a byte budget; the least recently used goes first. Threads may share it.
+
+    `budget_bytes`: 0 keeps nothing. `rewinds`: whether the engine's caches can be truncated. `shortest`: prefixes of
+    fewer tokens are neither kept nor looked up. A cache counts by its `nbytes`; rows of one batch share arrays, which
+    go when the last of them goes.
+    """
+
+    def __init__(self, *, budget_bytes: int = PREFIX_BYTES, rewinds: bool = True, shortest: int = SHORTEST) -> None:
+        if budget_bytes < 0 or shortest < 1:
+            raise ValueError(f"a budget of {budget_bytes} bytes for prefixes from {shortest} tokens on")
+        self.rewinds, self.shortest = rewinds, shortest
+        self._budget = budget_bytes
+        self._root = _Node((), None)
+        # The nodes that hold a cache, and its bytes, least recently used first. Nodes refer to each other in circles;
+        # caches stand here, so that they need not wait for the collector.
+        self._held: dict[_Node, tuple[Cache, int]] = {}
+        self._nbytes = self._lookups = self._hits = self._tokens_found = self._evictions = 0
+        self._lock = Lock()
+
+    @property
+    def budget_bytes(self) -> int:
+        """May be set; what is over goes at once."""
+        return self._budget
+
+    @budget_bytes.setter
+    def budget_bytes(self, value: int) -> None:
+        if value < 0:
+            raise ValueError(f"a budget of {value} bytes")
+        with self._lock:
+            self._budget = value
+            self._evict_to(value)
+
+    @property
+    def statistics(self) -> PrefixStatistics:
+        with self._lock:
+            held = len(self._held), self._nbytes
+            return PrefixStatistics(self._lookups, self._hits, self._tokens_found, *held, self._evictions)
+
+    def find(self, ids: Sequence[int], *, more_than: int = 0) -> Cache | None:
+        """The cache of the longest prefix of `ids` that is known, where it covers more than `more_than` tokens."""
+        if not self._budget or len(ids) < self.shortest:
+            return None
+        with self._lock:
+            self._lookups += 1
+            node, length = self._walk(ids)
+            holder = self._below(node) if self.rewinds else self._above(node, length)
+            if holder is None:
+                return None
+            length = min(length, holder.depth)
+            if length < self.shortest or length <= more_than:
+                return None
+            self._hits += 1
+            self._tokens_found += length - more_than
+            cache = self._touch(holder)
+            return cache if length == holder.depth else cache.truncated(length)
+
+    def put(self, ids: Sequence[int], cache: Cache) -> None:
+        """Keep the cache of these tokens, where the budget allows it."""
+        size = cache.nbytes + _ID_BYTES * len(ids)
+        if len(ids) < self.shortest or size > self._budget:
+            return
+        with self._lock:
+            node, length = self._walk(ids)
+            longer = self._below(node) if self.rewinds and length == len(ids) else None
+            if longer is not None and longer.depth > length:
+                self._touch(longer)  # has it already
+                return
+            node = self._grown(node, tuple(ids), length)
+            above = node.parent
+            while self.rewinds and above is not None:  # what the new one serves too
+                further = above.parent
+                self._drop(above)
+                self._tidy(above)
+                above = further
+            self._drop(node)
+            self._held[node] = cache, size
+            self._nbytes += size
+            self._evict_to(self._budget)
+
+    def drop_oldest(self) -> bool:
+        """Give up the least recently used, for an engine that needs the room; False where there is none."""
+        with self._lock:
+            return self._evict_oldest()
+
+    def clear(self) -> None:
+        """Forget everything; the counters go on."""
+        with self._lock:
+            self._root = _Node((), None)
+            self._held.clear()
+            self._nbytes = 0
+
+    def _walk(self, ids: Sequence[int]) -> tuple[_Node, int]:
+        """How many of these ids the tree has, and the node on whose edge (or at whose end) they stop."""
+        node, at = self._root, 0
+        while at < len(ids) and (child := node.children.get(ids[at])) is not None:
+            node = child
+            same = common_length(child.ids, ids[at : at + len(child.ids)])
+            at += same
+            if same < len(child.ids):
+                break
+        return node, at
+
+    def _grown(self, node: _Node, ids: tuple[int, ...], length: int) -> _Node:
+        """A node for all of `ids`, of which the first `length` stop on the edge, or at the end, of `node`."""
+        if length < node.depth:
+            node = _split(node, length)
+        if length == len(ids):
+            return node
+        child = _Node(ids[length:], node)
+        node.children[child.ids[0]] = child
+        return child
+
+    def _below(self, node: _Node) -> _Node | None:
+        """Any holder whose tokens begin with this node's: every leaf holds a cache."""
+        while node not in self._held and node.children:
+            node = next(iter(node.children.values()))
+        return node if node in self._held else None
+
+    def _above(self, node: _Node, length: int) -> _Node | None:
+        """The last holder on the way to here that covers no more than `length`."""
+        found: _Node | None = node
+        while found is not None and (found not in self._held or found.depth > length):
+            found = found.parent
+        return found
+
+    def _touch(self, holder: _Node) -> Cache:
+        """What it holds, which is now the last to go."""
+        held = self._held[holder] = self._held.pop(holder)
+        return held[0]
+
+    def _evict_to(self, budget: int) -> None:
+        while self._nbytes > budget:
+            self._evict_oldest()
+
+    def _evict_oldest(self) -> bool:
+        node = next(iter(self._held), None)
+        if node is None:
+            return False
+        self._drop(node)
+        self._evictions += 1
+        self._tidy(node)
+        return True
+
+    def _tidy(self, node: _Node) -> None:
+        """Take out what leads nowhere, and what is neither a holder nor a fork in the way."""
+        while node.parent is not None and node not in self._held and len(node.children) < 2:
+            parent = node.parent
+            if node.children:  # one way on: its edge and this become one
+                (child,) = node.children.values()
+                child.ids, child.parent = node.ids + child.ids, parent
+                parent.children[child.ids[0]] = child
+                break
+            del parent.children[node.ids[0]]
+            node = parent
+
+    def _drop(self, node: _Node) -> None:
+        """Take its cache away; the node stays."""
+        if node in self._held:
+            self._nbytes -= self._held.pop(node)[1]
+
+
+def _split(node: _Node, length: int) -> _Node:
+    """A new node on the edge to `node`, at this depth."""
+    cut = length - node.depth + len(node.ids)
+    middle = _Node(node.ids[:cut], node.parent)
+    if middle.parent is not None:
+        middle.parent.children[middle.ids[0]] = middle
+    node.ids, node.parent = node.ids[cut:], middle
+    middle.children[node.ids[0]] = node
+    return middle
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many ids two rows have in common from the start."""
+    different = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    return min(len(one), len(other)) if different is None else different

@@ -1,0 +1,252 @@
+"""The prefix cache: what was run once is found by all who begin alike, within its budget, and changes no result."""
+
+from __future__ import annotations
+
+import random
+from threading import Thread
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import guideway as gw
+from guideway.errors import OutOfRoom
+from guideway.sessions import Counts, Model, PrefixCache
+from guideway.testing import ConstantModel, ToyEngine
+from guideway.vocabulary import Tokenizer, Vocabulary
+
+VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcdefgh ")], eos_ids=[0], special_ids=[0])
+
+
+class Piece:
+    """A cache that knows of which tokens it is."""
+
+    def __init__(self, ids: list[int], size: int = 100) -> None:
+        self.ids, self.length, self.nbytes = ids, len(ids), size
+
+    def truncated(self, length: int) -> Piece:
+        return Piece(self.ids[:length], self.nbytes)
+
+
+def model(*, rewinds: bool = True, prefix_bytes: int = 1 << 20) -> Model:
+    return Model(ToyEngine(10, rewinds=rewinds), Tokenizer.of(VOCABULARY), prefix_bytes=prefix_bytes)
+
+
+IDS = st.lists(st.integers(0, 2), min_size=1, max_size=9)
+
+
+class Tree(RuleBasedStateMachine):
+    """Against a list of what was put, least recently used first."""
+
+    @initialize(rewinds=st.booleans(), room=st.integers(1, 8))
+    def begin(self, rewinds: bool, room: int) -> None:
+        self.rewinds, self.room = rewinds, room * 1000
+        self.cache = PrefixCache(budget_bytes=self.room, rewinds=rewinds, shortest=1)
+        self.held: list[list[int]] = []
+
+    def touch(self, ids: list[int]) -> None:
+        self.held.remove(ids)
+        self.held.append(ids)
+
+    @rule(ids=IDS)
+    def put(self, ids: list[int]) -> None:
+        self.cache.put(ids, Piece(ids, 1000 - 40 * len(ids)))
+        if self.rewinds:
+            if longer := [one for one in self.held if one[: len(ids)] == ids and one != ids]:
+                held = self.cache.find(ids)
+                assert held is not None
+                self.touch(next(one for one in longer if self.in_front() == one))
+                return
+            self.held = [one for one in self.held if ids[: len(one)] != one]
+        self.held = [*(one for one in self.held if one != ids), ids][-self.room // 1000 :]
+
+    def in_front(self) -> list[int]:
+        """What was used last."""
+        piece, _ = next(reversed(self.cache._held.values()))
+        assert isinstance(piece, Piece)
+        return piece.ids
+
+    @rule(ids=IDS, more_than=st.integers(0, 3))
+    def find(self, ids: list[int], more_than: int) -> None:
+        usable = [one for one in self.held if self.rewinds or ids[: len(one)] == one]
+        best = max((len(np.flatnonzero(common(one, ids))) for one in usable), default=0)
+        found = self.cache.find(ids, more_than=more_than)
+        if best <= more_than:
+            assert found is None
+        else:
+            assert isinstance(found, Piece)
+            assert found.ids == ids[:best]
+            self.touch(self.in_front())
+
+    @rule()
+    def drop(self) -> None:
+        assert self.cache.drop_oldest() == bool(self.held)
+        del self.held[:1]
+
+    @invariant()
+    def holds_what_it_should(self) -> None:
+        assert [piece.ids for piece, _ in self.cache._held.values()] == self.held  # type: ignore[attr-defined]
+        found = self.cache.statistics
+        assert (found.entries, found.nbytes) == (len(self.held), 1000 * len(self.held))
+        assert found.nbytes <= self.room
+        nodes = [self.cache._root]
+        for node in nodes:
+            nodes += node.children.values()
+            assert node is self.cache._root or node in self.cache._held or len(node.children) > 1
+            assert all(child.parent is node and child.ids[0] == key for key, child in node.children.items())
+
+
+def common(one: list[int], other: list[int]) -> list[bool]:
+    same = [a == b for a, b in zip(one, other, strict=False)]
+    return [all(same[: i + 1]) for i in range(len(same))]
+
+
+TestTree = Tree.TestCase
+TestTree.settings = settings(max_examples=150, stateful_step_count=40)
+
+
+def test_a_second_session_runs_only_what_differs() -> None:
+    shared = model()
+    first, second = shared.session(), shared.session()
+    first.feed("abc " * 20 + "a")
+    second.feed("abc " * 20 + "hh")
+    first.logits()
+    second.logits()
+    assert first.counts == Counts(run=81)
+    assert second.counts == Counts(run=2, found=80)
+    third = shared.session()
+    third.feed("abc " * 10)
+    third.logits()
+    assert third.counts == Counts(run=1, found=39)  # the last one runs, for its logits
+    found = shared.prefixes.statistics
+    assert (found.lookups, found.hits, found.tokens_found, found.evictions) == (3, 2, 119, 0)
+
+
+@pytest.mark.parametrize("rewinds", [True, False], ids=["rewinds", "recurrent"])
+def test_what_is_found_changes_no_logits(rewinds: bool) -> None:
+    """Sessions that begin alike, edit, fork and go back, beside the same ones without the cache."""
+    chance = random.Random(5)
+    cached, plain = model(rewinds=rewinds, prefix_bytes=60_000), model(rewinds=rewinds, prefix_bytes=0)
+    texts = ["abc def " * 20, "abc " * 30, "abc def " * 9 + "hhh " * 20]
+    found = 0
+    for _ in range(60):
+        text = chance.choice(texts)[: chance.randrange(1, 200)] + chance.choice(["", "a", "gg ff ee " * 3])
+        one, other = cached.session(), plain.session()
+        for session in (one, other):
+            session.feed(text)
+            session.logits()
+        back = chance.randrange(len(one))
+        for session in (one, other):
+            session.rewind(back)
+            session.set_text(text[: len(session)] + "bad " * 6)
+            session.fork().infer()
+        assert np.array_equal(one.logits(), other.logits())
+        assert one.counts.run + one.counts.found >= other.counts.run - other.counts.again
+        found += one.counts.found
+        assert other.counts.found == 0
+    assert found > 1000
+    assert cached.prefixes.statistics.nbytes <= 60_000
+    assert plain.prefixes.statistics.lookups == 0
+
+
+def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
+    shared = ConstantModel(VOCABULARY, np.arange(10.0))
+    prompt = "abc def " * 4
+    answer = gw.generate(shared, prompt, gw.Regex("[a-h]{40}"))
+    session = shared.session()
+    session.feed(f"{prompt}{answer} bad")
+    session.logits()
+    assert session.counts.found >= len(prompt) + 39
+
+
+def test_what_is_larger_than_the_budget_is_not_kept() -> None:
+    cache = PrefixCache(budget_bytes=1000)
+    cache.put(list(range(20)), Piece(list(range(20)), 300))  # ids count too
+    assert cache.statistics.entries == 0
+    cache.put(list(range(20)), Piece(list(range(20)), 200))
+    assert (cache.statistics.entries, cache.statistics.nbytes) == (1, 1000)
+
+
+def test_a_budget_that_shrinks_is_kept_at_once() -> None:
+    cache = PrefixCache(budget_bytes=10_000)
+    for first in range(5):
+        cache.put([first] * 20, Piece([first] * 20, 200))
+    assert cache.statistics.entries == 5
+    cache.budget_bytes = 2500
+    assert (cache.statistics.entries, cache.statistics.nbytes, cache.statistics.evictions) == (2, 2000, 3)
+    assert cache.find([0] * 20) is None
+    assert cache.find([4] * 20) is not None
+    cache.clear()
+    assert (cache.statistics.entries, cache.find([4] * 20)) == (0, None)
+    with pytest.raises(ValueError, match="budget"):
+        cache.budget_bytes = -1
+    with pytest.raises(ValueError, match="budget"):
+        PrefixCache(budget_bytes=-1)
+
+
+class Crowded(ToyEngine):
+    """Has room for so many caches; counts those that somebody holds."""
+
+    room = 3
+
+    def forward(self, rows, caches):  # type: ignore[no-untyped-def]  # as in ToyEngine
+        if self.prefixes.statistics.entries >= self.room:
+            raise OutOfRoom("full")
+        return super().forward(rows, caches)
+
+
+def test_an_engine_without_room_gets_that_of_the_oldest_prefix() -> None:
+    engine = Crowded(10)
+    shared = Model(engine, Tokenizer.of(VOCABULARY))
+    engine.prefixes = shared.prefixes
+    for letter in "abcdef":
+        session = shared.session()
+        session.feed(letter * 30)
+        session.logits()
+    assert (shared.prefixes.statistics.entries, shared.prefixes.statistics.evictions) == (3, 3)
+    engine.room = 0
+    session.feed("a")
+    with pytest.raises(OutOfRoom):
+        session.logits()
+    assert shared.prefixes.statistics.entries == 0
+
+
+def test_threads_share_it() -> None:
+    cache = PrefixCache(budget_bytes=20_000, shortest=1)
+    failed: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            for _ in range(2000):
+                ids = [chance.randrange(3) for _ in range(chance.randrange(1, 20))]
+                found = cache.find(ids)
+                assert found is None or found.ids == ids[: found.length]  # type: ignore[attr-defined]
+                cache.put(ids, Piece(ids))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert cache.statistics.nbytes <= 20_000
+
+
+def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
+    shared = model()
+    arrays = {"states": np.ones((2, 16), dtype=np.float32), "length": np.array([2])}
+    session = shared.session(kv=shared.learned_prefix(arrays))
+    session.feed("abc " * 10)
+    session.logits()
+    session.remember()
+    plain = shared.session()
+    plain.feed("abc " * 10)
+    plain.logits()
+    assert (session.counts.found, plain.counts.found) == (0, 0)
+    shared.close()
+    assert shared.prefixes.statistics.entries == 0
