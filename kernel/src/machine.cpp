@@ -11,6 +11,13 @@ Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
     for (const Component& c : components_) recalls_ |= (c.bounded && !c.open_leaf.empty()) || (c.unique && c.minimum > 1);
+    prepare_forks();
+}
+
+void Machine::start(Configs& out) {
+    if (!forks_) return enter({root_, 0, 0, kBottom}, out);
+    wait(root_, kBottom, -1);
+    enter_together(-1, out);
 }
 
 std::uint32_t Machine::push(const Config& frame) {
@@ -21,7 +28,7 @@ std::uint32_t Machine::push(const Config& frame) {
             throw Error(ErrorKind::limit, "too many different nestings", frame.node);
         }
         frames_.push_back(frame);
-        frame_costs_.push_back(kInfinite);
+        frame_costs_.push_back(kUnknownCost);
     }
     return place->second;
 }
@@ -60,9 +67,18 @@ void Machine::enter(Config start, Configs& out) {
 }
 
 void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t tape) {
+    if (forks_) {
+        end(frame, tape, out);
+        return enter_together(-1, out);
+    }
+    if (is_sequence(frames_[frame])) enter(frames_[frame], out);
+    else resume_entry(frame, out, tape);
+}
+
+// The same for what is no sequence.
+void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape) {
     const Config at = frames_[frame];
-    if (is_sequence(at)) enter(at, out);
-    else if (at.node != kDone && phase_of(at.state) == Phase::named) {
+    if (at.node != kDone && phase_of(at.state) == Phase::named) {
         const Component& k = components_[at.node];
         if (k.kind == NodeKind::array) return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, tape), at.parent});
         const std::uint32_t label = rest_of(at.state) >> 8;
@@ -120,6 +136,7 @@ void Machine::forget(Configs& configs) const {
 }
 
 Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
+    if (forks_) return step_together(from, byte, out);
     out.clear();
     Outcome outcome;
     for (const Config& c : from) step(c, byte, out, outcome);
@@ -131,6 +148,7 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
 }
 
 bool Machine::accepting(const Config& config) {
+    if (forks_) return config.node == kDone || (is_leaf(config) && pool_.nullable(config.state) && may_end_at(config.parent));
     Configs todo{config};
     Gone gone;
     while (!todo.empty()) {
@@ -162,14 +180,25 @@ std::uint32_t Machine::local_cost(const Config& c) {
 }
 
 std::uint32_t Machine::frame_cost(std::uint32_t id) {
-    std::vector<std::uint32_t> unknown;
-    while (id != kBottom && frame_costs_[id] == kInfinite) {
-        unknown.push_back(id);
-        id = frames_[id].parent;
+    std::vector<std::uint32_t> unknown{id}, below;
+    while (!unknown.empty()) {
+        const std::uint32_t at = unknown.back();
+        const Config frame = frames_[at];
+        const std::size_t before = unknown.size();
+        std::uint32_t least = kInfinite;
+        below.clear();
+        if (frame_costs_[at] == kUnknownCost) members(frame.node == kFork ? at : frame.parent, below);
+        for (std::uint32_t one : below) {
+            if (frame_costs_[one] == kUnknownCost) unknown.push_back(one);
+            else least = std::min(least, frame_costs_[one]);
+        }
+        if (unknown.size() > before) continue;
+        unknown.pop_back();
+        if (frame_costs_[at] != kUnknownCost) continue;
+        const std::uint32_t cost = frame.node == kFork ? least : sum(local_cost(frame), least);
+        frame_costs_[at] = cost == kUnknownCost ? kInfinite : cost;
     }
-    std::uint32_t total = id == kBottom ? 0 : frame_costs_[id];
-    for (; !unknown.empty(); unknown.pop_back()) frame_costs_[unknown.back()] = total = sum(total, local_cost(frames_[unknown.back()]));
-    return total;
+    return frame_costs_[id];
 }
 
 std::uint32_t Machine::cost(const Config& config) {

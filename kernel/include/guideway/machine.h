@@ -8,7 +8,7 @@
 // that can end no text further is left at once; one that might go on is left when the next byte can follow it
 // (`follow`), so both roads are kept where both are open. A sequence's last part gets the sequence's own return
 // frame: right recursion needs no stack. Objects and arrays keep what they have seen in the register: bits, or the
-// number of an interned record.
+// number of an interned record. In grammars that call themselves frames fork where roads meet (forks.cpp).
 //
 // Where a key may come there stands one configuration for the trie of fixed names, and a leaf for each class of open
 // keys, above a frame that waits for the name. Such a leaf has the tape of what it read in its register; what came
@@ -55,6 +55,8 @@ private:
     std::unordered_set<Config, ConfigHash> seen_;
 };
 inline constexpr std::uint32_t kDone = 0xffffffff;
+inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
 // A grammar node with what the analysis found out about it.
@@ -85,6 +87,7 @@ std::vector<Component> analyse(Program&& program, ExprPool& pool);
 struct MachineLimits {
     std::size_t max_heads = 4096;        // configurations followed at once
     std::size_t max_frames = 8'000'000;  // different stacks seen
+    std::size_t max_parents = 1 << 16;   // frames that one may stand for
 };
 
 // What else a step found out about a configuration that stands on the bottom frame.
@@ -97,7 +100,7 @@ class Machine {
 public:
     Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
 
-    void start(Configs& out) { enter({root_, 0, 0, kBottom}, out); }
+    void start(Configs& out);
     // Adds what `config` becomes by `byte`.
     void step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome);
     Outcome step_all(const Configs& from, std::uint8_t byte, Configs& out);
@@ -124,6 +127,20 @@ private:
     void enter(Config start, Configs& out);
     std::uint32_t push(const Config& frame);
     void leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
+
+    // forks.cpp
+    void prepare_forks();
+    void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
+    std::uint32_t fork(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
+    void end(std::uint32_t frame, std::uint32_t tape, Configs& out);
+    void wait(std::uint32_t node, std::uint32_t frame, int byte);
+    void wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte);
+    void wait_sequences(int byte);
+    void enter_together(int byte, Configs& out);  // `byte`: only what can begin with it; -1: everything
+    void join(Configs& configs);
+    Outcome step_together(const Configs& from, std::uint8_t byte, Configs& out);
+    bool may_end_at(std::uint32_t frame);
 
     // object.cpp
     void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
@@ -172,7 +189,7 @@ private:
     ExprPool& pool_;
     MachineLimits limits_;
     std::vector<Config> frames_;
-    std::vector<std::uint32_t> frame_costs_;
+    std::vector<std::uint32_t> frame_costs_;  // kUnknownCost: not asked for yet
     std::unordered_map<Config, std::uint32_t, ConfigHash> frame_ids_;
     Records records_;
     Tapes tapes_;
@@ -181,6 +198,12 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
     KeyLengths key_lengths_;
     Configs todo_, entering_;
+    bool forks_ = false;                               // the grammar calls itself: roads are followed together
+    std::vector<std::uint32_t> rank_, ranked_, turns_;  // turns: a heap of ranks whose nodes wait
+    std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
+    std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
+    unsigned factored_ = 0;
+    Configs sequences_;                                // frames of sequences to go on with
 };
 
 // States of objects and arrays: a phase, and what it needs.

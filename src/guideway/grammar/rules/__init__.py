@@ -1,0 +1,18 @@
+"""Context-free rules -> a `Grammar` that the kernel can walk: exact for every context-free grammar.
+
+terms.py        what a rule can say: text, other rules, series, choices, repetition, whole grammars
+productions.py  terms -> productions; which rules are reached, and which can end
+knots.py        which rules refer to each other, callees first
+empties.py      empty texts taken out of productions
+corners.py      left recursion turned round
+folding.py      what is regular becomes one expression
+lowering.py     all of it in order, group by group
+writing.py      productions -> nodes
+"""
+
+from __future__ import annotations
+
+from .lowering import lower
+from .terms import Choice, Ref, Rule, Series, Term, Text, Times, Whole
+
+__all__ = ["Choice", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]

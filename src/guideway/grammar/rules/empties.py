@@ -1,0 +1,69 @@
+"""Empty texts taken out: afterwards every variable stands for its texts but the empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from guideway.grammar.regular import Regular
+
+from .expressions import Expressions
+from .productions import Production, Productions, Symbol
+
+__all__ = ["nullable_variables", "without_empty"]
+
+_AT_ONCE = 2  # parts that may be missing and are written out in every combination
+
+
+def nullable_variables(
+    group: dict[int, list[Production]], outside: Callable[[int], bool], expressions: Expressions
+) -> set[int]:
+    """The variables of a group that derive the empty text; `outside` says it of all others."""
+    found: set[int] = set()
+
+    def may_be_empty(symbol: Symbol) -> bool:
+        if isinstance(symbol, int):
+            return symbol in found if symbol in group else outside(symbol)
+        return isinstance(symbol, Regular) and expressions.nullable(symbol)
+
+    changed = True
+    while changed:
+        changed = False
+        for variable, productions in group.items():
+            if variable not in found and any(all(map(may_be_empty, one)) for one in productions):
+                found.add(variable)
+                changed = True
+    return found
+
+
+def without_empty(
+    group: dict[int, list[Production]], nullable: Callable[[Symbol], bool], made: Productions, expressions: Expressions
+) -> dict[int, list[Production]]:
+    """The productions of the same texts but the empty one. Parts that many combinations share get variables."""
+    result: dict[int, list[Production]] = {}
+
+    def combinations(parts: list[tuple[Symbol, bool]]) -> list[Production]:
+        found: list[Production] = [()]
+        for symbol, optional in parts:
+            longer = [(*one, symbol) for one in found]
+            found = longer + found if optional else longer
+        return [one for one in found if one]
+
+    for variable, productions in group.items():
+        options: dict[Hashable, Production] = {}
+        for production in productions:
+            parts: list[tuple[Symbol, bool]] = []
+            for symbol in production:
+                optional = nullable(symbol)
+                if optional and isinstance(symbol, Regular):
+                    symbol = expressions.some(symbol)
+                parts.append((symbol, optional))
+            while sum(optional for _, optional in parts) > _AT_ONCE:
+                at = [n for n, (_, optional) in enumerate(parts) if optional][-_AT_ONCE]
+                rest = made.variable(made.rule[variable])
+                result[rest] = combinations(parts[at:])
+                made.count(result[rest])
+                parts[at:] = [(rest, all(optional for _, optional in parts[at:]))]
+            options |= {expressions.key(one): one for one in combinations(parts)}
+        result[variable] = [one for key, one in options.items() if key != (variable,)]
+        made.count(result[variable])
+    return result

@@ -1,0 +1,167 @@
+"""What is asked of expressions here: whether they take the empty text, what is left without it, and which are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    EMPTY,
+    NEVER,
+    Both,
+    Cat,
+    Chars,
+    Either,
+    Graph,
+    Literals,
+    Not,
+    Regular,
+    Repeat,
+    Spelled,
+)
+
+__all__ = ["Expressions", "is_never"]
+
+_SOME = Repeat(ANY_CHAR, 1, None)
+
+
+def is_never(symbol: object) -> bool:
+    """Whether it is written as no text at all."""
+    return isinstance(symbol, (Either, Literals)) and not (symbol.parts if isinstance(symbol, Either) else symbol.texts)
+
+
+class Expressions:
+    """Answers by identity, kept; an expression may be nested to any depth, so nothing here recurses."""
+
+    def __init__(self) -> None:
+        self._nullable: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
+        self._by_content: dict[object, int] = {}
+        self._kept: list[Regular] = []  # so that no identity is used again
+
+    def nullable(self, expression: Regular) -> bool:
+        """Whether the empty text is among its texts."""
+        found = self._nullable
+        if id(expression) not in found:
+            self._walk(expression, found, lambda at, parts: _nullable(at, [bool(found[id(part)]) for part in parts]))
+        return bool(found[id(expression)])
+
+    def number(self, expression: Regular) -> int:
+        """The same number for what is written the same."""
+        numbers, by_content = self._numbers, self._by_content
+
+        def numbered(at: Regular, parts: tuple[Regular, ...]) -> int:
+            inner = tuple(numbers[id(part)] for part in parts)
+            return by_content.setdefault((type(at), _own(at), inner), len(by_content))
+
+        if id(expression) not in numbers:
+            self._walk(expression, numbers, numbered)
+        return numbers[id(expression)]
+
+    def key(self, symbols: Iterable[object]) -> tuple[Hashable, ...]:
+        """Equal for symbols that are written the same; hashing expressions themselves would recurse."""
+        return tuple(
+            (self.number(one),) if isinstance(one, Regular) else one if isinstance(one, int) else id(one) << 64
+            for one in symbols
+        )
+
+    def _walk(
+        self, root: Regular, found: dict[int, int], answer: Callable[[Regular, tuple[Regular, ...]], int]
+    ) -> None:
+        todo = [root]
+        while todo:
+            at = todo[-1]
+            parts = _parts(at)
+            missing = [part for part in parts if id(part) not in found]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            if id(at) not in found:
+                found[id(at)] = answer(at, parts)
+                self._kept.append(at)
+
+    def some(self, expression: Regular) -> Regular:
+        """The same without the empty text."""
+        if not self.nullable(expression):
+            return expression
+        if isinstance(expression, Either):
+            return self.either([self._some(part) if self.nullable(part) else part for part in expression.parts])
+        return self._some(expression)
+
+    def _some(self, expression: Regular) -> Regular:
+        match expression:
+            case Cat(()):
+                return NEVER
+            case Literals(texts):
+                return Literals(tuple(text for text in texts if text))
+            case Repeat(part, _, most) if not self.nullable(part):
+                return Repeat(part, 1, most)
+        return Both((expression, _SOME))
+
+    def either(self, parts: list[Regular]) -> Regular:
+        """Any of the parts; fixed texts become one list."""
+        texts = dict.fromkeys(text for part in parts if isinstance(part, Literals) for text in part.texts)
+        others = {self.number(part): part for part in parts if not isinstance(part, Literals)}
+        made = ([Literals(tuple(texts))] if texts else []) + [part for part in others.values() if not is_never(part)]
+        return made[0] if len(made) == 1 else Either(tuple(made)) if made else NEVER
+
+    def cat(self, parts: list[Regular]) -> Regular:
+        """One after the other; single fixed texts are joined."""
+        made: list[Regular] = []
+        for part in parts:
+            if isinstance(part, Cat) and not part.parts:
+                continue
+            before = made[-1] if made else None
+            if (
+                isinstance(part, Literals)
+                and isinstance(before, Literals)
+                and len(part.texts) == len(before.texts) == 1
+            ):
+                made[-1] = Literals((before.texts[0] + part.texts[0],))
+            else:
+                made.append(part)
+        return made[0] if len(made) == 1 else Cat(tuple(made)) if made else EMPTY
+
+
+def _parts(at: Regular) -> tuple[Regular, ...]:
+    match at:
+        case Cat(parts) | Either(parts) | Both(parts):
+            return parts
+        case Not(part) | Repeat(part) | Spelled(part):
+            return (part,)
+    return ()
+
+
+def _own(at: Regular) -> object:
+    match at:
+        case Chars(ranges):
+            return ranges
+        case Literals(texts):
+            return texts
+        case Repeat(_, least, most):
+            return least, most
+        case Spelled(_, spelling):
+            return spelling
+        case Graph(states):
+            return states
+    return None
+
+
+def _nullable(at: Regular, parts: list[bool]) -> bool:
+    match at:
+        case Chars():
+            return False
+        case Literals(texts):
+            return "" in texts
+        case Cat() | Both():
+            return all(parts)
+        case Either():
+            return any(parts)
+        case Not():
+            return not parts[0]
+        case Repeat(_, least, _):
+            return least == 0 or parts[0]
+        case Graph(states):
+            return bool(states) and states[0][0]
+    return parts[0]

@@ -1,0 +1,183 @@
+"""Rules -> a grammar, group by group of rules that call each other, callees first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from guideway.errors import InvalidConstraint, Unsatisfiable
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.regular import EMPTY, NEVER, Regular, Repeat
+
+from .corners import without_left_recursion
+from .empties import nullable_variables, without_empty
+from .expressions import Expressions, is_never
+from .folding import fold, joined
+from .knots import knots
+from .productions import Production, Productions, Repeated, Symbol, flatten
+from .terms import Rule
+from .writing import Writer
+
+__all__ = ["Lowered", "lower"]
+
+Group = dict[int, list[Production]]
+
+
+class Lowered:
+    """What became of some rules: the grammar, and the names of rules that play no part in it."""
+
+    def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
+        self.grammar = grammar
+        self.unreachable = unreachable
+        self.unproductive = unproductive
+
+
+def lower(rules: list[Rule], start: str) -> Lowered:
+    """The grammar of the texts that the rule `start` derives.
+
+    Raises `InvalidConstraint` for a rule given twice, `Unsatisfiable` (with the rules that cannot end) where `start`
+    derives no text, `LimitExceeded` where the rules come down to too much. A reference to an unknown rule is a
+    KeyError: whoever read the rules can say where it stands.
+    """
+    numbers: dict[str, int] = {}
+    for number, rule in enumerate(rules):
+        if rule.name in numbers:
+            raise InvalidConstraint(f"the rule {rule.name!r} is given twice", rule.place)
+        numbers[rule.name] = number
+    made = flatten(rules, numbers)
+    root = numbers[start]
+    reached = {variable for knot in knots([root], _edges_of(made)) for variable in knot}
+    unreachable = tuple(rule.name for number, rule in enumerate(rules) if number not in reached)
+    lowering = _Lowering(made, rules, root)
+    lowering.run()
+    unproductive = tuple(
+        rule.name for number, rule in enumerate(rules) if number in reached and lowering.is_never(number)
+    )
+    if lowering.is_never(root):
+        raise Unsatisfiable(
+            f"no text can fit: these rules never come to an end: {', '.join(unproductive)}", rules[root].place
+        )
+    return Lowered(lowering.grammar(), unreachable, unproductive)
+
+
+def _edges_of(made: Productions) -> Callable[[int], list[int]]:
+    """Which variables a variable refers to."""
+
+    def edges(variable: int) -> list[int]:
+        options = made.of[variable]
+        symbols = [options.part] if isinstance(options, Repeated) else [s for one in options for s in one]
+        return [symbol for symbol in symbols if isinstance(symbol, int)]
+
+    return edges
+
+
+class _Lowering:
+    """Known of each variable that is done: its expression, or its productions without the empty text."""
+
+    def __init__(self, made: Productions, rules: list[Rule], root: int) -> None:
+        self._made, self._rules, self._root = made, rules, root
+        self._expressions = Expressions()
+        self._regular: dict[int, Regular] = {}  # with the empty text
+        self._nullable: set[int] = set()  # of the others
+        self._final: Group = {}
+
+    def run(self) -> None:
+        edges = _edges_of(self._made)
+        order = knots([self._root], edges)
+        place = {variable: number for number, knot in enumerate(order) for variable in knot}
+        outside: dict[int, set[int]] = {number: set() for number in range(len(order))}
+        for variable, number in place.items():
+            for callee in edges(variable):
+                if place[callee] != number:
+                    outside[place[callee]].add(callee)
+        outside[place[self._root]].add(self._root)
+        for number, knot in enumerate(order):
+            self._group(knot, outside[number])
+
+    def is_never(self, variable: int) -> bool:
+        """Whether it derives no text."""
+        return is_never(self._regular.get(variable))
+
+    def grammar(self) -> Grammar:
+        """The nodes, from the root on."""
+        writer = Writer(self._final, self._expressions, lambda variable: self._rules[self._made.rule[variable]].place)
+        if self._root in self._regular:
+            return writer.leaf(self._regular[self._root])
+        return writer.write(self._root, self._root in self._nullable)
+
+    def _group(self, knot: list[int], wanted: set[int]) -> None:
+        if self._repeats(knot):
+            return
+        before = len(self._made.of)
+        group = {variable: self._made.productions(variable) for variable in knot}
+        group |= {more: self._made.productions(more) for more in range(before, len(self._made.of))}
+        group = {variable: self._put(productions) for variable, productions in group.items()}
+        if len(group) == 1 and all(isinstance(s, Regular) for one in group[knot[0]] for s in one):
+            self._regular[knot[0]] = self._expressions.either(
+                [self._expressions.cat(list(one)) for one in group[knot[0]]]  # type: ignore[arg-type]  # all regular
+            )
+            return
+        nullable = nullable_variables(group, self._nullable.__contains__, self._expressions)
+
+        def may_be_empty(symbol: Symbol) -> bool:
+            if isinstance(symbol, int):
+                return symbol in nullable or symbol in self._nullable
+            return isinstance(symbol, Regular) and self._expressions.nullable(symbol)
+
+        group = self._productive(without_empty(group, may_be_empty, self._made, self._expressions))
+        group = self._productive(without_left_recursion(group, wanted & group.keys(), self._made))
+        solved, left = fold(group, self._expressions)
+        for variable, expression in solved.items():
+            self._regular[variable] = Repeat(expression, 0, 1) if variable in nullable else expression
+        for variable in wanted - solved.keys() - left.keys():
+            self._regular[variable] = EMPTY if variable in nullable else NEVER
+        self._nullable |= nullable & left.keys()
+        self._final |= left
+
+    def _repeats(self, knot: list[int]) -> bool:
+        """A repetition of what is regular stays one, however long it is."""
+        made = self._made.of[knot[0]]
+        if len(knot) > 1 or not isinstance(made, Repeated):
+            return False
+        part = self._regular.get(made.part) if isinstance(made.part, int) else made.part
+        if not isinstance(part, Regular):
+            return False
+        self._regular[knot[0]] = (
+            Repeat(part, made.least, made.most) if made.most is None or made.most >= made.least else NEVER
+        )
+        return True
+
+    def _put(self, productions: list[Production]) -> list[Production]:
+        known = [
+            tuple(self._regular.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in one)
+            for one in productions
+        ]
+        possible = [one for one in known if not any(map(is_never, one))]
+        return joined(possible, {}, self._expressions)
+
+    @staticmethod
+    def _productive(group: Group) -> Group:
+        """Without variables that cannot end, and without productions that need them."""
+        users: dict[int, list[tuple[int, int]]] = {}
+        waits = {variable: [0] * len(productions) for variable, productions in group.items()}
+        done: set[int] = set()
+        todo: list[int] = []
+        for variable, productions in group.items():
+            for number, one in enumerate(productions):
+                needs = {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
+                waits[variable][number] = len(needs)
+                for symbol in needs:
+                    users.setdefault(symbol, []).append((variable, number))
+                if not needs and variable not in done:
+                    done.add(variable)
+                    todo.append(variable)
+        while todo:
+            for variable, number in users.get(todo.pop(), ()):
+                waits[variable][number] -= 1
+                if waits[variable][number] == 0 and variable not in done:
+                    done.add(variable)
+                    todo.append(variable)
+        return {
+            variable: [one for number, one in enumerate(productions) if waits[variable][number] == 0]
+            for variable, productions in group.items()
+            if variable in done
+        }

@@ -1,0 +1,66 @@
+"""What a rule can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.regular import Regular
+
+__all__ = ["Choice", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A regular piece of text."""
+
+    language: Regular
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Another rule, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One after the other; no parts: the empty text."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Any of the parts; no parts: no text."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The part, `least` to `most` times (None: no end)."""
+
+    part: Term
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """A whole grammar, such as that of a JSON Schema."""
+
+    grammar: Grammar
+
+
+Term = Text | Ref | Series | Choice | Times | Whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A term under a name. `place`: where it stands in what its user wrote, for errors."""
+
+    name: str
+    term: Term
+    place: str | None = None
