@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from guideway.grammar import nodes as ir
 from guideway.grammar import regular as written
 
 from .machine import Oracle, Stack
 from .reader import Reader
+
+NUMBER = re.compile(r"-?[0-9]+(/[0-9]+)?")  # the name of a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,12 @@ def said(text: str) -> str | None:
 
 
 def name(text: bytes) -> str:
-    """What a key says: decoded, where it is a JSON string."""
+    """What a key or item says: decoded, where it is a JSON string; the value, where it is a number."""
     read = said(text.decode())
-    return text.decode() if read is None else json.dumps(read)
+    if read is not None:
+        return json.dumps(read)
+    number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text.decode())
+    return str(Fraction(text.decode())) if number else text.decode()
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 
 from guideway.grammar import nodes as ir
@@ -18,6 +19,7 @@ from . import entries, regular
 from .entries import Countable, Feasible, Items, Members, OpenKey
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .spelling import Spelling, Text
+from .values import ByValue
 
 
 @lru_cache(maxsize=4096)
@@ -50,6 +52,8 @@ def expression(part: written.Regular) -> regular.Expr:
             return regular.complement(expression(inner))
         case written.Repeat(inner, low, high):
             return regular.times(expression(inner), low, high)
+        case written.Graph(states):
+            return regular.graph(tuple((ends, tuple((on.ranges, to) for on, to in steps)) for ends, steps in states))
     raise TypeError(part)
 
 
@@ -85,7 +89,7 @@ class GrammarWorld:
     _fit: set[int] = field(default_factory=set)
     _feasible: dict[int, Feasible] = field(default_factory=dict)
     _countable: dict[int, Countable] = field(default_factory=dict)
-    _items_left: dict[tuple[written.Regular, frozenset[str]], Oracle] = field(default_factory=dict)
+    _items_left: dict[tuple[written.Regular | ir.Number, frozenset[str]], Oracle] = field(default_factory=dict)
     _keys: dict[tuple[int, int, frozenset[str]], Oracle] = field(default_factory=dict)
 
     def oracle(self) -> Oracle:
@@ -113,6 +117,8 @@ class GrammarWorld:
         match self.node(number):
             case ir.Leaf(text):
                 return possible(text)
+            case ir.Number() as number:
+                return bool(ByValue(number).values(1))
             case ir.Sequence(parts):
                 return all(p in fit for p in parts)
             case ir.Alternative(parts):
@@ -133,15 +139,19 @@ class GrammarWorld:
         match self.node(number):
             case ir.Leaf(text):
                 return self.keys(text, most)
+            case ir.Number() as numbers:
+                return [str(value) for value in ByValue(numbers).values(most)]
             case ir.Alternative(parts):
                 return sorted({value for part in parts for value in self.values(part, most)})
         raise TypeError(number)
 
-    def leaves(self, number: int) -> list[written.Regular]:
+    def leaves(self, number: int) -> list[written.Regular | ir.Number]:
         """The leaves that a node can be."""
         match self.node(number):
             case ir.Leaf(text):
                 return [text]
+            case ir.Number() as numbers:
+                return [numbers]
             case ir.Alternative(parts):
                 return [text for part in parts for text in self.leaves(part)]
         raise TypeError(number)
@@ -163,6 +173,8 @@ class GrammarWorld:
         match self.node(number):
             case ir.Leaf(text):
                 yield (piece(text),)
+            case ir.Number() as numbers:
+                yield (ByValue(numbers),)
             case ir.Sequence(parts):
                 yield tuple(At(p) for p in parts)
             case ir.Alternative(parts):
@@ -217,13 +229,21 @@ class GrammarWorld:
                     yield *comma, At(way.node), after
                 continue
             for text in self.leaves(way.node):
-                left = entries.without(text, at.used)
-                if not possible(left) or not countable.holds(replace(after, used=at.used | set(self.keys(left, 1)))):
+                left, some = self._unused(text, at.used)
+                if some is None or not countable.holds(replace(after, used=at.used | {some})):
                     continue
-                oracle = self._items_left.setdefault((text, at.used), Oracle(self, piece(left)))
+                oracle = self._items_left.setdefault((text, at.used), Oracle(self, left))
                 yield *comma, OpenKey(oracle, oracle.start, 0), after
         if countable.closes(at):
             yield mark(marks, "close")
+
+    def _unused(self, text: written.Regular | ir.Number, used: frozenset[str]) -> tuple[Term, str | None]:
+        """What reads a leaf without some values, and the name of one that is left."""
+        if isinstance(text, ir.Number):
+            numbers = ByValue(text, frozenset(Fraction(name) for name in used if entries.NUMBER.fullmatch(name)))
+            return numbers, next(map(str, numbers.values(1)), None)
+        left = entries.without(text, used)
+        return piece(left), next(iter(self.keys(left, 1)), None)
 
 
 def mark(marks: ir.Punctuation, name: str) -> Stack:

@@ -116,6 +116,11 @@ def times(part: Expr, low: int, high: int | None) -> Expr:
     return part if (low, high) == (1, 1) else _expr("times", part, low, high)
 
 
+def graph(states: tuple[tuple[bool, tuple[tuple[tuple[tuple[int, int], ...], int], ...]], ...], at: int = 0) -> Expr:
+    """An automaton drawn out: by state whether a text may end there, and its steps (ranges, the state after)."""
+    return _expr("graph", states, at)
+
+
 def literal(text: str) -> Expr:
     """Exactly this text."""
     return cat(*(one((ord(c), ord(c))) for c in text))
@@ -141,6 +146,8 @@ def nullable(expr: Expr) -> bool:
             return any(nullable(p) for p in expr.parts[0])
         case "not":
             return not nullable(expr.parts[0])
+        case "graph":
+            return bool(expr.parts[0][expr.parts[1]][0])
         case _:
             return expr.parts[1] == 0 or nullable(expr.parts[0])
 
@@ -163,6 +170,10 @@ def derive(expr: Expr, char: int) -> Expr:
             return both(*(derive(p, char) for p in expr.parts[0]))
         case "not":
             return complement(derive(expr.parts[0], char))
+        case "graph":
+            states, at = expr.parts
+            steps = ((any(low <= char <= high for low, high in ranges), after) for ranges, after in states[at][1])
+            return either(*(graph(states, after) for fits, after in steps if fits))
         case _:
             part, low, high = expr.parts
             rest = times(part, max(low - 1, 0), None if high is None else high - 1)
@@ -181,6 +192,9 @@ def borders(expr: Expr) -> tuple[int, ...]:
             found = {at for part in expr.parts[0] for at in borders(part)}
         case "cat":
             found = {at for part in expr.parts for at in borders(part)}
+        case "graph":
+            steps = expr.parts[0][expr.parts[1]][1]
+            found = {at for ranges, _ in steps for low, high in ranges for at in (low, high + 1)}
         case _:
             found = set(borders(expr.parts[0]))
     return tuple(sorted(found))
