@@ -33,8 +33,20 @@ if TYPE_CHECKING:
         Unsatisfiable,
         Unsupported,
     )
-    from .generation import extract, generate, load, stream
+    from .generation import (
+        Request,
+        State,
+        agenerate,
+        astream,
+        extract,
+        generate,
+        load,
+        resume,
+        stream,
+        stream_values,
+    )
     from .matcher import Matcher, advance_and_fill, fill_masks
+    from .sampling import Dry, Mirostat, Sampler
     from .sessions import Model, Session
     from .sources import Choice, Format, JsonSchema, Regex
     from .vocabulary import Tokenizer, Vocabulary
@@ -60,8 +72,20 @@ _HOMES = {
         "Unsatisfiable",
         "Unsupported",
     ),
-    ".generation": ("extract", "generate", "load", "stream"),
+    ".generation": (
+        "Request",
+        "State",
+        "agenerate",
+        "astream",
+        "extract",
+        "generate",
+        "load",
+        "resume",
+        "stream",
+        "stream_values",
+    ),
     ".matcher": ("Matcher", "advance_and_fill", "fill_masks"),
+    ".sampling": ("Dry", "Mirostat", "Sampler"),
     ".sessions": ("Model", "Session"),
     ".sources": ("Choice", "Format", "JsonSchema", "Regex"),
     ".vocabulary": ("Tokenizer", "Vocabulary"),
@@ -76,6 +100,7 @@ __all__ = [
     "CompileLimits",
     "ConstraintError",
     "ContextOverflow",
+    "Dry",
     "EngineError",
     "Format",
     "GuidewayError",
@@ -85,14 +110,18 @@ __all__ = [
     "JsonSchema",
     "LimitExceeded",
     "Matcher",
+    "Mirostat",
     "Model",
     "NoTokens",
     "NotAvailable",
     "OutOfRoom",
     "Regex",
     "RejectedToken",
+    "Request",
+    "Sampler",
     "Session",
     "SnapshotError",
+    "State",
     "Tokenizer",
     "Unsatisfiable",
     "Unsupported",
@@ -101,6 +130,8 @@ __all__ = [
     "acompile",
     "acompile_many",
     "advance_and_fill",
+    "agenerate",
+    "astream",
     "cache",
     "compile",
     "compile_many",
@@ -108,7 +139,9 @@ __all__ = [
     "fill_masks",
     "generate",
     "load",
+    "resume",
     "stream",
+    "stream_values",
 ]
 
 

@@ -8,7 +8,8 @@ import guideway
 from guideway import errors
 
 NAMES = {
-    *("load", "extract", "generate", "stream", "compile"),
+    *("load", "extract", "generate", "stream", "compile", "stream_values", "agenerate", "astream", "resume"),
+    *("Request", "State", "Sampler", "Dry", "Mirostat"),
     *("fill_masks", "advance_and_fill"),
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
     *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),

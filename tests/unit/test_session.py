@@ -15,7 +15,7 @@ import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
 from guideway.sampling import Mirostat, Sampler
-from guideway.sessions import Model, Row, Session, decode, feed_all, infer_all
+from guideway.sessions import Limits, Model, Row, Session, decode, feed_all, infer_all
 from guideway.testing import ConstantEngine, ConstantModel, ToyEngine, step_engine_contract
 from guideway.vocabulary import Tokenizer, Vocabulary
 
@@ -248,7 +248,7 @@ def test_what_is_forced_runs_no_model(model: Model) -> None:
     session = Model(counting, model.tokenizer).session()
     session.feed("a")
     session.constrain(matcher("xyz cot", "xyz cut"))
-    row = Row(session, 20)
+    row = Row(session, Limits(20))
     decode([row])
     assert counting.passes == 1  # at the one choice, over all that was forced before it
     assert row.finish_reason == "stop"
@@ -261,7 +261,7 @@ def test_only_what_can_be_finished_is_taken(model: Model) -> None:
     for budget in range(2, 30):
         session = fed(model, [1], seed=budget, sampler=Sampler(5.0))
         session.constrain(matcher(*texts))
-        row = Row(session, budget)
+        row = Row(session, Limits(budget))
         decode([row])
         assert row.finish_reason == "stop"
         assert len(row.tokens) <= budget
@@ -269,7 +269,7 @@ def test_only_what_can_be_finished_is_taken(model: Model) -> None:
     session = fed(model, [1])
     session.constrain(matcher(*texts))
     with pytest.raises(BudgetTooSmall, match="2 tokens, and 1 are allowed"):
-        Row(session, 1)
+        Row(session, Limits(1))
     with pytest.raises(BudgetTooSmall, match="1 are left"):
         session.infer(tokens_left=1)
 
@@ -280,12 +280,12 @@ def test_rows_of_a_batch_are_as_alone(model: Model) -> None:
     for index, prompt in enumerate(prompts):
         session = model.session(seed=4, sampler=Sampler(1.0)).fork(row=index)
         session.feed(prompt)
-        row = Row(session, 10 + index)
+        row = Row(session, Limits(10 + index))
         decode([row])
         alone.append((row.tokens, row.finish_reason))
         fresh = model.session(seed=4, sampler=Sampler(1.0)).fork(row=index)
         fresh.feed(prompt)
-        together.append(Row(fresh, 10 + index))
+        together.append(Row(fresh, Limits(10 + index)))
     decode(together)
     assert [(row.tokens, row.finish_reason) for row in together] == alone
     assert all(row.timings.prompt > 0 for row in together)

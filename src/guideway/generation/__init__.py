@@ -2,26 +2,53 @@
 
 loading.py       `load`: a model by its name
 front.py         `generate`, `extract`, `stream`, and what each means
-plan.py          what a call asks for, checked and compiled; its rows, generated
-results.py       `Generation`: one result, and how it came about
+asynchronous.py  the same, awaited; loop.py: the thread in which these share their rounds
+resuming.py      `resume`: go on from a state
+options.py       what they take by name
+plan.py          what a call asks for, checked and compiled; its rows
+streams.py       rows as they move: results, pieces of text, values that grow
+results.py       `Generation`: one result, and how it came about; `State`: what it goes on from
 """
 
 from __future__ import annotations
 
-from guideway.generation.front import extract, extract_details, extraction, generate, generate_details, stream
+from guideway.generation.asynchronous import agenerate, agenerate_details, astream, astream_values
+from guideway.generation.front import (
+    extract,
+    extract_details,
+    extraction,
+    generate,
+    generate_details,
+    stream,
+    stream_values,
+)
 from guideway.generation.loading import load
-from guideway.generation.plan import MAX_TOKENS, Options
-from guideway.generation.results import Generation
+from guideway.generation.options import MAX_TOKENS, Options
+from guideway.generation.plan import Request
+from guideway.generation.results import Generation, State
+from guideway.generation.resuming import resume
+from guideway.generation.streams import Partial, Piece, Stream
 
 __all__ = [
     "MAX_TOKENS",
     "Generation",
     "Options",
+    "Partial",
+    "Piece",
+    "Request",
+    "State",
+    "Stream",
+    "agenerate",
+    "agenerate_details",
+    "astream",
+    "astream_values",
     "extract",
     "extract_details",
     "extraction",
     "generate",
     "generate_details",
     "load",
+    "resume",
     "stream",
+    "stream_values",
 ]

@@ -1,32 +1,35 @@
 """The front door: load a model, and let it write text or typed values.
 
     generate, extract                    values
-    generate_details, extract_details    the same as `Generation`: value, text, tokens, counts, timings
-    stream                               pieces of text as they come
+    generate_details, extract_details    the same as `Generation`: value, text, tokens, probabilities, timings
+    stream, stream_values                pieces of text, and values that grow, as they come
+    resume                               a text that was cut or edited, gone on with
 
-A prompt that is a str goes to the model verbatim; a list of messages goes through its chat template. One prompt gives
-one result, a list of prompts a list; `samples=` makes each of them a list.
+A prompt that is a str goes to the model verbatim; a list of messages goes through its chat template; a `Request` has an
+output and options of its own. One prompt gives one result, a list of prompts a list; `samples=` makes each of them a
+list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from guideway import sources
 from guideway.errors import InvalidConstraint
-from guideway.generation.plan import MAX_TOKENS, Messages, Options, Plan, run
+from guideway.generation.options import Messages, Options
+from guideway.generation.plan import Job, Request
 from guideway.generation.results import Generation
+from guideway.generation.streams import Partial, Piece, Stream, moving, pieces_of, run, values_of
 from guideway.prompts import extraction_prompt
-from guideway.sessions import Model, Row, feed_all
-from guideway.vocabulary import TextStream
+from guideway.sessions import Model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from guideway.sources import Source
 
-__all__ = ["extract", "extract_details", "extraction", "generate", "generate_details", "stream"]
+__all__ = ["extract", "extract_details", "extraction", "generate", "generate_details", "stream", "stream_values"]
 
 T = TypeVar("T")
 
@@ -68,36 +71,36 @@ def generate(model: Model, prompt: list[str] | list[Messages], output: type[T] |
 @overload
 def generate(model: Model, prompt: list[str] | list[Messages], output: object, *, samples: int,
              **options: Unpack[Options]) -> list[list[Any]]: ...
+@overload
+def generate(model: Model, prompt: Request | Sequence[str | Messages | Request], output: object = None, *,
+             samples: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
 def generate(
-    model: Model,
-    prompt: str | Messages | list[str] | list[Messages],
-    output: object = None,
-    *,
-    samples: int | None = None,
-    max_tokens: int = MAX_TOKENS,
-    temperature: float | None = None,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    seed: int = 0,
+    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """Let the model write, and give the value.
 
     `output`: a type or a source; the text then fits it, and the value is of that type. None: free text, a str.
-    `samples`: how many values for each prompt, as a list.
-    `max_tokens`: at most so many, EOS counted. Under a constraint only tokens are taken after which the text can
-    still be completed within them, so that it always parses.
-    `temperature`: 0 is greedy; by default 0, and 1 where `samples` is given. `top_k`, `top_p`, `min_p`: see `Sampler`.
-    `seed`: the same seed and model give the same values.
+    `samples`: how many values for each prompt, as a list. Options:
+
+    `max_tokens` (512): at most so many, EOS counted. Under a constraint only tokens are taken after which the text can
+    still be completed within them, so that it always parses; `close=False` lets it be cut, with the value None.
+    `min_tokens`: no EOS before so many, as far as the constraint goes on.
+    `temperature`: 0 is greedy; by default 0, and 1 where `samples` is given. `top_k`, `top_p`, `min_p`, or a `sampler`
+    with everything: see `Sampler`. `seed`: the same seed and model give the same values.
+    `stop`: strings in front of which free text ends; `stop_ids`: token ids that end it; `stop_when`: a function that is
+    asked with the text after every token. `ban`: strings that the text never holds: where one has come, the model goes
+    back to the token in which it began, and takes another.
+    `heal`: take the prompt's last token back and let the model write it again as it likes, so that a prompt that ends
+    within a word goes on well. `logprobs`: keep a `Step` of each token, with so many alternatives (0: none); the model
+    then runs over forced tokens too. `keep_kv`: keep keys and values in `Generation.state`.
+    `batch_size` (16): how many rows go on at once. `progress`: show a bar on standard error.
 
     Raises `BudgetTooSmall` where nothing that fits `output` is so short, `ContextOverflow` where the prompt leaves no
-    room, `ConstraintError` for an `output` that cannot be enforced, `NotAvailable` for messages without a template.
+    room, `ConstraintError` for an `output` that cannot be enforced, `Unsatisfiable` where every way on holds a banned
+    string (`LimitExceeded` where 512 of them did), `NotAvailable` for messages without a template.
     """
-    options = Options(
-        max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed
-    )  # fmt: skip
-    return _values(run(model, prompt, output, samples, options))
+    return _values(run(Job(model, prompt, output, samples, options)))
 
 
 # fmt: off
@@ -119,17 +122,15 @@ def generate_details(model: Model, prompt: str | Messages, output: object = None
 @overload
 def generate_details(model: Model, prompt: list[str] | list[Messages], output: object = None, *, samples: int,
                      **options: Unpack[Options]) -> list[list[Generation[Any]]]: ...
+@overload
+def generate_details(model: Model, prompt: Request | Sequence[str | Messages | Request], output: object = None, *,
+                     samples: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
 def generate_details(
-    model: Model,
-    prompt: str | Messages | list[str] | list[Messages],
-    output: object = None,
-    *,
-    samples: int | None = None,
-    **options: Unpack[Options],
+    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """As `generate`, but gives `Generation`: value, text, tokens, finish reason, counts and timings."""
-    return run(model, prompt, output, samples, options)
+    """As `generate`, but gives `Generation`: value, text, tokens, finish reason, probabilities, counts and timings."""
+    return run(Job(model, prompt, output, samples, options))
 
 
 # fmt: off
@@ -166,37 +167,64 @@ def extract_details(model: Model, text: str | list[str], output: object, **optio
     return _extract(model, text, output, options)
 
 
-def stream(model: Model, prompt: str | Messages, output: object = None, **options: Unpack[Options]) -> Iterator[str]:
+# fmt: off
+@overload
+def stream(model: Model, prompt: str | Messages | Request, output: object = None, *, samples: None = None,
+           **options: Unpack[Options]) -> Stream[str]: ...
+@overload
+def stream(model: Model, prompt: list[str] | list[Messages] | list[Request], output: object = None, *,
+           samples: int | None = None, **options: Unpack[Options]) -> Stream[Piece]: ...
+@overload
+def stream(model: Model, prompt: str | Messages | Request, output: object = None, *, samples: int,
+           **options: Unpack[Options]) -> Stream[Piece]: ...
+# fmt: on
+def stream(
+    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
+) -> Any:
     """Pieces of the text as they come; joined, they are the text that `generate` would give.
 
-    No piece is empty or ends within a character. Options and errors are those of `generate`; what is wrong with the
-    arguments is raised by the call itself, before the first piece.
+    For a list of prompts, or with `samples=`, a piece is a `Piece`: prompt, sample, text. No piece is empty, ends
+    within a character, or holds what may become part of a stop string or of a banned one. Options and errors are those
+    of `generate`; what is wrong with the arguments is raised by the call itself, before the first piece.
     """
-    plan = Plan(model, output, options)
-    row = plan.row(plan.prompted(prompt), 0)
-    return _pieces(row)
+    job = Job(model, prompt, output, samples, options)
+    pieces = (piece for moved in moving(job) for piece in pieces_of(job, moved))
+    if job.many or samples is not None:
+        return Stream(job, pieces)
+    return Stream(job, (piece.text for piece in pieces))
 
 
-def _pieces(row: Row) -> Iterator[str]:
-    text, table = TextStream(), row.session.tokenizer.vocabulary
-    while row.finish_reason is None:
-        piece = text.push(table.bytes_of(row.take_forced()))
-        if piece:
-            yield piece
-        if row.finish_reason is None:
-            feed_all([row.session])
-            piece = text.push(table.bytes_of([row.draw()]))
-            if piece:
-                yield piece
-    if piece := text.finish():
-        yield piece
+# fmt: off
+@overload
+def stream_values(model: Model, prompt: str | Messages | Request, output: type[T] | Source[T],
+                  **options: Unpack[Options]) -> Stream[Partial[T]]: ...
+@overload
+def stream_values(model: Model, prompt: str | Messages | Request, output: object,
+                  **options: Unpack[Options]) -> Stream[Partial[Any]]: ...
+# fmt: on
+def stream_values(model: Model, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
+    """The value as it grows: a `Partial` each time that something of it has become whole, and at last the whole.
+
+    `output`: a type or a `JsonSchema`; options and errors are those of `generate`, for one prompt.
+    """
+    job = Job(model, prompt, output, None, options)
+    if job.many:
+        raise TypeError("stream_values takes one prompt")
+    growth = values_of(job)
+
+    def values() -> Iterator[Partial[Any]]:
+        for moved in moving(job):
+            yield from growth.push(pieces_of(job, moved))
+        yield growth.whole()
+
+    return Stream(job, values())
 
 
 def _extract(model: Model, text: str | list[str], output: object, options: Options) -> Any:
     source = sources.of(output)
     if isinstance(text, str):
-        return run(model, extraction(model, text, source), source, None, options)
-    return run(model, [extraction(model, one, source) for one in text], source, None, options)
+        return run(Job(model, extraction(model, text, source), source, None, options))
+    return run(Job(model, [extraction(model, one, source) for one in text], source, None, options))
 
 
 def extraction(model: Model, text: str, output: object) -> str | Messages:

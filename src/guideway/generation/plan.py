@@ -1,139 +1,263 @@
-"""What a call asks for, checked and compiled; and its rows, generated."""
+"""What a call asks for, checked and compiled; and the rows that come of it."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from guideway import sources
 from guideway.compiler import compile
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError
-from guideway.generation.results import Generation
-from guideway.sampling import Sampler
-from guideway.sessions import Model, Row, Session, decode, feed_all
+from guideway.generation.options import BATCH, Messages, Options, Settings, check_names
+from guideway.generation.results import Generation, State
+from guideway.sessions import Limits, Model, Row, Session, feed_all
+from guideway.sources import Regex
+from guideway.sources.base import Literal
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from guideway.compiler import Automaton
     from guideway.sources import Source
 
-__all__ = ["MAX_TOKENS", "Messages", "Options", "Plan", "run"]
+__all__ = ["ANY_TEXT", "Job", "Plan", "Request"]
 
-Messages = list[dict[str, Any]]
-
-MAX_TOKENS = 512
-"""How many tokens a generation takes at most, unless told; never more than the context holds."""
+ANY_TEXT = Regex(r"[\s\S]*")
+_OF_THE_CALL: object = object()
 
 
-BATCH = 16
-"""How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
+class Request:
+    """One prompt of a list with an output or options of its own; what it does not say, the call says.
 
+    `gw.generate(model, [gw.Request("a", int, seed=3), "b"], Person)`. A request with its own `seed` gives the same
+    wherever it stands in the list.
+    """
 
-class Options(TypedDict, total=False):
-    """What every generating function takes by name; `generate` says what each means."""
+    def __init__(self, prompt: str | Messages, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
+        check_names(options)
+        if shared := [name for name in ("batch_size", "progress") if name in options]:
+            raise ValueError(f"{shared[0]} is for the whole call, not for one request")
+        self.prompt = prompt
+        self.output = output
+        self.options = options
 
-    max_tokens: int
-    temperature: float | None
-    top_k: int
-    top_p: float
-    min_p: float
-    seed: int
+    def __repr__(self) -> str:
+        return f"Request({self.prompt!r}, …)"
 
 
 class Plan:
-    """One call: the constraint compiled, the sampler made, the limits known."""
+    """One prompt's part of a call: the constraint compiled, the sampler made, the limits known."""
 
-    def __init__(self, model: Model, output: object, options: Options, *, samples: int | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        output: object,
+        options: Options,
+        *,
+        sampled: bool = False,
+        own: Options | None = None,
+    ) -> None:
         self.model = model
-        self.source: Source[object] | None = None if output is None else sources.of(output)
-        if unknown := sorted(options.keys() - Options.__annotations__.keys()):
-            raise TypeError(f"unknown options: {', '.join(unknown)}; known are {', '.join(Options.__annotations__)}")
-        self.max_tokens = operator.index(options.get("max_tokens", MAX_TOKENS))
-        if self.max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, got {self.max_tokens}")
-        if samples is not None and samples < 1:
-            raise ValueError(f"samples must be at least 1, got {samples}")
-        temperature = options.get("temperature")
-        if temperature is None:
-            temperature = 0.0 if samples is None else 1.0
-        self.seed = operator.index(options.get("seed", 0))
-        self.sampler = Sampler(
-            temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0)
-        )
+        self.source: Source[Any] | None = None if output is None else sources.of(output)
+        self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         self.automaton: Automaton | None = None
         if self.source is not None:
             if not model.vocabulary.eos_ids:
                 raise EngineError(f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids")
             self.automaton = compile(self.source, model.vocabulary)
 
-    def prompted(self, prompt: str | Messages) -> Session:
+    @property
+    def limits(self) -> Limits:
+        """Of the rows. What heals free text is not closed: it ends with the prompt's last characters."""
+        limits = self.settings.limits
+        return limits if self.source is not None else replace(limits, close=False)
+
+    def prompted(self, prompt: str | Messages) -> Prompted:
         """A session that was fed the prompt, and has room for an answer."""
-        session = self.model.session(seed=self.seed, sampler=self.sampler)
+        session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler)
         if isinstance(prompt, str):
             session.feed(prompt)
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
+        healed = _healed(session) if self.settings.heal else ""
+        automaton = self.behind(healed)
         room = session.context_size - len(session)
         if not room:
             raise ContextOverflow(f"the prompt fills the context of {session.context_size} tokens: no room to answer")
-        if self.automaton is not None:
-            needed = self.automaton.matcher().tokens_to_finish()
-            if needed > min(self.max_tokens, room):
+        if automaton is not None and self.limits.close:
+            needed, most = automaton.matcher().tokens_to_finish(), self.settings.limits.max_tokens
+            if needed > min(most, room):
                 raise BudgetTooSmall(
-                    f"the shortest output needs {needed} tokens; max_tokens is {self.max_tokens}, and the context"
+                    f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context"
                     f" has room for {room} behind the prompt"
                 )
-        return session
+        return Prompted(session, automaton, healed)
 
-    def row(self, session: Session, index: int) -> Row:
+    def behind(self, healed: str) -> Automaton | None:
+        """The automaton of an output that begins with the end of the prompt."""
+        if not healed:
+            return self.automaton
+        return compile(Literal(healed) + (self.source or ANY_TEXT), self.model.vocabulary)
+
+    def row(self, prompted: Prompted, index: int) -> Row:
+        session = prompted.session
         session.row = index
-        if self.automaton is not None:
-            session.constrain(self.automaton.matcher())
-        return Row(session, min(self.max_tokens, session.context_size - len(session)))
+        if prompted.automaton is not None:
+            session.constrain(prompted.automaton.matcher())
+        limits = self.limits
+        room = session.context_size - len(session)
+        return Row(
+            session,
+            replace(limits, max_tokens=min(limits.max_tokens, room)),
+            healed=prompted.healed,
+            free_after=self.source is None,
+        )
 
     def result(self, row: Row) -> Generation[Any]:
-        tokens = row.tokens
-        text = self.model.vocabulary.bytes_of(tokens).decode("utf-8", "replace")
-        value = text if self.source is None else self.source.parse(text)
-        prompt_tokens = len(row.session) - len(tokens)
+        """What a row came to. Raises what ended it instead."""
+        if row.error is not None:
+            raise row.error
+        tokens, session = row.tokens, row.session
+        text = row.watch.data.decode("utf-8", "replace")
         reason = row.finish_reason or "length"
-        return Generation(value, text, tuple(tokens), prompt_tokens, row.forced, reason, row.timings)
+        value: Any = text
+        if self.source is not None:
+            value = self.source.parse(text) if reason == "stop" else None
+        prompt_tokens = len(session) - len(tokens)
+        return Generation(
+            value,
+            text,
+            tuple(tokens),
+            prompt_tokens,
+            row.forced,
+            reason,
+            row.timings,
+            self.state(row),
+            row.watch.stopped_by,
+            tuple(row.steps),
+        )
+
+    def state(self, row: Row) -> State:
+        """Where a row stands, its end token left out."""
+        session, tokens = row.session, row.tokens
+        if tokens and tokens[-1] in session.tokenizer.eos_ids:
+            tokens = tokens[:-1]
+        start = len(session) - len(row.tokens)
+        return State(
+            tuple(session.tokens[:start]),
+            tuple(tokens),
+            self.source,
+            session.seed,
+            session.row,
+            tuple(one for one in session.memory if one[0] < start + len(tokens)),
+            tuple(row.steps[: len(tokens)]),
+            session.kv() if self.settings.keep_kv else None,
+            row.watch.healed,
+        )
 
 
-def run(model: Model, prompt: Any, output: object, samples: int | None, options: Options) -> Any:
-    plan = Plan(model, output, options, samples=samples)
-    many = _is_many(prompt)
-    sessions = [plan.prompted(one) for one in (prompt if many else [prompt])]
-    results: list[list[Generation[Any]]] = [[] for _ in sessions]
-    waiting = _rows(plan, sessions, samples)
-    while batch := list(islice(waiting, BATCH)):
-        decode([row for _, row in batch])
-        for index, row in batch:
-            results[index].append(plan.result(row))
-    shaped: list[Any] = [group if samples is not None else group[0] for group in results]
-    return shaped if many else shaped[0]
+@dataclass(frozen=True)
+class Prompted:
+    """A session behind its prompt; the automaton of what follows, and the text that the prompt had of it already."""
+
+    session: Session
+    automaton: Automaton | None
+    healed: str
 
 
-def _rows(plan: Plan, sessions: list[Session], samples: int | None) -> Iterator[tuple[int, Row]]:
-    """The rows to generate, each with the number of its prompt; a session is let go after its last row."""
-    for index in range(len(sessions)):
-        session = sessions.pop(0)
-        if samples is None:
-            yield index, plan.row(session, index)
+def _healed(session: Session) -> str:
+    """Take the prompt's last token back, and as many as it takes to cut between characters; gives their text.
+
+    One token stays, so that there are logits; where that is not enough, nothing is taken back.
+    """
+    table = session.tokenizer.vocabulary
+    removed: list[int] = []
+    while session.gives_back and len(session) > 1:
+        removed = [*session.rewind(1), *removed]
+        try:
+            return table.bytes_of(removed).decode()
+        except UnicodeDecodeError:
             continue
-        feed_all([session])  # once for all samples: they share the prompt's cache
-        for sample in range(samples):
-            yield index, plan.row(session.fork(), index * samples + sample)
+    session.feed(removed)
+    return ""
+
+
+class Job:
+    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their form."""
+
+    def __init__(self, model: Model, prompt: Any, output: object, samples: int | None, options: Options) -> None:
+        check_names(options)
+        if samples is not None and samples < 1:
+            raise ValueError(f"samples must be at least 1, got {samples}")
+        self.model = model
+        self.samples = samples
+        self.many = _is_many(prompt)
+        self.width = options.get("batch_size", BATCH)
+        if self.width < 1:
+            raise ValueError(f"batch_size must be at least 1, got {self.width}")
+        self.progress = bool(options.get("progress", False))
+        shared: dict[str, Plan] = {}
+        self.plans: list[Plan] = []
+        self._prompted: list[Prompted] = []
+        for one in prompt if self.many else [prompt]:
+            plan = _plan_of(model, one, output, options, samples is not None, shared)
+            self.plans.append(plan)
+            self._prompted.append(plan.prompted(one.prompt if isinstance(one, Request) else one))
+        self.place: dict[Row, tuple[int, int]] = {}  # which prompt and sample a row is
+        self.results: list[list[Generation[Any] | None]] = [[None] * (samples or 1) for _ in self.plans]
+
+    @property
+    def count(self) -> int:
+        return len(self.plans) * (self.samples or 1)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows to generate; a prompt's session is let go after its last row."""
+        for number, plan in enumerate(self.plans):
+            prompted = self._prompted.pop(0)
+            own = plan.settings.own_seed
+            if self.samples is not None:
+                feed_all([prompted.session])  # once for all samples: they share the prompt's cache
+            for sample in range(self.samples or 1):
+                one = replace(prompted, session=prompted.session.fork()) if self.samples is not None else prompted
+                row = plan.row(one, sample if own else number * (self.samples or 1) + sample)
+                self.place[row] = number, sample
+                yield row
+
+    def finish(self, row: Row) -> Generation[Any]:
+        number, sample = self.place.pop(row)
+        result = self.plans[number].result(row)
+        self.results[number][sample] = result
+        return result
+
+    def shaped(self) -> Any:
+        """The results: one, a list, or a list of lists."""
+        shaped: list[Any] = [group if self.samples is not None else group[0] for group in self.results]
+        return shaped if self.many else shaped[0]
+
+
+def _plan_of(
+    model: Model, one: object, output: object, options: Options, sampled: bool, shared: dict[str, Plan] | None = None
+) -> Plan:
+    """The plan of one prompt; prompts that say nothing of their own share one."""
+    if isinstance(one, Request):
+        wanted = output if one.output is _OF_THE_CALL else one.output
+        return Plan(model, wanted, {**options, **one.options}, sampled=sampled, own=one.options)
+    shared = {} if shared is None else shared
+    if "plain" not in shared:
+        shared["plain"] = Plan(model, output, options, sampled=sampled)
+    return shared["plain"]
 
 
 def _is_many(prompt: object) -> bool:
     """Whether it is a list of prompts. Raises `TypeError` for what is neither a prompt nor a list of them."""
-    if isinstance(prompt, str):
+    if isinstance(prompt, (str, Request)):
         return False
     if isinstance(prompt, (list, tuple)):
-        if all(isinstance(one, (str, list, tuple)) for one in prompt):
+        if all(isinstance(one, (str, list, tuple, Request)) for one in prompt):
             return True
         if all(isinstance(one, dict) for one in prompt):
             return False
-    raise TypeError(f"a prompt is a str or a list of messages (dicts), or a list of those; got {type(prompt).__name__}")
+    raise TypeError(
+        f"a prompt is a str, a list of messages (dicts) or a Request, or a list of those; got {type(prompt).__name__}"
+    )

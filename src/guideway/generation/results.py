@@ -1,23 +1,82 @@
-"""`Generation`: one result, and how it came about."""
+"""`Generation`: one result, and how it came about; `State`: what it goes on from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from guideway.sessions import FinishReason, Timings
+from guideway.sampling import Step
+from guideway.sessions import KV, FinishReason, Model, Timings
 
-__all__ = ["Generation"]
+if TYPE_CHECKING:
+    from guideway.sources import Source
+
+__all__ = ["Generation", "State"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a generation goes on from, as values: take it apart, change what you like, give it to `resume`.
+
+    `prompt`, `tokens`: ids of the prompt, its opening included, and of the output, its end token left out. `source`:
+    the constraint; None: free. `seed`, `row`: the random numbers, which are keyed by these and the place of a token,
+    so there is nothing else to save. `memory`: what the sampler remembers, by (place, id, value). `steps`: log-
+    probabilities, where they were asked for. `kv`: keys and values of prompt and tokens, where they were asked for;
+    None: they run again. `healed`: the end of the
+    prompt's text that the output's tokens begin with once more (token healing).
+    """
+
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+    source: Source[Any] | None = None
+    seed: int = 0
+    row: int = 0
+    memory: tuple[tuple[int, int, float], ...] = ()
+    steps: tuple[Step, ...] = ()
+    kv: KV | None = field(default=None, compare=False)
+    healed: str = ""
+
+    def text(self, model: Model) -> str:
+        """The output so far; an incomplete character at its end is left out."""
+        data = model.vocabulary.bytes_of(self.tokens)[len(self.healed.encode()) :]
+        return data.decode("utf-8", "ignore")
+
+    def edited(self, model: Model, text: str) -> State:
+        """The state with another output. The tokens that spell its unchanged beginning stay."""
+        table = model.vocabulary
+        wanted = (self.healed + text).encode()
+        ends = [0]
+        for token_id in self.tokens:
+            piece = table.bytes_of([token_id])
+            if not wanted.startswith(piece, ends[-1]):
+                break
+            ends.append(ends[-1] + len(piece))
+        while not _is_text(wanted[ends[-1] :]):  # never begin within a character
+            ends.pop()
+        kept = len(ends) - 1
+        ids = model.tokenizer.encode(wanted[ends[-1] :].decode())
+        return replace(self, tokens=(*self.tokens[:kept], *ids), steps=self.steps[:kept])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
 class Generation(Generic[T_co]):
     """One result, and how it came about.
 
-    `tokens`: the ids generated, EOS included. `forced`: how many of them had no alternative and were not drawn.
-    `finish_reason`: "stop" at EOS; "length" where `max_tokens` or the context cut free text; a constraint is never cut.
+    `value`: of the type that was asked for; None where `close=False` let the text be cut. `tokens`: the ids generated,
+    EOS included. `forced`: how many of them had no alternative and were not drawn. `finish_reason`: "stop" at EOS or a
+    stop, "length" where `max_tokens` or the context cut the text; a constraint is never cut, unless `close=False`.
+    `stopped_by`: the stop string, which is not in the text. `steps`: a `Step` of each token where `logprobs=` was
+    given: probabilities under the model and under the mask, the mass removed. `state`: what `resume` goes on from.
     """
 
     value: T_co
@@ -27,11 +86,21 @@ class Generation(Generic[T_co]):
     forced: int
     finish_reason: FinishReason
     timings: Timings
+    state: State
+    stopped_by: str | None = None
+    steps: tuple[Step, ...] = ()
 
     @property
     def sampled(self) -> int:
         """How many tokens were drawn."""
         return len(self.tokens) - self.forced
+
+    @property
+    def logprob(self) -> float:
+        """The log-probability of the tokens under the model. Raises `ValueError` where `logprobs=` was not given."""
+        if len(self.steps) < len(self.tokens):
+            raise ValueError("there are no log-probabilities: give logprobs=0, or how many alternatives to keep")
+        return sum(step.logprob for step in self.steps)
 
     @property
     def tokens_per_second(self) -> float:

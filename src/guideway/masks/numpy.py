@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guideway._kernel import apply_mask
 
-__all__ = ["apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+__all__ = ["Row", "all_of", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
 Row = NDArray[np.uint32]
 
@@ -23,6 +23,14 @@ def words(size: int) -> int:
 def new_rows(count: int, size: int) -> Row:
     """`count` empty masks over `size` tokens: uint32 [count, words(size)]."""
     return np.zeros((count, words(size)), dtype=np.uint32)
+
+
+def all_of(size: int) -> Row:
+    """The mask of every token: uint32 [words(size)], no bit beyond."""
+    row = np.full(words(size), 0xFFFFFFFF, dtype=np.uint32)
+    if size % 32:
+        row[-1] = (1 << size % 32) - 1
+    return row
 
 
 def pack(ids: Iterable[int], size: int) -> Row:

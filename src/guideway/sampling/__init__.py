@@ -6,6 +6,7 @@ stages.py     stages that cut: top-k, top-p, min-p, typical, tail-free, top-a, t
 repeats.py    stages that look back: penalties, DRY; biases
 mirostat.py   cutting by feedback
 random.py     random numbers without state
+report.py     `report`: probabilities under the model and under the mask
 """
 
 from __future__ import annotations
@@ -14,7 +15,21 @@ from guideway.sampling.chain import Drawn, draw
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
+from guideway.sampling.report import Alternative, Step, report
 from guideway.sampling.sampler import ORDER, Sampler, Stage
 from guideway.sampling.stages import probabilities
 
-__all__ = ["ORDER", "Drawn", "Dry", "Mirostat", "Sampler", "Stage", "draw", "probabilities", "uniform"]
+__all__ = [
+    "ORDER",
+    "Alternative",
+    "Drawn",
+    "Dry",
+    "Mirostat",
+    "Sampler",
+    "Stage",
+    "Step",
+    "draw",
+    "probabilities",
+    "report",
+    "uniform",
+]

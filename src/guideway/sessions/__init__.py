@@ -8,11 +8,12 @@ kv.py            `KV`: keys and values in the user's hands
 prefix_cache.py  `PrefixCache`: what sessions of a model ran, for others that begin alike
 snapshot.py      sessions on disk
 decoding.py      the loop that generates: many sessions, one step on one screen
+watching.py      the text of a row as it grows: stop strings, banned strings, what may be shown
 """
 
 from __future__ import annotations
 
-from guideway.sessions.decoding import FinishReason, Row, Timings, decode
+from guideway.sessions.decoding import FinishReason, Limits, Row, Timings, decode, rounds, step
 from guideway.sessions.kv import KV
 from guideway.sessions.model import Model
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
@@ -24,6 +25,7 @@ __all__ = [
     "Change",
     "Counts",
     "FinishReason",
+    "Limits",
     "Model",
     "PrefixCache",
     "PrefixStatistics",
@@ -33,4 +35,6 @@ __all__ = [
     "decode",
     "feed_all",
     "infer_all",
+    "rounds",
+    "step",
 ]

@@ -1,21 +1,27 @@
-"""The loop that generates: rows that share a model, each with its own constraint, sampler and budget.
+"""The loop that generates: rows that share a model, each with its own constraint, sampler and limits.
 
-One round: take what is forced, run the model over what waits in all rows, draw one token in each.
+One round: take what is forced, run the model over what waits in all rows, draw one token in each. A row that has
+finished leaves, and the next one joins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from guideway.errors import BudgetTooSmall
+from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
+from guideway.sampling import Step, report
 from guideway.sessions.session import Session
 from guideway.sessions.stepping import feed_all
+from guideway.sessions.watching import Watch
 
-__all__ = ["FinishReason", "Row", "Timings", "decode"]
+__all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
 
 FinishReason = Literal["stop", "length"]
+
+MOST_TAKEN_BACK = 512
+"""How often a row goes back for banned strings without getting further, before it gives up."""
 
 
 @dataclass(frozen=True)
@@ -32,31 +38,89 @@ class Timings:
     sample: float
 
 
-class Row:
-    """One sequence on its way: a session behind its prompt, and how many tokens it may still take.
+@dataclass(frozen=True)
+class Limits:
+    """When a row ends, and what it must not hold.
 
-    `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS, "length" at
-    `max_tokens`, which never happens under a constraint; None while it goes on.
+    `max_tokens`: EOS included. `min_tokens`: no EOS before so many tokens, as far as the constraint goes on. `stop`:
+    strings that end the text in front of them. `stop_ids`: ids that end it, beside EOS. `stop_when`: asked with the
+    text after every draw. `banned`: strings that the text never holds. `close`: under a constraint, take only tokens
+    after which the text can be completed within `max_tokens`. `details`: keep a `Step` of every token, with so many
+    alternatives; None: none.
+    """
+
+    max_tokens: int
+    min_tokens: int = 0
+    stop: tuple[str, ...] = ()
+    stop_ids: frozenset[int] = frozenset()
+    stop_when: Callable[[str], bool] | None = None
+    banned: tuple[str, ...] = ()
+    close: bool = True
+    details: int | None = None
+
+
+class Row:
+    """One sequence on its way: a session behind its prompt, and the limits it has.
+
+    `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
+    met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits.details`.
+    `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
+    them with these `steps`.
+    `healed`: the text at the start that is no output; `free_after`: the constraint is for this text only.
     Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`.
     """
 
-    def __init__(self, session: Session, max_tokens: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        limits: Limits,
+        *,
+        begun: int = 0,
+        steps: Sequence[Step] = (),
+        healed: str = "",
+        free_after: bool = False,
+    ) -> None:
         self.session = session
-        self.left = max_tokens
-        self.forced = 0
+        self.limits = limits
         self.finish_reason: FinishReason | None = None
+        self.error: BaseException | None = None
+        self.steps: list[Step] = list(steps)
+        self._unseen = begun - len(steps)  # how many tokens at the start have no step
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
-        self._start = len(session)
+        self._start = len(session) - begun
+        self._forced: set[int] = set()  # places in the session
+        self._forbidden: dict[int, set[int]] = {}  # at which place of the session which ids must not come (again)
+        self._taken_back, self._furthest = 0, 0  # how often it went back since it was as far as never before
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
+        banned = tuple(text.encode() for text in limits.banned)
+        self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
+        self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if matcher is not None and (needed := matcher.tokens_to_finish()) > max_tokens:
-            raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {max_tokens} are allowed")
+        if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
+            raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        for token_id in self.tokens:
+            self.watch.push(token_id)
+        if self.watch.cut is not None:
+            self.finish_reason = "stop"
 
     @property
     def tokens(self) -> list[int]:
         """The ids that were generated so far, EOS included."""
         return self.session.tokens[self._start :]
+
+    @property
+    def left(self) -> int:
+        """How many tokens it may still take."""
+        return self.limits.max_tokens - (len(self.session) - self._start)
+
+    @property
+    def forced(self) -> int:
+        return len(self._forced)
+
+    @property
+    def is_over(self) -> bool:
+        return self.finish_reason is not None or self.error is not None
 
     @property
     def timings(self) -> Timings:
@@ -69,58 +133,155 @@ class Row:
             sample=session.sample_seconds - self._sample_before,
         )
 
-    def take_forced(self) -> list[int]:
-        """Take tokens as long as there is no alternative, without running the model; gives them."""
-        taken: list[int] = []
-        while self.session.matcher is not None and self.finish_reason is None:
-            ids = self._take_forced_bytes()
+    def take_forced(self) -> None:
+        """Take tokens as long as there is no alternative, without running the model.
+
+        Where every token's probability is asked for, the model must run over each, and `draw` takes them.
+        """
+        while self.session.matcher is not None and not self.is_over and self.limits.details is None:
+            ids = self._forced_bytes() or self._only()
             if not ids:
-                one = self.session.only_legal(self.left)
-                if one is None:
-                    break
-                ids = self.session.feed([one])
-            taken += ids
-            self._took(ids)
-        self.forced += len(taken)
-        return taken
+                break
+            self._take(ids, forced=True)
 
-    def draw(self) -> int:
+    def draw(self) -> None:
         """Draw one token and take it; `take_forced` and the forward pass (`feed_all`) come before."""
+        session = self.session
         if self._prompt_seconds is None:
-            self._prompt_seconds = self.session.model_seconds
-        token_id = self.session.draw()
-        self._took(self.session.feed([token_id]))
-        return token_id
+            self._prompt_seconds = session.model_seconds
+        only: list[int] = []
+        if self.limits.details is not None or session.matcher is None:
+            only = self._only()
+        if self.is_over:
+            return
+        place = len(session)
+        token_id = only[0] if only else session.draw(attempt=len(self._forbidden.get(place, ())))
+        if self.limits.details is not None:
+            logits, mask = session.shared_logits(), session.mask
+            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=self.limits.details))
+        self._take([token_id], forced=bool(only))
+        self._ask()
 
-    def _take_forced_bytes(self) -> list[int]:
-        """Take the tokens over forced bytes, unless spelling them so would leave too few to finish."""
+    def _ask(self) -> None:
+        wanted = self.limits.stop_when
+        if wanted is not None and not self.is_over and wanted(self.watch.data.decode("utf-8", "ignore")):
+            self.finish_reason = "stop"
+
+    def _only(self) -> list[int]:
+        """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
+        while True:
+            place = len(self.session)
+            without = self._forbidden.get(place, set())
+            budget = self.left if self.limits.close else None
+            try:
+                one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
+            except Unsatisfiable:
+                self._take_back(1)
+            else:
+                return [] if one is None else [one]
+
+    def _legal(self, budget: int | None, without: set[int], *, early: bool) -> int | None:
+        if early:
+            try:
+                return self.session.only_legal(budget, without=without | self._eos_ids)
+            except Unsatisfiable:
+                if self.session.matcher is None:
+                    raise
+        return self.session.only_legal(budget, without=without)
+
+    def _forced_bytes(self) -> list[int]:
+        """The tokens over forced bytes, unless spelling them so would leave too few to finish, or was refused."""
         matcher = self.session.matcher
-        if matcher is None or not (ids := matcher.forced_tokens()) or len(ids) >= self.left:
+        if matcher is None or len(self.session) in self._forbidden:
             return []
-        self.session.feed(ids)
-        if matcher.tokens_to_finish() > self.left - len(ids):
+        ids = matcher.forced_tokens()
+        if not ids or len(ids) >= self.left:
+            return []
+        if self.limits.close:
+            self.session.feed(ids)
+            needed = matcher.tokens_to_finish()
             self.session.rewind(len(ids))
-            return []
+            if needed > self.left - len(ids):
+                return []
         return ids
 
-    def _took(self, ids: Sequence[int]) -> None:
-        self.left -= len(ids)
-        if ids[-1] in self._eos_ids:
+    def _take(self, ids: Sequence[int], *, forced: bool) -> None:
+        start = len(self.session)
+        self.session.feed(ids)
+        if forced:
+            self._forced.update(range(start, len(self.session)))
+        for number, token_id in enumerate(ids, start - self._start):
+            begun = self.watch.push(token_id)
+            if begun is not None:
+                self.session.rewind(len(self.session) - self._start - number - 1)
+                self._take_back(number + 1 - begun)
+                return
+        if len(self.session) > self._furthest:
+            self._taken_back, self._furthest = 0, len(self.session)
+        if ids[-1] in self._eos_ids or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
             self.finish_reason = "stop"
         elif self.left <= 0:
             self.finish_reason = "length"
         if self.finish_reason is not None:
             self.session.remember()  # what is asked next often begins with this text and its answer
+        if self._free_after and self.watch.size >= self._free_after:
+            self.session.constrain(None)
+            self._free_after = 0
+
+    def _take_back(self, count: int) -> None:
+        """Give tokens back; the first of them must not come there again."""
+        place = len(self.session) - count
+        kept = place - self._start
+        self._taken_back += 1
+        if kept < self.watch.shown_tokens:
+            raise Unsatisfiable(f"no text goes on from what was shown without a banned string: {self.limits.banned}")
+        if self._taken_back > MOST_TAKEN_BACK:
+            raise LimitExceeded(f"went back {MOST_TAKEN_BACK} times, and banned strings come again and again")
+        token_id = self.session.rewind(count)[0]
+        self.watch.pop(count)
+        self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
+        self._forbidden.setdefault(place, set()).add(token_id)
+        self._forced = {at for at in self._forced if at < place}
+        del self.steps[max(0, kept - self._unseen) :]
+
+
+def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
+    """Generate, at most `width` rows at a time: one that has finished leaves, and the next one joins.
+
+    Yields after each round the rows that took part. What goes wrong in one row ends that row (`Row.error`); what goes
+    wrong in the engine is raised.
+    """
+    queue, active = iter(waiting), list[Row]()
+    while True:
+        while len(active) < width and (row := next(queue, None)) is not None:
+            active.append(row)
+        if not active:
+            return
+        step(active)
+        yield active
+        active = [row for row in active if not row.is_over]
+
+
+def step(rows: Sequence[Row]) -> None:
+    """One round."""
+    for row in rows:
+        _guarded(row, row.take_forced)
+    going = [row for row in rows if not row.is_over]
+    feed_all([row.session for row in going])
+    for row in going:
+        _guarded(row, row.draw)
 
 
 def decode(rows: Sequence[Row]) -> None:
-    """Generate until every row has finished; rows that have leave the batch."""
-    active = [row for row in rows if row.finish_reason is None]
-    while active:
-        for row in active:
-            row.take_forced()
-        active = [row for row in active if row.finish_reason is None]
-        feed_all([row.session for row in active])
-        for row in active:
-            row.draw()
-        active = [row for row in active if row.finish_reason is None]
+    """Generate until every row has finished. Raises what ended a row instead."""
+    for moved in rounds([row for row in rows if not row.is_over], len(rows) or 1):
+        for row in moved:
+            if row.error is not None:
+                raise row.error
+
+
+def _guarded(row: Row, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception as error:
+        row.error = error

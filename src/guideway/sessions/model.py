@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,6 +39,8 @@ class Model:
         self.tokenizer = tokenizer
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
+        self.lock = RLock()
+        """Held for each round of a generation, so that several threads may generate with one model."""
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 

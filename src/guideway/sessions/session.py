@@ -6,7 +6,7 @@ pass, the last token of a generation none, and going back is a matter of lengths
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,7 @@ import numpy as np
 
 from guideway import masks
 from guideway.engines.base import Cache, Logits
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens
+from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.sampling import Sampler, draw, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
@@ -93,6 +93,7 @@ class Session:
         self._matcher: Matcher | None = None
         self._constrained_from = 0
         self._mask = masks.new_rows(1, len(self.tokenizer.vocabulary))[0]
+        self._masked = False
         self.seed = seed
         self.row = row
         self.sampler = sampler or Sampler()
@@ -116,6 +117,20 @@ class Session:
     def matcher(self) -> Matcher | None:
         """The constraint's state, to look at; it moves with the session."""
         return self._matcher
+
+    @property
+    def memory(self) -> list[tuple[int, int, float]]:
+        """What the sampler remembers (mirostat), by the draws it comes from: (place, id, value)."""
+        return [(one.at, one.token_id, one.value) for one in self._memory]
+
+    @memory.setter
+    def memory(self, remembered: Iterable[tuple[int, int, float]]) -> None:
+        self._memory = [_Memory(int(at), int(token_id), float(value)) for at, token_id, value in remembered]
+
+    @property
+    def gives_back(self) -> int:
+        """How many tokens `rewind` can give back at most."""
+        return len(self._tokens) - self._floor
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -170,35 +185,51 @@ class Session:
         """
         return infer_all([self], tokens_left=tokens_left)[0]
 
-    def only_legal(self, tokens_left: int | None = None) -> int | None:
-        """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one."""
+    def only_legal(self, tokens_left: int | None = None, *, without: Collection[int] = ()) -> int | None:
+        """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one.
+
+        `without`: ids that shall not come here, legal or not. Raises `BudgetTooSmall`, and `Unsatisfiable` where that
+        leaves nothing.
+        """
         matcher = self._matcher
-        if matcher is None:
+        self._masked = matcher is not None or bool(without)
+        if not self._masked:
             return None
         start = perf_counter()
         fits = True
-        if tokens_left is None:
+        if matcher is None:
+            self._mask[:] = masks.all_of(len(self.tokenizer.vocabulary))
+        elif tokens_left is None:
             matcher.fill_mask(self._mask)
         else:
             fits = matcher.fill_mask_within(self._mask, tokens_left)
+        for token_id in without:
+            self._mask[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
         self.mask_seconds += perf_counter() - start
-        if not fits:
+        if matcher is not None and not fits:
             raise BudgetTooSmall(f"{matcher.tokens_to_finish()} tokens are needed to finish, {tokens_left} are left")
+        if without and not self._mask.any():
+            raise Unsatisfiable("every token that could come here was excluded")
         return masks.only(self._mask)
+
+    @property
+    def mask(self) -> masks.Row | None:
+        """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Not to be changed."""
+        return self._mask if self._masked else None
 
     def draw(self, *, attempt: int = 0) -> int:
         """The token for the logits here, under the mask that `only_legal` filled; the session does not move.
 
         `attempt`: how many draws at this position were taken back, so that the next one is another draw.
         """
-        logits = self._logits()
+        logits = self.shared_logits()
         start = perf_counter()
         while self._memory and self._tokens[self._memory[-1].at :][:1] != [self._memory[-1].token_id]:
             self._memory.pop()  # of a draw that was not taken
         drawn = draw(
             self.sampler,
             logits,
-            None if self._matcher is None else self._mask,
+            self.mask,
             tokens=self._tokens,
             seed=self.seed,
             row=self.row,
@@ -216,7 +247,15 @@ class Session:
 
         Raises `NoTokens` where nothing was fed, `EngineError` where the engine fails.
         """
-        return np.array(self._logits())
+        return np.array(self.shared_logits())
+
+    def shared_logits(self) -> Logits:
+        """As `logits`, but shared: not to be changed."""
+        feed_all([self])
+        found = self._ring.at(len(self))
+        if found is None:
+            raise EngineError("the engine gave no logits")
+        return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable next tokens as (id, probability), without the constraint."""
@@ -285,14 +324,6 @@ class Session:
 
     # -- for `stepping` and `snapshot` --------------------------------------------------------------------------------
 
-    def _logits(self) -> Logits:
-        """As `logits`, but shared: not to be changed."""
-        feed_all([self])
-        found = self._ring.at(len(self))
-        if found is None:
-            raise EngineError("the engine gave no logits")
-        return found
-
     @property
     def _shift(self) -> int:
         """How many positions stand before the first token."""
@@ -304,9 +335,6 @@ class Session:
             self._checkpoints.put(kv.cache)
         if kv.logits is not None and kv.tokens:
             self._ring.put(len(kv.tokens), kv.logits)
-
-    def _remember(self, memory: Iterable[tuple[int, int, float]]) -> None:
-        self._memory = [_Memory(int(at), int(token_id), float(value)) for at, token_id, value in memory]
 
     def _kept(self, limit: int) -> Cache | None:
         """What the engine knows of at most the first `limit` tokens; None: nothing."""

@@ -64,7 +64,7 @@ def save(session: Session, path: Path) -> None:
         "seed": session.seed,
         "row": session.row,
         "sampler": _sampler(session, path),
-        "memory": [list(one) for one in session._memory],
+        "memory": session.memory,
         "constrained_from": None if session.matcher is None else session._constrained_from,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
@@ -95,7 +95,7 @@ def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
         tokens = model.vocabulary.checked(meta["tokens"])
         session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=_sampler_of(meta["sampler"]))
         _put_back(session, tokens, arrays)
-        session._remember(meta["memory"])
+        session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
     except SnapshotError:
         raise

@@ -7,6 +7,7 @@ choice.py       `Choice`
 json_schema/    `JsonSchema`
 python_types.py `PythonType`; python_schema.py: what Pydantic's JSON Schema loses
 of.py           `of`: anything as a source
+progress.py     `Progress`: what of a JSON text is whole already
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from .choice import Choice
 from .format import Format
 from .json_schema import JsonSchema
 from .of import of
+from .progress import Progress
 from .python_types import PythonType
 from .regex import Regex
 
-__all__ = ["Choice", "Format", "JsonSchema", "PythonType", "Regex", "Source", "of"]
+__all__ = ["Choice", "Format", "JsonSchema", "Progress", "PythonType", "Regex", "Source", "of"]

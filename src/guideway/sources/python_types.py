@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
 from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Grammar
@@ -16,7 +17,7 @@ from .python_schema import arguments_model, schema_generator
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["PythonType"]
+__all__ = ["PythonType", "field_adapters"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -106,3 +107,22 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
         raise Unsupported(f"the type has no JSON Schema: {problem}") from problem
     except RecursionError:
         raise LimitExceeded("the type is nested too deeply") from None
+
+
+def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
+    """How the fields of a class become values, by their keys in JSON; empty for what is no class with fields."""
+    from pydantic import BaseModel, TypeAdapter
+
+    annotation = source._annotation
+    found: dict[str, Any] = {}
+    try:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            for name, field in annotation.model_fields.items():
+                key = field.validation_alias or field.alias or name
+                if isinstance(key, str):
+                    found[key] = field.rebuild_annotation()
+        elif dataclasses.is_dataclass(annotation) or is_typeddict(annotation):
+            found = get_type_hints(annotation, include_extras=True)
+        return {key: TypeAdapter(kind) for key, kind in found.items()}
+    except Exception:  # a field's type that stands only within its class: its values are then those of JSON
+        return {}

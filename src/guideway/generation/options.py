@@ -1,0 +1,120 @@
+"""What generating functions take by name, checked together."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from guideway.sampling import Sampler
+from guideway.sessions import Limits
+
+__all__ = ["BATCH", "MAX_TOKENS", "Messages", "Options", "Settings", "check_names"]
+
+Messages = list[dict[str, Any]]
+
+MAX_TOKENS = 512
+"""How many tokens a generation takes at most, unless told; never more than the context holds."""
+
+BATCH = 16
+"""How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
+
+
+class Options(TypedDict, total=False):
+    """What every generating function takes by name; `generate` says what each means."""
+
+    max_tokens: int
+    min_tokens: int
+    temperature: float | None
+    top_k: int
+    top_p: float
+    min_p: float
+    sampler: Sampler | None
+    seed: int
+    stop: str | Sequence[str]
+    stop_ids: Sequence[int]
+    stop_when: Callable[[str], bool] | None
+    ban: str | Sequence[str]
+    heal: bool
+    close: bool
+    logprobs: int | None
+    keep_kv: bool
+    batch_size: int
+    progress: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options, checked: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
+
+    sampler: Sampler
+    limits: Limits
+    seed: int
+    own_seed: bool
+    heal: bool
+    keep_kv: bool
+
+    @classmethod
+    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
+        """Raises `ValueError` for values out of range, and for what excludes each other, by name."""
+        check_names(options)
+        if constrained and (cutting := [n for n in ("stop", "stop_ids", "stop_when") if options.get(n)]):
+            raise ValueError(
+                f"{cutting[0]} and a constraint exclude each other: a constraint's text is never cut; say in the"
+                " constraint where it ends"
+            )
+        if not options.get("close", True) and not constrained:
+            raise ValueError("close=False says that a constraint's text may be cut, and there is no constraint")
+        seed = operator.index(options.get("seed", 0))
+        heal, keep_kv = bool(options.get("heal", False)), bool(options.get("keep_kv", False))
+        return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, heal, keep_kv)
+
+
+def check_names(options: Mapping[str, object]) -> None:
+    """Raises `TypeError` for an option that there is not."""
+    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
+        raise TypeError(f"unknown options: {', '.join(unknown)}; known are {', '.join(Options.__annotations__)}")
+
+
+def _sampler(options: Options, sampled: bool) -> Sampler:
+    given = options.get("sampler")
+    named = [name for name in ("temperature", "top_k", "top_p", "min_p") if name in options]
+    if given is not None:
+        if named:
+            raise ValueError(f"sampler and {named[0]} exclude each other: give {named[0]} to the Sampler")
+        return given
+    temperature = options.get("temperature")
+    if temperature is None:
+        temperature = 1.0 if sampled else 0.0
+    return Sampler(temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0))
+
+
+def _limits(options: Options) -> Limits:
+    most = operator.index(options.get("max_tokens", MAX_TOKENS))
+    least = operator.index(options.get("min_tokens", 0))
+    if most < 1:
+        raise ValueError(f"max_tokens must be at least 1, got {most}")
+    if not 0 <= least <= most:
+        raise ValueError(f"min_tokens must be 0 to max_tokens ({most}), got {least}")
+    details = options.get("logprobs")
+    if details is not None and details < 0:
+        raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {details}")
+    return Limits(
+        most,
+        least,
+        _strings(options.get("stop", ()), "stop"),
+        frozenset(operator.index(one) for one in options.get("stop_ids", ())),
+        options.get("stop_when"),
+        _strings(options.get("ban", ()), "ban"),
+        bool(options.get("close", True)),
+        None if details is None else operator.index(details),
+    )
+
+
+def _strings(given: object, name: str) -> tuple[str, ...]:
+    strings = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    found = tuple(one for one in strings if isinstance(one, str) and one)
+    if len(found) < len(strings):
+        raise ValueError(f"{name} must be a string or strings, none of them empty: {given!r}")
+    return found

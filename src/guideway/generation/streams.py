@@ -1,0 +1,154 @@
+"""Rows as they move: all at once to their results, as pieces of text, or as values that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from guideway.errors import InvalidConstraint
+from guideway.generation.plan import Job
+from guideway.generation.results import Generation, State
+from guideway.sessions import Row, rounds
+from guideway.sources import JsonSchema, Progress, PythonType
+
+__all__ = ["Partial", "Piece", "Stream", "pieces_of", "run", "values_of"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Piece(NamedTuple):
+    """A piece of text of one of many rows: the number of its prompt, of its sample, and the text."""
+
+    prompt: int
+    sample: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Partial(Generic[T_co]):
+    """A value while it is being written.
+
+    `data`: what is whole so far, as JSON values, containers as far as they go. `fields`: the outermost object's entries
+    that are whole, as values of their types. `value`: the whole, once there is nothing more to come; else None.
+    """
+
+    data: Any
+    fields: dict[str, Any]
+    value: T_co | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("fields", {})
+        if name in fields:
+            return fields[name]
+        raise AttributeError(f"{name} is not whole yet; whole are: {', '.join(fields) or 'none'}")
+
+
+def run(job: Job) -> Any:
+    """Generate, and give the results in the form that the prompts had."""
+    for moved in moving(job):
+        for row in moved:
+            if row.is_over:
+                job.finish(row)
+    return job.shaped()
+
+
+def moving(job: Job) -> Iterator[list[Row]]:
+    """The rounds of a job, each under the model's lock; with a bar on standard error where `progress=True`."""
+    going = rounds(job.rows(), job.width)
+    bar = _bar(job.count) if job.progress else None
+    try:
+        while True:
+            with job.model.lock:
+                moved = next(going, None)
+            if moved is None:
+                return
+            if bar is not None:
+                bar.update(bar.task_ids[0], advance=sum(row.is_over for row in moved))
+            yield moved
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+class Stream(Iterator[T]):
+    """What comes, as it comes. `results`: those of `generate_details`, once it has ended. `close` ends it early."""
+
+    def __init__(self, job: Job, items: Iterable[T]) -> None:
+        self._job = job
+        self._items = iter(items)
+
+    def __next__(self) -> T:
+        return next(self._items)
+
+    @property
+    def results(self) -> Any:
+        """A `Generation`, a list, or a list of lists, as the prompts were; None for what has not ended."""
+        return self._job.shaped()
+
+    @property
+    def states(self) -> list[State]:
+        """Where the rows stand that have begun and not ended, for `resume`."""
+        return [self._job.plans[number].state(row) for row, (number, _) in self._job.place.items()]
+
+    def close(self) -> None:
+        """Let go of what has not ended."""
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
+
+
+def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[Piece]:
+    """What may be shown of these rows now; those that are over get their result."""
+    for row in moved:
+        number, sample = job.place[row]
+        if row.error is not None:
+            raise row.error
+        text = row.watch.show(finished=row.is_over)
+        if row.is_over:
+            job.finish(row)
+        if text:
+            yield Piece(number, sample, text)
+
+
+def values_of(job: Job) -> Growth:
+    """What turns the pieces of a job with one row into values. Raises `InvalidConstraint` for what is no JSON."""
+    source = job.plans[0].source
+    if not isinstance(source, (JsonSchema, PythonType)):
+        raise InvalidConstraint(f"a value that grows needs a type or a JsonSchema, not {source!r}")
+    return Growth(job, Progress(source))
+
+
+class Growth:
+    """The value that the pieces of one row make, each time that something of it has become whole."""
+
+    def __init__(self, job: Job, progress: Progress) -> None:
+        self._job = job
+        self._progress = progress
+        self._seen = 0
+
+    def push(self, pieces: Iterable[Piece]) -> Iterator[Partial[Any]]:
+        """The value after these, where it has changed."""
+        for piece in pieces:
+            self._progress.push(piece.text)
+            result = self._job.results[0][0]
+            if self._progress.changes > self._seen and result is None:
+                self._seen = self._progress.changes
+                yield Partial(self._progress.data, dict(self._progress.fields))
+
+    def whole(self) -> Partial[Any]:
+        """The value at the end."""
+        self._progress.finish()
+        result: Generation[Any] | None = self._job.results[0][0]
+        return Partial(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
+
+
+def _bar(total: int) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    bar = Bar(console=Console(stderr=True))
+    bar.add_task("generating", total=total)
+    bar.start()
+    return bar

@@ -1,0 +1,72 @@
+"""What a token cost: its probability under the model and under the mask, and what the mask took away."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway import masks
+
+__all__ = ["Alternative", "Step", "report"]
+
+
+class Alternative(NamedTuple):
+    """A token that could have come: its probability under the model, and whether the mask allowed it."""
+
+    token_id: int
+    probability: float
+    allowed: bool
+
+
+class Step(NamedTuple):
+    """One token of a generation.
+
+    `logprob`: natural logarithm of its probability under the model, at temperature 1. `mask_logprob`: the same among
+    the allowed tokens only. `removed`: the probability of all that was not allowed. `forced`: it had no alternative.
+    """
+
+    token_id: int
+    logprob: float
+    mask_logprob: float
+    removed: float
+    forced: bool
+    alternatives: tuple[Alternative, ...] = ()
+
+
+def report(
+    logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int, *, forced: bool = False, count: int = 0
+) -> Step:
+    """What there is to say about this token.
+
+    `logits`: floating [V]; `mask`: the allowed tokens' bits, None: all. `count`: how many of the most probable tokens
+    to name, allowed or not.
+    """
+    values = logits.astype(np.float64)
+    top = float(values.max())
+    weights = np.exp(values - top)
+    total = float(weights.sum())
+    own = float(values[token_id])
+    logprob = own - top - math.log(total)
+    mask_logprob, removed = logprob, 0.0
+    allowed = None
+    if mask is not None:
+        allowed = masks.ids(mask, values.size)
+        highest = float(values[allowed].max())
+        mask_logprob = own - highest - math.log(float(np.exp(values[allowed] - highest).sum()))
+        legal = float(weights[allowed].sum())
+        removed = max(0.0, 1.0 - legal / total) if legal * 2 < total else _mass_outside(weights, allowed, total)
+    best = np.argsort(-values, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
+    named = tuple(
+        Alternative(int(i), float(weights[i]) / total, allowed is None or bool(np.isin(i, allowed))) for i in best
+    )
+    return Step(int(token_id), logprob, mask_logprob, removed, forced, named)
+
+
+def _mass_outside(weights: NDArray[np.float64], allowed: NDArray[np.intp], total: float) -> float:
+    """The share outside, summed itself: as a difference from 1 a small one would be rounding noise."""
+    outside = weights.copy()
+    outside[allowed] = 0.0
+    return float(outside.sum()) / total
