@@ -20,16 +20,18 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
             }
             silent[id] = true;
         }
-    starts_.reserve(tokens.size() + 1);
-    starts_.push_back(0);
+    own_starts_.reserve(tokens.size() + 1);
+    own_starts_.push_back(0);
     for (std::uint32_t id = 0; id < tokens.size(); ++id) {
         const std::string& bytes = tokens[id];
         // The trie counts depths in 16 bits.
         if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
-        if (text_.size() + bytes.size() > 0xffffffff) throw Error(ErrorKind::argument, "a vocabulary of more than 4 GiB");
-        if (!silent[id]) text_.insert(text_.end(), bytes.begin(), bytes.end());
-        starts_.push_back(static_cast<std::uint32_t>(text_.size()));
+        if (own_text_.size() + bytes.size() > 0xffffffff) throw Error(ErrorKind::argument, "a vocabulary of more than 4 GiB");
+        if (!silent[id]) own_text_.insert(own_text_.end(), bytes.begin(), bytes.end());
+        own_starts_.push_back(static_cast<std::uint32_t>(own_text_.size()));
     }
+    text_ = own_text_;
+    starts_ = own_starts_;
     std::vector<Suffix> suffixes;
     std::array<bool, 256> single{};
     for (std::uint32_t id = 0; id < size(); ++id) {

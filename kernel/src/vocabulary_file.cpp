@@ -20,12 +20,13 @@ std::vector<std::uint64_t> Vocabulary::file() const {
     return made.take();
 }
 
-Vocabulary::Vocabulary(std::vector<std::uint64_t> file, VocabularyLimits limits) : limits_(limits), file_(std::move(file)) {
-    FlatReader reader(file_);
+Vocabulary::Vocabulary(std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits)
+    : limits_(limits), owner_(std::move(owner)) {
+    FlatReader reader(file);
     const auto facts = reader.view<std::uint32_t>();
     reader.take(eos_);
-    reader.take(starts_);
-    reader.take(text_);
+    starts_ = reader.view<std::uint32_t>();
+    text_ = reader.view<char>();
     bool good = facts.size() == 2 && !starts_.empty() && starts_.size() <= 0x10000000 && starts_[0] == 0 && starts_.back() == text_.size();
     good = good && std::is_sorted(starts_.begin(), starts_.end()) && std::is_sorted(eos_.begin(), eos_.end());
     good = good && (eos_.empty() || eos_.back() < size());

@@ -18,7 +18,8 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts s
     limits.shortcuts = shortcuts;
     const auto made = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
     if (memo_bytes) return made;
-    const auto read = std::make_shared<Vocabulary>(made->file(), limits);  // the forgetful ones come out of a file, too
+    const auto file = std::make_shared<const std::vector<std::uint64_t>>(made->file());
+    const auto read = std::make_shared<Vocabulary>(*file, file, limits);  // the forgetful ones come out of a file, too
     CHECK(read->file() == made->file());
     return read;
 }

@@ -23,7 +23,7 @@ class Vocabulary:
     @staticmethod
     def load(data: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
         """
-        What `save` gave, copied. ValueError where it is none; its bounds are checked, not what it says.
+        What `save` gave; the array is kept and must not change. ValueError where it is none: its bounds are checked, not what it says.
         """
 
     @property
@@ -33,6 +33,9 @@ class Vocabulary:
     @property
     def words(self) -> int:
         """32-bit words of a mask row."""
+
+def flatten(tokens: tuple[bytes, ...]) -> bytearray:
+    """The tokens as one block that no other tokens have, for digests."""
 
 class Automaton:
     """

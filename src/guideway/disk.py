@@ -23,6 +23,7 @@ import socket
 import stat
 import struct
 import time
+import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -30,9 +31,9 @@ from pathlib import Path
 
 __all__ = ["DiskCache", "DiskStatistics", "Entry", "cache", "disabled", "is_enabled", "set_enabled"]
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"GUIDEWAY"
-_HEADER = struct.Struct("<8sII Q 32s 8x")  # magic, format, unused, payload bytes, digest: 64 bytes, so payloads align
+_HEADER = struct.Struct("<8sIIQ8x")  # magic, format, checksum, payload bytes: 32 bytes, so that payloads are aligned
 _NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")
 _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
 # No waiting at pipes, no following of links, and bytes as they are.
@@ -111,7 +112,7 @@ class DiskCache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(temporary, "xb", buffering=0) as file:
-                _write_all(file.fileno(), _HEADER.pack(_MAGIC, FORMAT, 0, len(data), _digest(path.name, data)))
+                _write_all(file.fileno(), _HEADER.pack(_MAGIC, FORMAT, _checksum(path.name, data), len(data)))
                 _write_all(file.fileno(), data)
             os.replace(temporary, path)
         except OSError:
@@ -219,17 +220,16 @@ def _payload(name: str, data: bytes) -> memoryview | None:
     """The content of a file of this name; None where anything about it is wrong."""
     if len(data) < _HEADER.size:
         return None
-    magic, version, _, length, digest = _HEADER.unpack_from(data)
+    magic, version, checksum, length = _HEADER.unpack_from(data)
     payload = memoryview(data)[_HEADER.size :]
-    if magic != _MAGIC or version != FORMAT or length != len(payload) or digest != _digest(name, payload):
+    if magic != _MAGIC or version != FORMAT or length != len(payload) or checksum != _checksum(name, payload):
         return None
     return payload
 
 
-def _digest(name: str, data: bytes | bytearray | memoryview) -> bytes:
-    digest = hashlib.sha256(name.encode() + b"\0")  # in hardware on most machines: twice as fast as blake2b here
-    digest.update(data)
-    return digest.digest()
+def _checksum(name: str, data: bytes | bytearray | memoryview) -> int:
+    # Against damage, not against malice: who may write here may do more. Four times as fast as SHA-256 in hardware.
+    return zlib.crc32(data, zlib.crc32(name.encode()))
 
 
 def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:

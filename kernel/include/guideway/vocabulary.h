@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,8 @@ public:
     Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                VocabularyLimits limits = {});
     // What `file()` gave, in this process or another of the same byte order. Throws Error(argument) where it is none.
-    explicit Vocabulary(std::vector<std::uint64_t> file, VocabularyLimits limits = {});
+    // It stays in the block, which `owner` keeps.
+    Vocabulary(std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits = {});
     Vocabulary(const Vocabulary&) = delete;
     Vocabulary& operator=(const Vocabulary&) = delete;
 
@@ -64,11 +66,13 @@ public:
     std::uint32_t fewest_tokens(std::string_view text) const;
 
 private:
-    std::vector<char> text_;  // the tokens' bytes; token i stands from starts_[i] to starts_[i + 1]
-    std::vector<std::uint32_t> starts_;
+    std::vector<char> own_text_;
+    std::vector<std::uint32_t> own_starts_;
+    std::span<const char> text_;  // the tokens' bytes; token i stands from starts_[i] to starts_[i + 1]
+    std::span<const std::uint32_t> starts_;
     std::vector<std::uint32_t> eos_;
     VocabularyLimits limits_;
-    std::vector<std::uint64_t> file_;  // what the trie is a view of, if it was read
+    std::shared_ptr<const void> owner_;  // of the block that this is a view of, if it was read
     Trie trie_;
     std::unique_ptr<Subtrees> subtrees_;
     bool spells_every_byte_ = true;

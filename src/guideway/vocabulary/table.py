@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Vocabulary"]
 
-_FORMAT = b"guideway vocabulary 1\n"  # changes when the encoding under the fingerprint changes
+_FORMAT = b"guideway vocabulary 2\n"  # changes when the encoding under the fingerprint changes
 _KIND = f"vocabulary-1-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
 _STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
@@ -65,14 +65,14 @@ class Vocabulary:
         """Hex digest (32 digits) of the content: the same in every process and on every platform. Computed once."""
         known = self._fingerprint
         if known is None:
-            lengths = np.fromiter(map(len, self.token_bytes), dtype="<u8", count=len(self.token_bytes))
-            digest = hashlib.blake2b(_FORMAT, digest_size=16)
+            from guideway._kernel import flatten
+
+            digest = hashlib.sha256(_FORMAT)
             for ids in (self.eos_ids, self.special_ids):
                 digest.update(np.array([len(ids), *ids], dtype="<u8").tobytes())
-            digest.update(np.array([lengths.size], dtype="<u8").tobytes())
-            digest.update(lengths.tobytes())
-            digest.update(b"".join(self.token_bytes))
-            known = digest.hexdigest()
+            digest.update(np.array([len(self.token_bytes)], dtype="<u8").tobytes())
+            digest.update(flatten(self.token_bytes))
+            known = digest.hexdigest()[:32]
             object.__setattr__(self, "_fingerprint", known)
         return known
 
