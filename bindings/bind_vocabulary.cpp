@@ -2,15 +2,66 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "bindings.h"
+#include "guideway/checksum.h"
 #include "guideway/error.h"
 #include "guideway/vocabulary.h"
 
 namespace guideway {
+
+namespace {
+
+using Ids = std::vector<std::uint32_t>;
+using File = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::string_view view(const nb::bytes& data) { return {data.c_str(), data.size()}; }
+
+std::string block_of(nb::handle tokens) {
+    const nb::object held = nb::steal(PySequence_Fast(tokens.ptr(), "token_bytes must be a sequence of bytes"));
+    if (!held.is_valid()) throw nb::python_error();
+    const std::span items(PySequence_Fast_ITEMS(held.ptr()), static_cast<std::size_t>(PySequence_Fast_GET_SIZE(held.ptr())));
+    TokenBlockWriter made(items.size());
+    for (std::size_t id = 0; id < items.size(); ++id) {
+        PyObject* token = items[id];
+        if (!PyBytes_CheckExact(token)) {
+            const std::string type = nb::cast<std::string>(nb::handle(token).type().attr("__name__"));
+            throw nb::type_error(("token_bytes[" + std::to_string(id) + "] is " + type + "; every token must be bytes").c_str());
+        }
+        made.add({PyBytes_AS_STRING(token), static_cast<std::size_t>(PyBytes_GET_SIZE(token))});
+    }
+    return made.take();
+}
+
+nb::tuple tokens_of(const nb::bytes& block) {
+    const TokenBlock found(view(block));
+    const TokenView all = found.view();
+    nb::object made = nb::steal(PyTuple_New(all.size()));
+    if (!made.is_valid()) throw nb::python_error();
+    for (std::uint32_t id = 0; id < all.size(); ++id) {
+        PyObject* token = PyBytes_FromStringAndSize(all[id].data(), static_cast<Py_ssize_t>(all[id].size()));
+        if (!token) throw nb::python_error();
+        PyTuple_SET_ITEM(made.ptr(), id, token);
+    }
+    return nb::cast<nb::tuple>(made);
+}
+
+std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const Ids& special, const File& file) {
+    if (file.size() % 8 || reinterpret_cast<std::uintptr_t>(file.data()) % 8)
+        throw Error(ErrorKind::argument, "a file of odd length, or at an odd place");
+    const std::shared_ptr<const void> owner(new File(file), [](const File* held) {
+        if (!nb::is_alive()) return;  // the interpreter is gone, and so is what it held
+        const nb::gil_scoped_acquire acquire;
+        delete held;
+    });
+    const nb::gil_scoped_release release;
+    return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos, special,
+                                        std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner);
+}
+
+}  // namespace
 
 void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "Vocabulary",
@@ -19,20 +70,14 @@ void bind_vocabulary(nb::module_& m) {
                            "deltas, clipped counts), which change no mask.")
         .def(
             "__init__",
-            [](Vocabulary* self, const nb::sequence& tokens, const std::vector<std::uint32_t>& eos_ids,
-               const std::vector<std::uint32_t>& special_ids, std::size_t memo_bytes, std::size_t store_bytes,
-               std::size_t max_states, unsigned shortcuts) {
-                std::vector<std::string> bytes;
-                for (nb::handle token : tokens) {
-                    const auto held = nb::cast<nb::bytes>(token);
-                    bytes.emplace_back(held.c_str(), held.size());
-                }
+            [](Vocabulary* self, const nb::sequence& tokens, const Ids& eos_ids, const Ids& special_ids, std::size_t memo_bytes,
+               std::size_t store_bytes, std::size_t max_states, unsigned shortcuts) {
                 VocabularyLimits limits;
                 limits.memo_bytes = memo_bytes;
                 limits.store_bytes = store_bytes;
                 limits.max_states = max_states;
                 limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0};
-                new (self) Vocabulary(bytes, eos_ids, special_ids, limits);
+                new (self) Vocabulary(TokenBlock(block_of(tokens)), eos_ids, special_ids, limits);
             },
             nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
             nb::arg("store_bytes") = VocabularyLimits{}.store_bytes, nb::arg("max_states") = VocabularyLimits{}.max_states,
@@ -40,54 +85,45 @@ void bind_vocabulary(nb::module_& m) {
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, "
                     "max_states: int = 4000000, shortcuts: int = 7) -> None"))
+        .def_static(
+            "of_block",
+            [](const nb::bytes& block, const Ids& eos_ids, const Ids& special_ids) {
+                const nb::gil_scoped_release release;
+                return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos_ids, special_ids);
+            },
+            nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), "The same of what `flatten` made of the tokens.")
         .def(
             "save",
             [](const Vocabulary& self) {
                 const std::vector<std::uint64_t> file = self.file();
                 return nb::bytes(file.data(), file.size() * 8);
             },
-            "All that building it took, for `load` on a machine of the same byte order.")
-        .def_static(
-            "load",
-            [](const nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& data) {
-                if (data.size() % 8 || reinterpret_cast<std::uintptr_t>(data.data()) % 8)
-                    throw Error(ErrorKind::argument, "a file of odd length, or at an odd place");
-                using Data = std::remove_cvref_t<decltype(data)>;
-                const std::shared_ptr<const void> owner(new Data(data), [](const Data* held) {
-                    if (!nb::is_alive()) return;  // the interpreter is gone, and so is what it held
-                    const nb::gil_scoped_acquire acquire;
-                    delete held;
-                });
-                const std::span file(reinterpret_cast<const std::uint64_t*>(data.data()), data.size() / 8);
-                const nb::gil_scoped_release release;
-                return std::make_shared<Vocabulary>(file, owner);
-            },
-            nb::arg("data"), nb::sig("def load(data: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary"),
-            "What `save` gave; the array is kept and must not change. ValueError where it is none: its bounds are checked, not what it says.")
+            "What of it takes long to build, for `load` on a machine of the same byte order.")
+        .def_static("load", read, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"),
+                    nb::sig("def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
+                            "file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary"),
+                    "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
+                    "tokens, or no such file.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 
-    m.def(
-        "flatten",
-        [](const nb::tuple& tokens) {
-            // Lengths as 32-bit words, little end first, then the bytes: one pass, where Python needs three.
-            std::size_t total = 4 * tokens.size();
-            for (nb::handle token : tokens) {
-                if (!PyBytes_CheckExact(token.ptr())) throw nb::type_error("every token must be bytes");
-                total += static_cast<std::size_t>(PyBytes_GET_SIZE(token.ptr()));
-            }
-            nb::bytearray flat(nullptr, total);
-            auto* lengths = static_cast<unsigned char*>(flat.data());
-            unsigned char* text = lengths + 4 * tokens.size();
-            for (nb::handle token : tokens) {
-                const auto size = static_cast<std::size_t>(PyBytes_GET_SIZE(token.ptr()));
-                for (unsigned b = 0; b < 4; ++b) *lengths++ = static_cast<unsigned char>(size >> (8 * b));
-                if (size) std::memcpy(text, PyBytes_AS_STRING(token.ptr()), size);
-                text += size;
-            }
-            return flat;
-        },
-        nb::arg("tokens"), nb::sig("def flatten(tokens: tuple[bytes, ...]) -> bytearray"), "The tokens as one block that no other tokens have, for digests.");
+    m.def("flatten",
+          [](const nb::tuple& tokens) {
+              const std::string made = block_of(tokens);
+              return nb::bytes(made.data(), made.size());
+          },
+          nb::arg("tokens"), nb::sig("def flatten(tokens: tuple[bytes, ...]) -> bytes"), "The tokens as one block, which no other tokens have.");
+    m.def("unflatten", tokens_of, nb::arg("block"), nb::sig("def unflatten(block: bytes) -> tuple[bytes, ...]"), "What `flatten` was given.");
+    m.def("checksum",
+          [](const nb::object& data, std::uint64_t seed) {
+              Py_buffer held;
+              if (PyObject_GetBuffer(data.ptr(), &held, PyBUF_SIMPLE) != 0) throw nb::python_error();
+              const std::uint64_t sum = checksum({static_cast<const std::uint8_t*>(held.buf), static_cast<std::size_t>(held.len)}, seed);
+              PyBuffer_Release(&held);
+              return sum;
+          },
+          nb::arg("data"), nb::arg("seed"), nb::sig("def checksum(data: bytes | bytearray | memoryview, seed: int) -> int"),
+          "64 bits against damage, at the speed of memory.");
 }
 
 }  // namespace guideway

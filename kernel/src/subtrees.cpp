@@ -18,15 +18,22 @@ unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2
 
 class SubtreesBuilder {
 public:
-    SubtreesBuilder(const Trie& trie, Subtrees& made) : trie_(trie), made_(made), ids_(trie.size()) {}
+    explicit SubtreesBuilder(const Trie& trie) : trie_(trie), ids_(trie.size()) {}
 
-    void run() {
+    std::vector<std::uint64_t> file() {
         intern({});
         for (std::uint32_t i = trie_.size(); i-- > 0;) ids_[i] = set_below(i);
-        made_.below_.resize(trie_.size());
-        for (std::uint32_t i = 0; i < trie_.size(); ++i) made_.below_[i] = ids_[i] < Subtrees::kUnknown ? static_cast<std::uint16_t>(ids_[i]) : Subtrees::kUnknown;
+        std::vector<std::uint16_t> below;
+        for (const std::uint32_t id : ids_) below.push_back(id < Subtrees::kUnknown ? static_cast<std::uint16_t>(id) : Subtrees::kUnknown);
         number_blocks();
         characters();
+        FlatWriter made;
+        made.put(below);
+        made.put(numbered_);
+        made.put(members_);
+        made.put(blocks_);
+        made.put(characters_);
+        return made.take();
     }
 
 private:
@@ -95,65 +102,63 @@ private:
         for (std::size_t i = 0; i < count; ++i)
             for (std::uint32_t b : sets_[i]->blocks) numbers.emplace(b, 0);
         for (auto& [block, number] : numbers) {
-            number = static_cast<std::uint16_t>(made_.blocks_.size());
+            number = static_cast<std::uint16_t>(blocks_.size());
             auto byte = [&](unsigned shift) { return static_cast<std::uint8_t>(block >> shift); };
-            made_.blocks_.push_back({byte(0), {byte(24), byte(16), byte(8)}});
+            blocks_.push_back({byte(0), {byte(24), byte(16), byte(8)}});
         }
         for (std::size_t i = 0; i < count; ++i) {
             const Atoms& atoms = *sets_[i];
-            made_.sets_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(made_.members_.size()), static_cast<std::uint32_t>(atoms.blocks.size())});
-            for (std::uint32_t b : atoms.blocks) made_.members_.push_back(numbers.at(b));
+            numbered_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(atoms.blocks.size())});
+            for (std::uint32_t b : atoms.blocks) members_.push_back(numbers.at(b));
         }
     }
 
     void characters() {
-        made_.characters_.resize(trie_.tokens.size());
+        characters_.resize(trie_.tokens.size());
         std::vector<std::uint32_t> count{0};  // by depth
         for (std::uint32_t i = 0; i < trie_.size(); ++i) {
             const std::size_t depth = trie_.depth[i];
             count.resize(depth + 1);
             if (depth) count[depth] = count[depth - 1] + (is_continuation(trie_.byte[i]) ? 0 : 1);
             const auto here = static_cast<std::uint8_t>(std::min<std::uint32_t>(count[depth], 255));
-            for (std::uint32_t p = trie_.first_token[i]; p < trie_.first_token[i + 1]; ++p) {
-                made_.characters_[p] = here;
-                made_.most_ = std::max(made_.most_, here);
-            }
+            for (std::uint32_t p = trie_.first_token[i]; p < trie_.first_token[i + 1]; ++p) characters_[p] = here;
         }
     }
 
     const Trie& trie_;
-    Subtrees& made_;
     std::vector<std::uint32_t> ids_;
     std::map<Atoms, std::uint32_t> known_;
     std::vector<const Atoms*> sets_;
+    std::vector<Subtrees::Set> numbered_;
+    std::vector<std::uint16_t> members_;
+    std::vector<Subtrees::Block> blocks_;
+    std::vector<std::uint8_t> characters_;
 };
 
-Subtrees::Subtrees(const Trie& trie) { SubtreesBuilder(trie, *this).run(); }
+Subtrees::Subtrees(const Trie& trie) : owned_(SubtreesBuilder(trie).file()) { lay_out(owned_); }
 
 Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
-    FlatReader reader(file);
-    reader.take(below_);
-    reader.take(sets_);
-    reader.take(members_);
-    reader.take(blocks_);
-    reader.take(characters_);
-    bool good = reader.done() && below_.size() == trie.size() && characters_.size() == trie.tokens.size() && !sets_.empty();
-    for (std::size_t i = 0; good && i < below_.size(); ++i) good = below_[i] == kUnknown || below_[i] < sets_.size();
-    for (std::size_t i = 0; good && i < sets_.size(); ++i) good = std::uint64_t{sets_[i].first} + sets_[i].count <= members_.size();
-    for (std::size_t i = 0; good && i < members_.size(); ++i) good = members_[i] < blocks_.size();
-    for (std::size_t i = 0; good && i < blocks_.size(); ++i) good = blocks_[i].size >= 1 && blocks_[i].size <= 3;
-    if (!good) throw Error(ErrorKind::argument, "subtrees that point out of place");
-    for (const std::uint8_t count : characters_) most_ = std::max(most_, count);
+    lay_out(file);
+    bool good = below_.size() == trie.size() && characters_.size() == trie.tokens.size();
+    for (const Set& set : sets_) good = good && std::uint64_t{set.first} + set.count <= members_.size();
+    for (const Block& block : blocks_) good = good && block.size >= 1 && block.size <= 3;
+    // Every one is looked at, since loops without a way out go several steps at once; `below` may be unknown, 0xffff.
+    std::uint32_t set = 0, member = 0;
+    for (const std::uint16_t id : below_) set = std::max<std::uint32_t>(set, static_cast<std::uint16_t>(id + 1));
+    for (const std::uint16_t id : members_) member = std::max<std::uint32_t>(member, id + 1u);
+    if (!good || set > sets_.size() || member > blocks_.size()) throw Error(ErrorKind::argument, "subtrees that point out of place");
 }
 
-std::vector<std::uint64_t> Subtrees::file() const {
-    FlatWriter made;
-    made.put(below_);
-    made.put(sets_);
-    made.put(members_);
-    made.put(blocks_);
-    made.put(characters_);
-    return made.take();
+void Subtrees::lay_out(std::span<const std::uint64_t> file) {
+    file_ = file;
+    FlatReader reader(file);
+    below_ = reader.view<std::uint16_t>();
+    sets_ = reader.view<Set>();
+    members_ = reader.view<std::uint16_t>();
+    blocks_ = reader.view<Block>();
+    characters_ = reader.view<std::uint8_t>();
+    if (!reader.done()) throw Error(ErrorKind::argument, "subtrees with something behind them");
+    for (const std::uint8_t count : characters_) most_ = std::max(most_, count);
 }
 
 Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {

@@ -49,31 +49,51 @@ Trie Trie::over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_s
     if (n.nodes == 0 || words_for(n) != block.size()) throw Error(ErrorKind::argument, "a trie of impossible size");
     Trie made;
     made.lay_out(block);
-    made.check(vocabulary_size);
+    if (!made.is_whole(vocabulary_size)) throw Error(ErrorKind::argument, "a trie that points out of place");
     return made;
 }
 
-// Whatever a walk relies on: subtrees nest, siblings rise, indices stay inside.
-void Trie::check(std::uint32_t vocabulary_size) const {
-    const std::uint32_t n = size();
-    bool good = end[0] == n && depth[0] == 0 && first_token[0] == 0 && first_token[n] == tokens.size();
-    std::vector<std::uint32_t> open{n};  // ends of the subtrees that node i stands in
-    for (std::uint32_t i = 1; good && i < n; ++i) {
-        while (open.back() <= i && open.size() > 1) open.pop_back();
-        good = depth[i] == open.size() && end[i] > i && end[i] <= open.back() && open.size() < 0xffff;
-        open.push_back(end[i]);
-    }
-    for (std::uint32_t i = 0; good && i < n; ++i) good = first_token[i] <= first_token[i + 1] && wide_of[i] <= wides.size();
-    for (std::uint32_t i = 0; good && i < n; ++i)
-        if (const Wide* w = wide(i)) {
-            good = w->node == i && std::uint64_t{w->first} + w->bytes.size() <= children.size();
-            std::uint32_t k = 0;
-            for (std::uint32_t c = i + 1; good && c < end[i]; c = end[c], ++k)
-                good = k < w->bytes.size() && children[w->first + k] == c && w->bytes.contains(byte[c]) && w->bytes.rank(byte[c]) == k;
-            good = good && k == w->bytes.size();
+// Whatever a walk relies on: subtrees nest, indices stay inside, wide nodes know their children. Loops that a compiler
+// makes several steps of at once (hence the signed numbers), since this runs whenever a process begins.
+bool Trie::is_whole(std::uint32_t vocabulary_size) const {
+    const auto n = static_cast<std::int32_t>(byte.size());
+    if (byte.size() > 0x7fffffff || depth[0] != 0 || first_token[0] != 0 || first_token[byte.size()] != tokens.size()) return false;
+    std::uint32_t bad = 0;
+    const auto number = [](std::span<const std::uint32_t> array, std::int32_t i) { return static_cast<std::int32_t>(array[static_cast<std::size_t>(i)]); };
+    for (std::int32_t i = 0; i < n; ++i) bad |= (number(end, i) <= i) | (number(end, i) > n);
+    for (std::int32_t i = 0; i < n; ++i) bad |= number(first_token, i) > number(first_token, i + 1);
+    for (const std::uint32_t token : tokens) bad |= token >= vocabulary_size;
+    std::uint32_t below = 0;
+    for (const std::uint16_t wide : wide_of) below = std::max<std::uint32_t>(below, wide);
+    bad |= below > wides.size();
+    // A subtree ends at the next node that is not deeper. None ends before it (depth[end] would be too large), and since
+    // a node is in as many subtrees as it is deep, the sum of their sizes says that none ends behind it.
+    std::uint64_t sizes = 0, depths = byte.size();
+    for (std::size_t i = 0; i < byte.size(); ++i) sizes += end[i] - i;
+    for (const std::uint16_t here : depth) depths += here;
+    for (std::size_t i = 1; i < byte.size(); ++i) bad |= (depth[i] < 1) | (depth[i] > depth[i - 1] + 1);
+    if (bad || sizes != depths) return false;
+    for (std::size_t i = 0; i < byte.size(); ++i) bad |= end[i] < byte.size() && depth[end[i]] > depth[i];
+    return !bad && leads_on();
+}
+
+bool Trie::leads_on() const {
+    std::size_t known = 0;
+    for (const std::uint16_t wide : wide_of) known += wide != 0;
+    bool good = known == wides.size();
+    for (std::size_t i = 0; good && i < wides.size(); ++i) {
+        const Wide& w = wides[i];
+        const std::uint32_t width = w.bytes.size();
+        good = w.node < size() && wide_of[w.node] == i + 1 && std::uint64_t{w.first} + width <= children.size();
+        std::uint32_t k = 0;
+        int before = -1;
+        for (std::uint32_t c = w.node + 1; good && c < end[w.node]; c = end[c], ++k) {
+            good = k < width && children[w.first + k] == c && w.bytes.contains(byte[c]) && byte[c] > before;
+            before = byte[c];
         }
-    for (std::size_t i = 0; good && i < tokens.size(); ++i) good = tokens[i] < vocabulary_size;
-    if (!good) throw Error(ErrorKind::argument, "a trie that points out of place");
+        good = good && k == width;
+    }
+    return good;
 }
 
 Trie TrieBuilder::build() {

@@ -1,50 +1,75 @@
 #include "guideway/vocabulary.h"
 
 #include <algorithm>
+#include <array>
 
 #include "guideway/error.h"
 
 namespace guideway {
 
-Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+namespace {
+
+std::string block_of(const std::vector<std::string>& tokens) {
+    TokenBlockWriter made(tokens.size());
+    for (const std::string& token : tokens) made.add(token);
+    return made.take();
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                        VocabularyLimits limits)
-    : eos_(std::move(eos)), limits_(limits) {
-    std::sort(eos_.begin(), eos_.end());
-    eos_.erase(std::unique(eos_.begin(), eos_.end()), eos_.end());
-    std::vector<bool> silent(tokens.size());
-    for (const std::vector<std::uint32_t>* ids : {static_cast<const std::vector<std::uint32_t>*>(&eos_), &special})
-        for (std::uint32_t id : *ids) {
-            if (id >= tokens.size()) {
-                const std::string all = std::to_string(tokens.size());
-                throw Error(ErrorKind::argument, "id " + std::to_string(id) + " is not in a vocabulary of " + all + " tokens");
-            }
-            silent[id] = true;
-        }
-    own_starts_.reserve(tokens.size() + 1);
-    own_starts_.push_back(0);
-    for (std::uint32_t id = 0; id < tokens.size(); ++id) {
-        const std::string& bytes = tokens[id];
-        // The trie counts depths in 16 bits.
-        if (bytes.size() > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
-        if (own_text_.size() + bytes.size() > 0xffffffff) throw Error(ErrorKind::argument, "a vocabulary of more than 4 GiB");
-        if (!silent[id]) own_text_.insert(own_text_.end(), bytes.begin(), bytes.end());
-        own_starts_.push_back(static_cast<std::uint32_t>(own_text_.size()));
+    : starts_(std::move(tokens.starts)), eos_(std::move(eos)), limits_(limits) {
+    const auto sort = [](std::vector<std::uint32_t>& ids) {
+        std::sort(ids.begin(), ids.end());
+        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    };
+    sort(eos_);
+    std::vector<std::uint32_t> silent = special;
+    silent.insert(silent.end(), eos_.begin(), eos_.end());
+    sort(silent);
+    if (!silent.empty() && silent.back() >= size()) {
+        const std::string all = std::to_string(size());
+        throw Error(ErrorKind::argument, "id " + std::to_string(silent.back()) + " is not in a vocabulary of " + all + " tokens");
     }
-    text_ = own_text_;
-    starts_ = own_starts_;
-    std::vector<Suffix> suffixes;
+    // Between two silent tokens that have bytes, the text is taken in one piece.
+    std::uint32_t from = 0, gone = 0, moved = 0;
+    const auto keep_up_to = [&](std::uint32_t id, std::uint32_t at) {
+        text_.append(tokens.text.substr(from, at - from));
+        for (; gone && moved < id; ++moved) starts_[moved] -= gone;
+        moved = id;
+    };
+    for (const std::uint32_t id : silent) {
+        const std::uint32_t begin = starts_[id], end = starts_[id + 1];
+        if (begin == end) continue;
+        keep_up_to(id + 1, begin);
+        from = end;
+        gone += end - begin;
+    }
+    keep_up_to(size() + 1, static_cast<std::uint32_t>(tokens.text.size()));
     std::array<bool, 256> single{};
     for (std::uint32_t id = 0; id < size(); ++id) {
-        const std::string_view bytes = token(id);
-        if (bytes.empty()) continue;
-        if (bytes.size() == 1) single[static_cast<std::uint8_t>(bytes[0])] = true;
-        longest_ = std::max(longest_, static_cast<std::uint32_t>(bytes.size()));
-        suffixes.push_back({bytes, id});
+        const std::uint32_t length = starts_[id + 1] - starts_[id];
+        longest_ = std::max(longest_, length);
+        if (length == 1) single[static_cast<std::uint8_t>(text_[starts_[id]])] = true;
+        // The trie counts depths in 16 bits.
+        if (length > 60'000) throw Error(ErrorKind::argument, "token " + std::to_string(id) + " is longer than 60,000 bytes");
     }
-    trie_ = Trie::of(suffixes);
-    subtrees_ = std::make_unique<Subtrees>(trie_);
     spells_every_byte_ = std::all_of(single.begin(), single.end(), [](bool b) { return b; });
 }
+
+Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits)
+    : Vocabulary(Bare{}, std::move(tokens), std::move(eos), special, limits) {
+    std::vector<Suffix> suffixes;
+    for (std::uint32_t id = 0; id < size(); ++id)
+        if (const std::string_view bytes = token(id); !bytes.empty()) suffixes.push_back({bytes, id});
+    trie_ = Trie::of(suffixes);
+    subtrees_ = std::make_unique<Subtrees>(trie_);
+}
+
+Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+                       VocabularyLimits limits)
+    : Vocabulary(TokenBlock(block_of(tokens)), std::move(eos), special, limits) {}
 
 bool Vocabulary::is_eos(std::uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 

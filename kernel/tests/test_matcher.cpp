@@ -16,11 +16,15 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts s
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
     limits.shortcuts = shortcuts;
-    const auto made = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    const std::vector<std::uint32_t> eos{0}, special;
+    const auto made = std::make_shared<Vocabulary>(programs::tokens(), eos, special, limits);
     if (memo_bytes) return made;
+    TokenBlockWriter block(programs::tokens().size());
+    for (const std::string& token : programs::tokens()) block.add(token);
+    const std::string tokens = block.take();
     const auto file = std::make_shared<const std::vector<std::uint64_t>>(made->file());
-    const auto read = std::make_shared<Vocabulary>(*file, file, limits);  // the forgetful ones come out of a file, too
-    CHECK(read->file() == made->file());
+    const auto read = std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file, limits);  // the forgetful ones come out of a file, too
+    CHECK(read->file() == *file);
     return read;
 }
 

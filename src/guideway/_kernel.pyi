@@ -15,15 +15,19 @@ class Vocabulary:
 
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 7) -> None: ...
 
+    @staticmethod
+    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int]) -> Vocabulary:
+        """The same of what `flatten` made of the tokens."""
+
     def save(self) -> bytes:
         """
-        All that building it took, for `load` on a machine of the same byte order.
+        What of it takes long to build, for `load` on a machine of the same byte order.
         """
 
     @staticmethod
-    def load(data: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
+    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
         """
-        What `save` gave; the array is kept and must not change. ValueError where it is none: its bounds are checked, not what it says.
+        `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
 
     @property
@@ -34,8 +38,14 @@ class Vocabulary:
     def words(self) -> int:
         """32-bit words of a mask row."""
 
-def flatten(tokens: tuple[bytes, ...]) -> bytearray:
-    """The tokens as one block that no other tokens have, for digests."""
+def flatten(tokens: tuple[bytes, ...]) -> bytes:
+    """The tokens as one block, which no other tokens have."""
+
+def unflatten(block: bytes) -> tuple[bytes, ...]:
+    """What `flatten` was given."""
+
+def checksum(data: bytes | bytearray | memoryview, seed: int) -> int:
+    """64 bits against damage, at the speed of memory."""
 
 class Automaton:
     """

@@ -7,9 +7,10 @@ index: a network file system will do, and a process killed at any point leaves a
 writer removes. Nothing here raises because the disk is full, read-only or gone: the cache is then simply empty.
 
 `GUIDEWAY_CACHE_DIR` says where (default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`); empty turns the disk
-off. Whoever can write there can change what is compiled, so it is made for its owner alone. `GUIDEWAY_CACHE_BYTES`
-bounds it (default: 1 GiB); the least recently used entries go first. `GUIDEWAY_CACHE=0` turns every cache off, as
-`set_enabled(False)` does for this process and `disabled()` for a `with` block.
+off. Whoever wrote a file decides what is compiled, so only files that are this user's (or root's), and that nobody else
+may write, are read. `GUIDEWAY_CACHE_BYTES` bounds the folder (default: 1 GiB); the least recently used entries go
+first. `GUIDEWAY_CACHE=0` turns every cache off, as `set_enabled(False)` does for this process and `disabled()` for a
+`with` block.
 """
 
 from __future__ import annotations
@@ -23,21 +24,23 @@ import socket
 import stat
 import struct
 import time
-import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from guideway._kernel import checksum
+
 __all__ = ["DiskCache", "DiskStatistics", "Entry", "cache", "disabled", "is_enabled", "set_enabled"]
 
-FORMAT = 2
+FORMAT = 3
 _MAGIC = b"GUIDEWAY"
-_HEADER = struct.Struct("<8sIIQ8x")  # magic, format, checksum, payload bytes: 32 bytes, so that payloads are aligned
+_HEADER = struct.Struct("<8sQQQ")  # magic, format, checksum, payload bytes: 32 bytes, so that payloads are aligned
 _NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")
 _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
 # No waiting at pipes, no following of links, and bytes as they are.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _STALE_SECONDS = 3600  # a temporary file this old has no writer any more, wherever that writer ran
 _TOUCH_SECONDS = 60  # how exact "recently used" is: a read marks the entry at most this often
 _DEFAULT_BYTES = 1 << 30
@@ -111,7 +114,7 @@ class DiskCache:
         temporary = self.folder / f"writing-{_HOST}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(temporary, "xb", buffering=0) as file:
+            with open(os.open(temporary, _WRITE, 0o644), "wb", buffering=0) as file:
                 _write_all(file.fileno(), _HEADER.pack(_MAGIC, FORMAT, _checksum(path.name, data), len(data)))
                 _write_all(file.fileno(), data)
             os.replace(temporary, path)
@@ -190,13 +193,14 @@ class DiskCache:
         return {**known, **asdict(self.statistics)}
 
     def _read(self, path: Path) -> tuple[bytes | None, float]:
-        """The whole file, and when it was used; None for what is no file of ours: a link, a pipe, a folder, or more
-        than the cache may hold."""
+        """The whole file, and when it was used; None for what is no file of ours: a link, a pipe, a folder, what
+        another user may have written, or more than the cache may hold. Read and not mapped: a file that is changed or
+        cut off later must not reach what was checked."""
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0
         with open(os.open(path, _READ), "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > self.budget_bytes:
+            if not _is_ours(status) or status.st_size > self.budget_bytes:
                 return None, 0
             return file.read(status.st_size + 1), status.st_mtime
 
@@ -216,6 +220,15 @@ class DiskCache:
             return
 
 
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether this is a plain file that nobody but this user, or root, can have written."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):  # Windows: the folder's own rights must do
+        return True
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
 def _payload(name: str, data: bytes) -> memoryview | None:
     """The content of a file of this name; None where anything about it is wrong."""
     if len(data) < _HEADER.size:
@@ -228,8 +241,8 @@ def _payload(name: str, data: bytes) -> memoryview | None:
 
 
 def _checksum(name: str, data: bytes | bytearray | memoryview) -> int:
-    # Against damage, not against malice: who may write here may do more. Four times as fast as SHA-256 in hardware.
-    return zlib.crc32(data, zlib.crc32(name.encode()))
+    # Against damage, not against malice: who may write here may do more.
+    return checksum(data, checksum(name.encode(), 0))
 
 
 def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:

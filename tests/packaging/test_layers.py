@@ -7,7 +7,8 @@ import pytest
 from .house import PACKAGE, imports, python_files
 
 LEVELS = {
-    0: ["errors", "_kernel", "disk"],
+    -1: ["_kernel"],
+    0: ["errors", "disk"],
     1: ["grammar", "vocabulary", "masks"],
     2: ["sources", "sampling", "prompts", "tiny"],
     3: ["matcher"],

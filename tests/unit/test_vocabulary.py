@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guideway import disk
-from guideway._kernel import Automaton
+from guideway._kernel import Automaton, flatten, unflatten
 from guideway._kernel import Vocabulary as KernelVocabulary
 from guideway.compiler import compile
 from guideway.errors import InvalidToken
 from guideway.grammar.program import encode
 from guideway.sources import Regex
 from guideway.vocabulary import TextStream, Vocabulary
+from guideway.vocabulary.table import _restored
 
 TOKENS = [b"", b"a", b"ab", b"a", b"\xc3", b"\xa9", b""]
 
@@ -180,17 +181,66 @@ def test_small_vocabularies_are_not_stored(files: disk.DiskCache) -> None:
 @given(st.data())
 def test_a_damaged_table_is_refused_or_harmless(data: st.DataObject) -> None:
     """Whoever passes the checksum with a wrong content gets an error, or a table that stays inside its bounds."""
+    fields = large()._fields()
     whole = np.frombuffer(large().kernel.save(), dtype=np.uint8)
     broken = whole.copy()
     for _ in range(data.draw(st.integers(1, 4))):
         broken[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
     for wrong in (broken, whole[: data.draw(st.integers(0, len(whole) - 1))], np.append(whole, whole[:8])):
         try:
-            table = KernelVocabulary.load(wrong)
+            table = KernelVocabulary.load(*fields, wrong)
         except ValueError:
             continue
         matcher = Automaton.compile(table, encode(Regex("[a-z0-9]*").grammar())).matcher()
-        matcher.fill_mask(np.zeros(matcher.words, dtype=np.uint32))
+        row = np.zeros(matcher.words, dtype=np.uint32)
+        for token in (97, 300, 299):
+            matcher.fill_mask(row)
+            matcher.advance(token)  # what a token's bytes are does not come from the file
+
+
+def test_blocks_of_tokens() -> None:
+    for tokens in ((), (b"",), (b"", b"a", b"\xff" * 254, b"b" * 255, b"c" * 70_000, b"")):
+        assert unflatten(flatten(tokens)) == tokens
+    whole = flatten((b"ab", b"c" * 300))
+    for wrong in (
+        b"",
+        whole[:3],
+        whole[:-1],
+        whole + b"x",
+        b"\xff" * 8,
+        whole[:5] + b"\xff\xff\xff\xff\xff" + whole[10:],
+    ):
+        with pytest.raises(ValueError, match="not the bytes of tokens"):
+            unflatten(wrong)
+        with pytest.raises(ValueError, match="not the bytes of tokens"):
+            KernelVocabulary.of_block(wrong, [], [])
+
+
+@given(st.lists(st.binary(max_size=3), min_size=1, max_size=30), st.data())
+def test_silent_tokens_are_left_out_wherever_they_stand(tokens: list[bytes], data: st.DataObject) -> None:
+    ids = st.sets(st.integers(0, len(tokens) - 1))
+    special = data.draw(ids)
+    table = KernelVocabulary.of_block(flatten(tuple(tokens)), [], sorted(special))
+    matcher = Automaton.compile(table, encode(Regex("(?s:.*)").grammar())).matcher()
+    plain = KernelVocabulary([b"" if i in special else t for i, t in enumerate(tokens)], [], [])
+    same = Automaton.compile(plain, encode(Regex("(?s:.*)").grammar())).matcher()
+    rows = [np.zeros(matcher.words, dtype=np.uint32) for _ in range(2)]
+    matcher.fill_mask(rows[0])
+    same.fill_mask(rows[1])
+    assert rows[0].tolist() == rows[1].tolist()
+
+
+def test_a_pickled_vocabulary_is_not_taken_apart(files: disk.DiskCache) -> None:
+    again = pickle.loads(pickle.dumps(large()))
+    assert masks(again) == masks(large())
+    assert again._tokens is None
+    assert (again, again.token_bytes) == (large(), large().token_bytes)
+    assert len(pickle.dumps(again)) < 1.2 * sum(map(len, large().token_bytes)) + 3_000 + len(large())
+
+
+def test_a_pickle_of_another_format_is_digested_anew() -> None:
+    made = _restored(*vocabulary()._fields(), b"guideway vocabulary 0\n", "0" * 32)
+    assert made.fingerprint == vocabulary().fingerprint
 
 
 def test_a_stored_table_that_is_none_is_made_anew(files: disk.DiskCache) -> None:

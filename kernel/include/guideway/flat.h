@@ -46,11 +46,6 @@ public:
         words_ = words_.subspan(1 + used);
         return found;
     }
-    template <class T>
-    void take(std::vector<T>& values) {
-        const std::span<const T> found = view<T>();
-        values.assign(found.begin(), found.end());
-    }
     bool done() const { return words_.empty(); }
 
 private:

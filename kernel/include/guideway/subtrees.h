@@ -26,9 +26,12 @@ struct Loops {
 class Subtrees {
 public:
     explicit Subtrees(const Trie& trie);
-    // What `file()` gave for this trie. Throws Error(argument) where anything in it points out of place.
+    // What `file()` gave for this trie; it stays where it is. Throws Error(argument) where anything in it points out of
+    // place.
     Subtrees(const Trie& trie, std::span<const std::uint64_t> file);
-    std::vector<std::uint64_t> file() const;
+    std::span<const std::uint64_t> file() const { return file_; }
+    Subtrees(const Subtrees&) = delete;
+    Subtrees& operator=(const Subtrees&) = delete;
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
@@ -47,7 +50,7 @@ public:
     // Characters of the token at a place of the trie's list, those begun or ended in it too; 255: that many or more.
     std::uint8_t characters(std::uint32_t place) const { return characters_[place]; }
     std::uint8_t most_characters() const { return most_; }
-    std::size_t bytes() const { return below_.size() * 2 + sets_.size() * sizeof(Set) + members_.size() * 2 + characters_.size(); }
+    std::size_t bytes() const { return file_.size_bytes(); }
 
 private:
     static constexpr std::uint16_t kUnknown = 0xffff;
@@ -60,11 +63,15 @@ private:
     };
     friend class SubtreesBuilder;
 
-    std::vector<std::uint16_t> below_;  // by node: a set
-    std::vector<Set> sets_;
-    std::vector<std::uint16_t> members_;
-    std::vector<Block> blocks_;  // sorted by bytes
-    std::vector<std::uint8_t> characters_;
+    void lay_out(std::span<const std::uint64_t> file);
+
+    std::vector<std::uint64_t> owned_;  // the file, where it was made here
+    std::span<const std::uint64_t> file_;
+    std::span<const std::uint16_t> below_;  // by node: a set
+    std::span<const Set> sets_;
+    std::span<const std::uint16_t> members_;
+    std::span<const Block> blocks_;  // sorted by bytes
+    std::span<const std::uint8_t> characters_;
     std::uint8_t most_ = 0;
 };
 

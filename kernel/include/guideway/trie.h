@@ -68,7 +68,8 @@ public:
 private:
     friend class TrieBuilder;
     void lay_out(std::span<const std::uint64_t> block);
-    void check(std::uint32_t vocabulary_size) const;
+    bool is_whole(std::uint32_t vocabulary_size) const;
+    bool leads_on() const;
 
     std::vector<std::uint64_t> owned_;
     std::span<const std::uint64_t> block_;

@@ -18,6 +18,7 @@
 #include "guideway/expr.h"
 #include "guideway/runs.h"
 #include "guideway/subtrees.h"
+#include "guideway/tokens.h"
 #include "guideway/trie.h"
 
 namespace guideway {
@@ -41,20 +42,23 @@ struct Store {
 class Vocabulary {
 public:
     // Throws Error(argument) for ids out of range or tokens longer than 60,000 bytes.
+    Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits = {});
     Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                VocabularyLimits limits = {});
-    // What `file()` gave, in this process or another of the same byte order. Throws Error(argument) where it is none.
-    // It stays in the block, which `owner` keeps.
-    Vocabulary(std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits = {});
+    // The same with what `file()` gave of them, in this process or another of the same byte order, instead of building
+    // it. It stays where it is, and `owner` keeps it. Throws Error(argument) where it is of other tokens, or no such file.
+    Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, std::span<const std::uint64_t> file,
+               std::shared_ptr<const void> owner, VocabularyLimits limits = {});
     Vocabulary(const Vocabulary&) = delete;
     Vocabulary& operator=(const Vocabulary&) = delete;
 
-    // All of it but the limits and the store, to be read again.
+    // What building takes long for.
     std::vector<std::uint64_t> file() const;
     std::uint32_t size() const { return static_cast<std::uint32_t>(starts_.size() - 1); }
     std::uint32_t words() const { return (size() + 31) / 32; }
     // Empty for a token that is never legal.
-    std::string_view token(std::uint32_t id) const { return {text_.data() + starts_[id], starts_[id + 1] - starts_[id]}; }
+    std::string_view token(std::uint32_t id) const { return tokens()[id]; }
+    TokenView tokens() const { return {starts_, text_.data()}; }
     bool is_eos(std::uint32_t id) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const Trie& trie() const { return trie_; }
@@ -66,13 +70,14 @@ public:
     std::uint32_t fewest_tokens(std::string_view text) const;
 
 private:
-    std::vector<char> own_text_;
-    std::vector<std::uint32_t> own_starts_;
-    std::span<const char> text_;  // the tokens' bytes; token i stands from starts_[i] to starts_[i + 1]
-    std::span<const std::uint32_t> starts_;
+    struct Bare {};
+    Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits);
+
+    std::vector<std::uint32_t> starts_;
+    std::string text_;  // without that of silent tokens
     std::vector<std::uint32_t> eos_;
     VocabularyLimits limits_;
-    std::shared_ptr<const void> owner_;  // of the block that this is a view of, if it was read
+    std::shared_ptr<const void> owner_;  // of the file that the tries are views of, if they were read
     Trie trie_;
     std::unique_ptr<Subtrees> subtrees_;
     bool spells_every_byte_ = true;

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from guideway import disk
+from guideway import _kernel, disk
 from guideway.errors import InvalidToken, LimitExceeded
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Vocabulary"]
 
-_FORMAT = b"guideway vocabulary 2\n"  # changes when the encoding under the fingerprint changes
-_KIND = f"vocabulary-1-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
+_FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
+_KIND = f"vocabulary-2-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
 _STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
 
@@ -36,42 +36,51 @@ class Vocabulary:
     Raises `TypeError` where a token is not bytes, `InvalidToken` where an EOS or special id is outside the table.
     """
 
-    __slots__ = ("_fingerprint", "_hash", "_kernel", "eos_ids", "special_ids", "token_bytes")
+    __slots__ = ("_block", "_fingerprint", "_kernel", "_size", "_tokens", "eos_ids", "special_ids")
 
-    token_bytes: tuple[bytes, ...]
     eos_ids: tuple[int, ...]
     special_ids: tuple[int, ...]
+    _block: bytes  # all token bytes as one (see kernel/include/guideway/tokens.h): compared, digested and pickled
+    _size: int
+    _tokens: tuple[bytes, ...] | None
     _fingerprint: str | None
-    _hash: int | None
     _kernel: KernelVocabulary | None
 
     def __init__(
         self, token_bytes: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
     ) -> None:
         tokens = tuple(token_bytes)
-        if not set(map(type, tokens)) <= {bytes}:
-            at, wrong = next((i, t) for i, t in enumerate(tokens) if type(t) is not bytes)
-            raise TypeError(f"token_bytes[{at}] is {type(wrong).__name__}; every token must be bytes")
+        self._fill(_kernel.flatten(tokens), len(tokens), eos_ids, special_ids)
+        object.__setattr__(self, "_tokens", tokens)
+
+    def _fill(self, block: bytes, size: int, eos_ids: Iterable[int], special_ids: Iterable[int]) -> None:
         put = object.__setattr__
-        put(self, "token_bytes", tokens)
-        put(self, "eos_ids", _id_set(eos_ids, len(tokens), "eos_ids"))
-        put(self, "special_ids", _id_set(special_ids, len(tokens), "special_ids"))
+        put(self, "_block", block)
+        put(self, "_size", size)
+        put(self, "eos_ids", _id_set(eos_ids, size, "eos_ids"))
+        put(self, "special_ids", _id_set(special_ids, size, "special_ids"))
+        put(self, "_tokens", None)
         put(self, "_fingerprint", None)
-        put(self, "_hash", None)
         put(self, "_kernel", None)
+
+    @property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of each id."""
+        known = self._tokens
+        if known is None:
+            known = _kernel.unflatten(self._block)
+            object.__setattr__(self, "_tokens", known)
+        return known
 
     @property
     def fingerprint(self) -> str:
         """Hex digest (32 digits) of the content: the same in every process and on every platform. Computed once."""
         known = self._fingerprint
         if known is None:
-            from guideway._kernel import flatten
-
             digest = hashlib.sha256(_FORMAT)
             for ids in (self.eos_ids, self.special_ids):
                 digest.update(np.array([len(ids), *ids], dtype="<u8").tobytes())
-            digest.update(np.array([len(self.token_bytes)], dtype="<u8").tobytes())
-            digest.update(flatten(self.token_bytes))
+            digest.update(self._block)
             known = digest.hexdigest()[:32]
             object.__setattr__(self, "_fingerprint", known)
         return known
@@ -89,19 +98,14 @@ class Vocabulary:
         return table
 
     def _read_or_make(self) -> KernelVocabulary:
-        from guideway import _kernel
-
         files = disk.cache() if len(self) >= _STORE_TOKENS else None
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
-                table = _kernel.Vocabulary.load(np.frombuffer(found, dtype=np.uint8))
-                if table.size == len(self):
-                    return table
-            except ValueError:  # of another format after all
-                pass
-            files.drop(_KIND, self.fingerprint)
+                return _kernel.Vocabulary.load(*self._fields(), np.frombuffer(found, dtype=np.uint8))
+            except ValueError:  # of other tokens or another format after all
+                files.drop(_KIND, self.fingerprint)
         try:
-            made = _kernel.Vocabulary(self.token_bytes, self.eos_ids, self.special_ids)
+            made = _kernel.Vocabulary.of_block(*self._fields())
         except ValueError as error:
             raise LimitExceeded(f"the kernel does not take this vocabulary: {error}") from None
         if files is not None:
@@ -121,8 +125,8 @@ class Vocabulary:
                 plain = int(token_id.__index__())
             except AttributeError:
                 raise InvalidToken(f"a token id must be an integer, got {token_id!r}") from None
-            if not 0 <= plain < len(self.token_bytes):
-                raise InvalidToken(f"token id {plain} is outside the vocabulary (0 to {len(self.token_bytes) - 1})")
+            if not 0 <= plain < len(self):
+                raise InvalidToken(f"token id {plain} is outside the vocabulary (0 to {len(self) - 1})")
             result.append(plain)
         return result
 
@@ -140,7 +144,7 @@ class Vocabulary:
         return report(self)
 
     def __len__(self) -> int:
-        return len(self.token_bytes)
+        return self._size
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -150,11 +154,7 @@ class Vocabulary:
         return self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        known = self._hash
-        if known is None:
-            known = hash(self._fields())
-            object.__setattr__(self, "_hash", known)
-        return known
+        return hash(self._fields())  # bytes remember theirs
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens, eos_ids={list(self.eos_ids)}, {len(self.special_ids)} special)"
@@ -171,11 +171,22 @@ class Vocabulary:
     def __deepcopy__(self, memo: dict[int, object]) -> Vocabulary:
         return self
 
-    def __reduce__(self) -> tuple[type[Vocabulary], tuple[object, ...]]:
-        return Vocabulary, self._fields()
+    def __reduce__(self) -> tuple[Callable[..., Vocabulary], tuple[object, ...]]:
+        return _restored, (self._block, self.eos_ids, self.special_ids, _FORMAT, self.fingerprint)
 
-    def _fields(self) -> tuple[tuple[bytes, ...], tuple[int, ...], tuple[int, ...]]:
-        return self.token_bytes, self.eos_ids, self.special_ids
+    def _fields(self) -> tuple[bytes, tuple[int, ...], tuple[int, ...]]:
+        return self._block, self.eos_ids, self.special_ids
+
+
+def _restored(
+    block: bytes, eos_ids: tuple[int, ...], special_ids: tuple[int, ...], version: bytes, fingerprint: str
+) -> Vocabulary:
+    """What was pickled: neither taken apart nor digested again."""
+    made = Vocabulary.__new__(Vocabulary)
+    made._fill(block, int.from_bytes(block[:4], "little"), eos_ids, special_ids)
+    if version == _FORMAT:
+        object.__setattr__(made, "_fingerprint", fingerprint)
+    return made
 
 
 def _id_set(ids: Iterable[int], size: int, name: str) -> tuple[int, ...]:

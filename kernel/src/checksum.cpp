@@ -1,0 +1,43 @@
+#include "guideway/checksum.h"
+
+#include <bit>
+#include <cstring>
+
+namespace guideway {
+
+namespace {
+
+std::uint64_t little(std::uint64_t word) {
+    if constexpr (std::endian::native == std::endian::little) return word;
+    std::uint64_t turned = 0;
+    for (unsigned i = 0; i < 8; ++i) turned |= (word >> (8 * i) & 255) << (56 - 8 * i);
+    return turned;
+}
+
+}  // namespace
+
+std::uint64_t checksum(std::span<const std::uint8_t> data, std::uint64_t seed) {
+    constexpr std::size_t kLanes = 8;
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15, kOther = 0xd6e8feb86659fd93;
+    std::uint64_t lanes[kLanes];
+    for (std::size_t i = 0; i < kLanes; ++i) lanes[i] = (seed + i + 1) * kOdd;
+    // The halves change places, or high bits would never reach low ones.
+    auto step = [&](std::uint64_t lane, std::uint64_t word) { return std::rotl((lane ^ little(word)) * kOdd, 32); };
+    std::uint64_t block[kLanes];
+    std::size_t at = 0;
+    for (; data.size() - at >= sizeof block; at += sizeof block) {
+        std::memcpy(block, data.data() + at, sizeof block);
+        for (std::size_t i = 0; i < kLanes; ++i) lanes[i] = step(lanes[i], block[i]);
+    }
+    std::memset(block, 0, sizeof block);
+    if (at < data.size()) std::memcpy(block, data.data() + at, data.size() - at);
+    std::uint64_t sum = seed ^ data.size() * kOther;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+        sum = (sum ^ step(lanes[i], block[i])) * kOther;
+        sum ^= sum >> 29;
+    }
+    sum *= kOdd;
+    return sum ^ sum >> 32;
+}
+
+}  // namespace guideway
