@@ -125,7 +125,8 @@ def unigram() -> dict[str, Form]:
 
 def unigram_without_prefix() -> dict[str, Form]:
     path = trained_sentencepiece("unigram", add_dummy_prefix=False)
-    return {"sentencepiece": of_sentencepiece(path), "path": Form(path)}
+    forms = {"sentencepiece": of_sentencepiece(path), "path": Form(path)}
+    return {**forms, "gguf": Form(gguf_of(path, "t5", space_prefix=False))}
 
 
 def merged_pieces() -> dict[str, Form]:
@@ -280,7 +281,7 @@ def tokenizers_of_ranks(
     return made
 
 
-def gguf_of(path: Path, kind: str) -> Path:
+def gguf_of(path: Path, kind: str, *, space_prefix: bool = True) -> Path:
     """A sentencepiece model as a GGUF file."""
     import sentencepiece
 
@@ -294,14 +295,14 @@ def gguf_of(path: Path, kind: str) -> Path:
     return write_gguf(
         f"{path.name}-{kind}", kind, [model.id_to_piece(i) for i in count], [kind_of(i) for i in count],
         scores=[model.get_score(i) for i in count], bos=model.bos_id(), eos=model.eos_id(),
-        pad=model.pad_id() if model.pad_id() >= 0 else None,
+        pad=model.pad_id() if model.pad_id() >= 0 else None, space_prefix=space_prefix,
     )  # fmt: skip
 
 
 def write_gguf(
     name: str, model: str, names: Iterable[str], kinds: list[int], *, merges: list[str] | None = None,
     scores: list[float] | None = None, pre: str | None = None, bos: int | None = None, eos: int | None = None,
-    pad: int | None = None,
+    pad: int | None = None, space_prefix: bool | None = None,
 ) -> Path:  # fmt: skip
     import gguf
 
@@ -316,6 +317,8 @@ def write_gguf(
         writer.add_token_merges(merges)
     if pre is not None:
         writer.add_tokenizer_pre(pre)
+    if space_prefix is not None:
+        writer.add_add_space_prefix(space_prefix)
     for value, add in ((bos, writer.add_bos_token_id), (eos, writer.add_eos_token_id), (pad, writer.add_pad_token_id)):
         if value is not None:
             add(value)

@@ -42,8 +42,8 @@ PAIRS = [
     (family, library)
     for family, libraries in {
         "byte-level BPE": ["tokenizers", "folder", "gguf"],
-        "unigram": ["sentencepiece", "path"],
-        "unigram without prefix": ["sentencepiece", "path"],
+        "unigram": ["sentencepiece", "path", "gguf"],
+        "unigram without prefix": ["sentencepiece", "path", "gguf"],
         "sentencepiece BPE": ["sentencepiece", "path", "gguf", "tokenizers"],
         "Llama 3": ["tiktoken", "tokenizers", "gguf"],
         "Llama 4": ["tiktoken"],
@@ -118,3 +118,28 @@ def test_every_byte_can_be_written(family: str) -> None:
     single = {token for token in tokenizer.vocabulary.token_bytes if len(token) == 1}
     assert len(single) == 256 or family.startswith("unigram") or "sentencepiece" in family
     assert isinstance(tokenizer.vocabulary, Vocabulary)
+
+
+BROKEN = [
+    b"\x80",
+    b"\xbf\x80",
+    b"a\xc3",
+    b"\xe6\x9d",
+    b"\x9d\xb1 x",
+    b"\xf0\x9f\x91\xa9\xe2\x80",
+    b"\xff\xfe",
+    b"\xc0\xaf",
+]
+
+
+@pytest.mark.parametrize(("family", "library"), PAIRS)
+def test_bytes_that_are_no_text_come_back_through_ids(family: str, library: str) -> None:
+    """Lone continuation bytes, characters cut off and bytes that UTF-8 never has: no `str` holds them, ids do."""
+    _, tokenizer = load(family, library)
+    unusable = tokenizer.vocabulary.unusable()
+    single = {t[0]: i for i, t in enumerate(tokenizer.vocabulary.token_bytes) if len(t) == 1 and i not in unusable}
+    for data in BROKEN:
+        ids = [single[byte] for byte in data]
+        assert tokenizer.vocabulary.bytes_of(ids) == data
+        assert tokenizer.decode(ids) == data.decode("utf-8", "replace")
+        assert tokenizer.decode(ids).startswith(tokenizer.decode_complete(ids))

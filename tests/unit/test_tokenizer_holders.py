@@ -288,6 +288,33 @@ def test_slow_tokenizers_of_transformers(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
 
 
+@pytest.mark.engine("mlx")
+@pytest.mark.parametrize("family", ["byte-level BPE", "sentencepiece BPE"])
+def test_the_wrapper_of_mlx_lm(tmp_path: Path, family: str) -> None:
+    utils = pytest.importorskip("mlx_lm.tokenizer_utils")
+    transformers = pytest.importorskip("transformers")
+    source = FAMILIES[family]()["tokenizers"].source
+    names = {"eos_token": "<|endoftext|>"} if family == "byte-level BPE" else {"eos_token": "</s>", "bos_token": "<s>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=source, **names).save_pretrained(tmp_path)
+    wrapper = utils.load(tmp_path, eos_token_ids=[4, 5])
+    assert type(wrapper).__name__ == "TokenizerWrapper"
+    before = (wrapper._tokenizer.backend_tokenizer.to_str(), set(wrapper.eos_token_ids), sorted(vars(wrapper)))
+    tokenizer = Tokenizer.of(wrapper)
+    assert (wrapper._tokenizer.backend_tokenizer.to_str(), set(wrapper.eos_token_ids), sorted(vars(wrapper))) == before
+    assert tokenizer.eos_ids == tuple(sorted(wrapper.eos_token_ids))
+    assert {4, 5} <= set(tokenizer.eos_ids)
+    assert tokenizer.vocabulary == Tokenizer.of(source, eos_ids=wrapper.eos_token_ids).vocabulary
+    for text in TEXTS:
+        assert tokenizer.encode(text) == wrapper.encode(text, add_special_tokens=False)
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    detokenizer = wrapper.detokenizer
+    for token_id in tokenizer.encode(TEXTS[1]):
+        detokenizer.add_token(token_id)
+    detokenizer.finalize()
+    assert detokenizer.text.removeprefix(" ") == TEXTS[1]
+    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+
+
 @pytest.mark.engine("transformers")
 def test_byt5_and_what_is_refused() -> None:
     transformers = pytest.importorskip("transformers")

@@ -1,8 +1,9 @@
 """GGUF files: the tokenizer in their header, as llama.cpp reads it. Only the header is read, by this module alone.
 
-The bytes are exact for the models "llama" (sentencepiece's pieces, bytes as `<0x0A>`) and "gpt2" (byte-level BPE), and
-for "t5". Text is cut as llama.cpp does where the file's rule for it (`tokenizer.ggml.pre`) is one of `_PATTERNS`; where
-it is another, the vocabulary is still exact, and only `encode` says that it cannot.
+The bytes are exact for the models "llama" (sentencepiece's BPE, bytes as `<0x0A>`), "t5" (its unigram) and "gpt2"
+(byte-level BPE). Text is cut as llama.cpp does where the file's rule for it (`tokenizer.ggml.pre`) is one of `_PATTERNS`;
+where it is another, or a "t5" file changes text first, the vocabulary is still exact, and only `encode` says that it
+cannot.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ MAGIC = b"GGUF"
 _MAX_PIECE = 1_000  # characters; no real piece is that long, and each of its cuts is looked at
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # kinds of tokens
 _SPACE = "▁"
+_NO_TEXT = "\U0010ffff" * 8
 
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _LLAMA3 = (
@@ -63,6 +65,7 @@ class Gguf:
     merges: tuple[str, ...]
     pre: str
     space_prefix: bool
+    normalizes: bool
     add_bos: bool
     specials: SpecialTokens
 
@@ -75,9 +78,18 @@ class Gguf:
             text = (_SPACE if self.space_prefix and text else "") + text.replace(" ", _SPACE)
         ids: list[int] = []
         for number, part in enumerate(split_at(text, self._user_ids)):
-            ids += [self._user_ids[part]] if number % 2 else self._encoder.encode(part, add_special_tokens=False).ids
+            ids += [self._user_ids[part]] if number % 2 else self._ids(part)
         bos = self.specials.bos_id
         return [bos, *ids] if special and self.add_bos and bos is not None else ids
+
+    def _ids(self, text: str) -> list[int]:
+        found = self._encoder.encode(text, add_special_tokens=False)
+        if self.model != "t5" or not self._byte_ids:
+            return list(found.ids)
+        pairs = zip(found.ids, found.offsets, strict=True)
+        unknown = self.kinds.index(_UNKNOWN)
+        parts = ([self._byte_ids[b] for b in text[a:b].encode()] if i == unknown else [i] for i, (a, b) in pairs)
+        return [token_id for part in parts for token_id in part]
 
     def spelled(self, token_id: int) -> str:
         return self.tokens[token_id].decode("utf-8", "replace")
@@ -107,6 +119,10 @@ class Gguf:
         return found if self.model == "gpt2" else {name.replace(" ", _SPACE): i for name, i in found.items()}
 
     @cached_property
+    def _byte_ids(self) -> dict[int, int]:
+        return {self._bytes(i)[0]: i for i, kind in enumerate(self.kinds) if kind == _BYTE}
+
+    @cached_property
     def _encoder(self) -> Any:
         """The same tokenizer by the library `tokenizers`."""
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers
@@ -125,8 +141,13 @@ class Gguf:
             unknown = next((names[i] for i, kind in enumerate(self.kinds) if kind == _UNKNOWN), None)
             pairs = _merges_by_score(names, self.scores, self.kinds, ids)
             made = Tokenizer(models.BPE(ids, pairs, unk_token=unknown, byte_fallback=True, fuse_unk=True))
-        else:
-            raise NotAvailable(f"encoding by the GGUF tokenizer model {self.model!r} is not known; its bytes are")
+        elif self.normalizes or _UNKNOWN not in self.kinds:
+            raise NotAvailable(
+                "how this GGUF tokenizer (t5) changes text before it cuts it is not known; its bytes are"
+            )
+        else:  # a byte's name is no text; what no piece is becomes bytes in `_ids`
+            hidden = [_NO_TEXT + name if kind == _BYTE else name for name, kind in zip(names, self.kinds, strict=True)]
+            made = Tokenizer(models.Unigram(list(zip(hidden, self.scores, strict=True)), self.kinds.index(_UNKNOWN)))
         return made
 
     def __getstate__(self) -> dict[str, object]:
@@ -195,6 +216,7 @@ def of_path(path: Path) -> Gguf:
         merges=tuple(merge.decode("utf-8", "replace") for merge in items("merges", (bytes,))),
         pre=pre,
         space_prefix=bool(field("add_space_prefix", model == "llama")),
+        normalizes=bool(field("precompiled_charsmap") or field("remove_extra_whitespaces", False)),
         add_bos=bool(field("add_bos_token", model == "llama" or pre in ("llama-bpe", "llama3", "llama-v3"))),
         specials=specials,
     )
