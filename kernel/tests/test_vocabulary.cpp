@@ -83,7 +83,7 @@ void damage() {
     for (int round = 0; round < 6000; ++round) {
         auto file = std::make_shared<File>(*whole);
         auto* bytes = reinterpret_cast<std::uint8_t*>(file->data());
-        for (unsigned k = random() % 3 + 1; k > 0; --k) {
+        for (auto k = random() % 3 + 1; k > 0; --k) {
             const std::size_t at = random() % (file->size() * 8);
             if (random() % 2) bytes[at] = static_cast<std::uint8_t>(random());
             else bytes[at] = static_cast<std::uint8_t>(bytes[at] + (random() % 2 ? 1 : -1));

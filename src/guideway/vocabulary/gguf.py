@@ -1,9 +1,9 @@
 """GGUF files: the tokenizer in their header, as llama.cpp reads it. Only the header is read, by this module alone.
 
 The bytes are exact for the models "llama" (sentencepiece's BPE, bytes as `<0x0A>`), "t5" (its unigram) and "gpt2"
-(byte-level BPE). Text is cut as llama.cpp does where the file's rule for it (`tokenizer.ggml.pre`) is one of `_PATTERNS`;
-where it is another, or a "t5" file changes text first, the vocabulary is still exact, and only `encode` says that it
-cannot.
+(byte-level BPE). Text is cut as llama.cpp does where the file's rule for it (`tokenizer.ggml.pre`) is one of
+`_PATTERNS`; where it is another, or a "t5" file changes text first, the vocabulary is still exact, and only `encode`
+says that it cannot.
 """
 
 from __future__ import annotations
