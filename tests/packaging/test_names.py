@@ -9,6 +9,7 @@ from guideway import errors
 
 NAMES = {
     *("load", "extract", "generate", "stream", "compile", "stream_values", "agenerate", "astream", "resume"),
+    *("score", "beam_search", "smc"),
     *("Request", "State", "Sampler", "Dry", "Mirostat"),
     *("fill_masks", "advance_and_fill"),
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),

@@ -1,0 +1,105 @@
+"""`score`: how probable each of some options is, exactly, in passes over the trie of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway.generation.options import BATCH, Messages
+from guideway.generation.plan import Plan
+from guideway.sessions import Model, Session, feed_all
+
+__all__ = ["Score", "log_softmax", "score"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One option. `logprob`: the log-probability of its tokens behind the prompt, under the model.
+
+    `share`: its probability among the options, exp(logprob) renormalised over them. `tokens`: how the tokenizer
+    spells it, the end token included where it counts.
+    """
+
+    option: str
+    logprob: float
+    share: float
+    tokens: tuple[int, ...]
+
+
+# fmt: off
+@overload
+def score(model: Model, prompt: str | Messages, options: Sequence[str], *, end: bool = False,
+          batch_size: int = BATCH) -> list[Score]: ...
+@overload
+def score(model: Model, prompt: list[str] | list[Messages], options: Sequence[str], *, end: bool = False,
+          batch_size: int = BATCH) -> list[list[Score]]: ...
+# fmt: on
+def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
+    """How probable each option is behind the prompt: a `Score` each, in their order; for a list of prompts, lists.
+
+    Options that begin alike share what the model runs: it sees each node of their trie once, `batch_size` at a time,
+    and nothing is sampled. `end`: the end token belongs to the option, so that "no" is told from the beginning of
+    "none". Options are spelled as the tokenizer spells them; other spellings of the same text do not count.
+    Raises `ValueError` for no option, two equal ones, an empty one, or one whose tokens begin another's without `end`.
+    """
+    if isinstance(prompt, (list, tuple)) and not all(isinstance(one, dict) for one in prompt):
+        return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]
+    spelled = _spelled(model, options, end)
+    root = Plan(model, None, {}).prompted(prompt).session
+    found = np.zeros(len(spelled))
+    waiting: list[tuple[Session, int, list[int]]] = [(root, 0, list(range(len(spelled))))]
+    while waiting:
+        some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]  # the deepest first: few wait
+        with model.lock:
+            feed_all([session for session, _, _ in some])
+        for session, depth, members in some:
+            logprobs = log_softmax(session.shared_logits())
+            by_token: dict[int, list[int]] = {}
+            for number in members:
+                if depth == len(spelled[number]):  # only its end is left
+                    found[number] += np.logaddexp.reduce(logprobs[list(model.tokenizer.eos_ids)])
+                    continue
+                by_token.setdefault(spelled[number][depth], []).append(number)
+            for token_id, group in by_token.items():
+                found[group] += logprobs[token_id]
+                left = [number for number in group if end or len(spelled[number]) > depth + 1]
+                if left:
+                    child = session.fork()
+                    child.feed([token_id])
+                    waiting.append((child, depth + 1, left))
+    shares = np.exp(found - np.logaddexp.reduce(found))
+    ends = tuple(model.tokenizer.eos_ids[:1]) if end else ()
+    return [
+        Score(option, float(logprob), float(share), (*ids, *ends))
+        for option, ids, logprob, share in zip(options, spelled, found, shares, strict=True)
+    ]
+
+
+def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
+    if isinstance(options, str) or not options:
+        raise ValueError("options must be a list of at least one string")
+    if len(set(options)) < len(options) or not all(options):
+        raise ValueError("options must all be different, and none of them empty")
+    if end and not model.tokenizer.eos_ids:
+        raise ValueError(f"end=True: the tokenizer of {model.name} names no token that ends a text")
+    spelled = [tuple(model.tokenizer.encode(option)) for option in options]
+    ordered = sorted(range(len(spelled)), key=lambda n: spelled[n])
+    for one, other in pairwise(ordered):
+        if not end and spelled[other][: len(spelled[one])] == spelled[one]:
+            raise ValueError(
+                f"the tokens of {options[one]!r} begin those of {options[other]!r}, which is then never more probable:"
+                " give end=True, so that the end token tells them apart"
+            )
+    return spelled
+
+
+def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Log-probabilities: float64 [V]."""
+    values = logits.astype(np.float64)
+    values -= values.max()
+    return np.asarray(values - np.log(np.exp(values).sum()))
