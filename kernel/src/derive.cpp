@@ -38,14 +38,11 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         for (std::size_t j = 0; j < 8; ++j) word = word << 8 | classes[i + j];
         h = mix(h, word);
     }
-    std::uint32_t class_id = kInfinite;
-    auto [first, last] = class_ids_.equal_range(h);
-    for (; first != last; ++first)
-        if (classes_[first->second] == classes) class_id = first->second;
-    if (class_id == kInfinite) {
+    std::uint32_t class_id = class_ids_.find(h, [&](std::uint32_t id) { return classes_[id] == classes; });
+    if (class_id == IdTable::kMissing) {
         class_id = static_cast<std::uint32_t>(classes_.size());
         classes_.push_back(classes);
-        class_ids_.emplace(h, class_id);
+        class_ids_.add(h, class_id);
     }
     rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
     targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
@@ -285,7 +282,7 @@ void ExprPool::search_shortest(ExprId start) {
     };
     fresh(start);
     std::uint32_t best = kInfinite, best_at = 0;
-    for (std::uint32_t i = 0; i < queue.size() && queue[i].depth < best; ++i) {
+    for (std::uint32_t i = 0; i < queue.size() && queue[i].depth + 1 < best; ++i) {
         const Seen here = queue[i];
         const bool known = exprs_[here.expr].measured;
         const std::uint32_t rest = exprs_[here.expr].nullable ? 0 : known ? exprs_[here.expr].shortest : kInfinite;
@@ -299,7 +296,12 @@ void ExprPool::search_shortest(ExprId start) {
         const Row row = rows_[raw_row(here.expr)];
         for (unsigned k = 0; k < row.count; ++k) {
             const ExprId t = targets_[row.offset + k];
-            if (t != kNone && fresh(t)) queue.push_back({t, here.depth + 1, i});
+            if (t == kNone || !fresh(t)) continue;
+            queue.push_back({t, here.depth + 1, i});
+            if (exprs_[t].nullable && here.depth + 1 < best) {  // none is nearer: the others need no rows
+                best = here.depth + 1;
+                best_at = static_cast<std::uint32_t>(queue.size() - 1);
+            }
         }
     }
     auto measure = [&](ExprId e, std::uint32_t length) {

@@ -5,6 +5,7 @@
 
 #include "guideway/error.h"
 #include "guideway/numbers.h"
+#include "guideway/spelling.h"
 
 namespace guideway {
 
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machi
 
 ExprPool::~ExprPool() = default;
 
-ExprPool::ExprPool(ExprLimits limits) : limits_(limits), numbers_(std::make_unique<Numbers>(*this)) {
+ExprPool::ExprPool(ExprLimits limits) : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
     intern({});
     Expr empty;
@@ -51,9 +52,8 @@ bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* par
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
-    auto [first, last] = interned_.equal_range(h);
-    for (; first != last; ++first)
-        if (same(made, exprs_[first->second], parts)) return first->second;
+    const ExprId known = interned_.find(h, [&](ExprId e) { return same(made, exprs_[e], parts); });
+    if (known != IdTable::kMissing) return known;
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
@@ -68,7 +68,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     live_row_.push_back(0);
     looked_up_.push_back(0);
     best_byte_.push_back(-2);
-    interned_.emplace(h, id);
+    interned_.add(h, id);
     return id;
 }
 
@@ -394,7 +394,7 @@ ExprId ExprPool::number(std::uint32_t state) {
 }
 
 std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + 48) + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+    return exprs_.size() * (sizeof(Expr) + 48) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
            classes_.size() * 256;
 }
 

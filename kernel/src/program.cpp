@@ -18,7 +18,7 @@ struct RawExpr {
 
 class Reader {
 public:
-    Reader(std::span<const std::uint32_t> words, ExprPool& pool) : words_(words), pool_(pool), speller_(pool) {}
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool) : words_(words), pool_(pool), speller_(pool.speller()) {}
 
     Program read() {
         if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
@@ -338,7 +338,7 @@ private:
     std::span<const std::uint32_t> words_;
     std::size_t at_ = 0;
     ExprPool& pool_;
-    Speller speller_;
+    Speller& speller_;
     std::vector<RawExpr> exprs_;
 };
 

@@ -143,11 +143,7 @@ ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
 
 ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     const auto mode = static_cast<unsigned>(spelling);
-    const bool single = ranges.size() == 1 && ranges[0].first == ranges[0].second;
-    if (single) {
-        auto known = single_[mode].find(ranges[0].first);
-        if (known != single_[mode].end()) return known->second;
-    }
+    if (auto known = known_[mode].find(ranges); known != known_[mode].end()) return known->second;
     ExprId made;
     if (spelling == Spelling::text) made = utf8(ranges);
     else {
@@ -157,7 +153,7 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
         made = pool_.alt({utf8(raw), escapes(ranges, spelling)});
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
-    if (single) single_[mode].emplace(ranges[0].first, made);
+    known_[mode].emplace(ranges, made);
     return made;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guideway/numbers.h"
+#include "guideway/spelling.h"
 
 namespace guideway {
 
@@ -115,7 +116,7 @@ std::uint32_t TextSets::with(std::uint32_t root, const std::u32string& text) {
         }
         std::vector<ExprId> parts;
         if (made.end) parts.push_back(bytes("\""));
-        for (auto [c, node] : made.below) parts.push_back(pool_.cat(speller_.characters({{c, c}}, Spelling::escaped_any), nodes_[node].expr));
+        for (auto [c, node] : made.below) parts.push_back(pool_.cat(pool_.speller().characters({{c, c}}, Spelling::escaped_any), nodes_[node].expr));
         made.expr = pool_.alt(std::move(parts));
         child = static_cast<std::uint32_t>(nodes_.size());
         nodes_.push_back(std::move(made));

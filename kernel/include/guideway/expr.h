@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "guideway/bytes.h"
+#include "guideway/id_table.h"
 
 namespace guideway {
 
@@ -79,6 +80,7 @@ struct ExprLimits {
 };
 
 class Numbers;
+class Speller;
 
 class ExprPool {
 public:
@@ -88,6 +90,8 @@ public:
     // Numbers by their value (numbers.h): never boolean, always alive, but their shortest text is searched.
     Numbers& numbers() { return *numbers_; }
     ExprId number(std::uint32_t state);
+    // Characters as bytes (spelling.h): what it has written once is there for all grammars.
+    Speller& speller() { return *speller_; }
     bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
     std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
 
@@ -187,18 +191,19 @@ private:
 
     ExprLimits limits_;
     std::unique_ptr<Numbers> numbers_;
+    std::unique_ptr<Speller> speller_;
     std::vector<Expr> exprs_;
     std::vector<ExprId> args_;
     std::vector<ByteSet> sets_;
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> set_ids_;
-    std::unordered_multimap<std::uint64_t, ExprId> interned_;
+    IdTable interned_;
     std::vector<std::uint32_t> raw_row_, live_row_;  // by expression; 0: not made yet
     std::vector<std::uint8_t> looked_up_;            // by expression: how often, while it has no row
     std::vector<std::int16_t> best_byte_;            // by expression; -2: not known yet
     std::vector<Row> rows_;
     std::vector<ExprId> targets_;
     std::vector<std::array<std::uint8_t, 256>> classes_;
-    std::unordered_multimap<std::uint64_t, std::uint32_t> class_ids_;
+    IdTable class_ids_;
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::vector<std::uint32_t> seen_in_;  // by expression: the search that saw it last

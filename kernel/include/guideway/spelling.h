@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -39,7 +39,7 @@ private:
 
     ExprPool& pool_;
     ExprId universe_[3] = {kNone, kNone, kNone};
-    std::unordered_map<std::uint32_t, ExprId> single_[3];
+    std::map<Ranges, ExprId> known_[3];
 };
 
 }  // namespace guideway

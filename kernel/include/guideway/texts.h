@@ -14,7 +14,6 @@
 
 #include "guideway/expr.h"
 #include "guideway/program.h"
-#include "guideway/spelling.h"
 
 namespace guideway {
 
@@ -23,7 +22,7 @@ std::optional<std::u32string> decoded(std::string_view text);
 
 class TextSets {
 public:
-    explicit TextSets(ExprPool& pool) : pool_(pool), speller_(pool) {
+    explicit TextSets(ExprPool& pool) : pool_(pool) {
         nodes_.push_back({kNone, false, {}});
         sets_.push_back({kNone, 0, kNone, 0, {}});
         ids_.emplace(kNone, 0);
@@ -51,7 +50,6 @@ private:
     ExprId bytes(std::string_view text);
 
     ExprPool& pool_;
-    Speller speller_;
     std::vector<Node> nodes_;  // 0: no text
     std::vector<Set> sets_;
     std::unordered_map<ExprId, std::uint32_t> ids_;
