@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -150,6 +152,64 @@ def test_folders_that_cannot_be_written_are_an_empty_cache(tmp_path: Path, monke
     assert bytes(whole.get("a", KEY) or b"") == b"content"  # reading is enough for a hit
     assert not whole.put("a", "f" * 16, b"content")
     assert list(whole.folder.glob("*.tmp")) == []
+
+
+def test_a_read_only_file_system_serves_and_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = DiskCache(tmp_path)
+    cache.put("a", KEY, b"content")
+    os.utime(only_file(cache), (1, 1))
+    plain = os.open
+
+    def for_reading(path: str, flags: int, *more: int) -> int:
+        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, "Read-only file system")
+        return plain(path, flags, *more)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", for_reading)
+    for name in ("replace", "utime", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, refuse)
+    assert bytes(cache.get("a", KEY) or b"") == b"content"
+    assert not cache.put("a", "f" * 16, b"content")
+    cache.drop("a", KEY)
+    cache.trim()
+    cache.clear()
+    assert bytes(cache.get("a", KEY) or b"") == b"content"
+    assert cache.statistics.refused == 1
+
+
+@pytest.mark.parametrize("answer", [errno.ESTALE, errno.EIO, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT])
+@pytest.mark.parametrize("call", ["lstat", "open", "fstat"])
+def test_what_a_network_file_system_may_answer_is_a_miss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, answer: int
+) -> None:
+    """The entry stays: it is the server that is away, not the content that is wrong."""
+    cache = DiskCache(tmp_path)
+    cache.put("a", KEY, b"content")
+
+    def away(*_: object, **__: object) -> None:
+        raise OSError(answer, os.strerror(answer))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, away)
+        assert cache.get("a", KEY) is None
+    assert (cache.statistics.misses, cache.statistics.damaged) == (1, 0)
+    assert bytes(cache.get("a", KEY) or b"") == b"content"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", away)
+        assert not cache.put("a", KEY, b"content")
+        patch.setattr(os, "scandir", away)
+        assert (cache.entries(), cache.verify()) == ([], (0, []))
+        cache.trim()
+    assert list(cache.folder.glob("*.tmp")) == []
+
+
+def test_there_are_no_locks_to_wait_for() -> None:
+    """Locks are what network file systems lack, or leave behind."""
+    source = Path(disk.__file__).read_text("utf-8")
+    assert not {"fcntl", "flock", "lockf", "msvcrt"} & set(re.findall(r"\w+", source))
 
 
 def test_verify_and_clear_touch_only_the_caches_own_files(tmp_path: Path) -> None:
