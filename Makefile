@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs verdicts test-engines samples walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs verdicts test-engines samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -26,6 +26,8 @@ verdicts: .venv/.test              ## the official suite and schemas from the wi
 	$(BIN)/python -m tests.suites.verdicts
 samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator
 	$(BIN)/python -m tests.property.samples
+budgets: .venv/.test               ## 2,000 random schemas within budgets from the fewest tokens up: all valid, none cut
+	$(BIN)/python -m tests.property.budgets
 walks: .venv/.test                 ## a million masked walks over random schemas, and their instances, against `jsonschema`
 	$(BIN)/python -m tests.property.walks
 lint: .venv/.lint                  ## ruff: rules and layout

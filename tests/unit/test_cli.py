@@ -145,3 +145,61 @@ def test_usage_errors_exit_2(run: Run) -> None:
     assert run("extract")[0] == 2
     assert run("no-such-command")[0] == 2
     assert run("generate", "x", "--max-tokens", "0", *MODEL)[0] == 2
+
+
+def test_generate_reads_and_writes_json_lines(run: Run, folder: Path) -> None:
+    lines = [
+        {"id": 1, "prompt": "Ada", "regex": "[ab]{3}"},
+        {"id": 2, "prompt": "Zoë", "schema": SCHEMA, "seed": 4},
+        {"id": 3, "prompt": "the", "max_tokens": 4, "stop": ["e"]},
+    ]
+    (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    code, out, err = run("generate", "prompts.jsonl", "--samples", "2", "--logprobs", "1", *MODEL)
+    assert code == 0
+    assert "generating" in err  # the bar, beside the lines
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [line["id"] for line in found] == [1, 1, 2, 2, 3, 3]
+    assert set(found[0]["text"]) <= set("ab")
+    assert isinstance(found[2]["value"]["ok"], bool)
+    assert all(line["tokens"] <= 4 and "e" not in line["text"] for line in found[4:])
+    assert all(len(line["steps"]) == line["tokens"] for line in found)
+    assert {"token_id", "logprob", "mask_logprob", "removed", "forced", "alternatives"} == set(found[0]["steps"][0])
+    code, out, _ = run("generate", "Ada", "--regex", "[a-c]{4}", "--json", "--ban", "a", *MODEL)
+    assert (code, "a" in json.loads(out)["value"]) == (0, False)
+    (folder / "broken.jsonl").write_text('{"prompt": "a"}\n{"text": "b"}', "utf-8")
+    code, _, err = run("generate", "broken.jsonl", *MODEL)
+    assert code == 2
+    assert 'broken.jsonl, line 2: expected an object with a string under "prompt"' in err
+    code, _, err = run("generate", "Ada", "--regex", "a", "--schema", "schema.json", *MODEL)
+    assert (code, "one of --regex" in err) == (2, True)
+
+
+def test_generate_writes_a_page(run: Run, folder: Path) -> None:
+    code, out, _ = run("generate", "Ada <b>", "--regex", "[<a]{3}é", "--html", "page.html", *MODEL)
+    assert code == 0
+    assert json.loads(out)["text"].endswith("é")
+    page = (folder / "page.html").read_text("utf-8")
+    assert "<b>" not in page  # what a prompt or model says is text
+    assert "Ada &lt;b&gt;" in page
+    assert page.count('class="t') == json.loads(out)["tokens"]
+
+
+def test_score(run: Run, folder: Path) -> None:
+    code, out, _ = run("score", "Ada is ", "36", "37", *MODEL)
+    assert code == 0
+    assert "share" in out
+    assert "%" in out
+    code, out, _ = run("score", "Ada is ", "36", "37", "--json", *MODEL)
+    scores = json.loads(out)["scores"]
+    assert [one["option"] for one in scores] == ["36", "37"]
+    assert sum(one["share"] for one in scores) == pytest.approx(1.0)
+    lines = [{"id": 7, "prompt": "Ada", "options": ["x", "y", "z"]}, {"prompt": "Zoë"}]
+    (folder / "choices.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    code, out, _ = run("score", "choices.jsonl", "p", "q", *MODEL)
+    assert code == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [len(line["scores"]) for line in found] == [3, 2]
+    assert found[0]["id"] == 7
+    code, _, err = run("score", "choices.jsonl", *MODEL)
+    assert (code, 'line 2 of choices.jsonl has no list of strings under "options"' in err) == (2, True)
+    assert run("score", "Ada", "a", "a", *MODEL)[0] == 2

@@ -14,6 +14,7 @@ from guideway.cli.demo import demo
 from guideway.cli.explain import explain
 from guideway.cli.extract import extract
 from guideway.cli.generate import generate
+from guideway.cli.score import score
 from guideway.errors import GuidewayError
 
 __all__ = ["app", "main"]
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command()(extract)
 app.command()(generate)
+app.command()(score)
 app.command()(demo)
 app.command()(explain)
 app.add_typer(cache.app, name="cache")

@@ -1,36 +1,116 @@
-"""`guideway generate`: text after a prompt, as it comes."""
+"""`guideway generate`: text after a prompt, as it comes; or JSON lines for many prompts."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic_core import to_jsonable_python
 
-from guideway.cli.inputs import load_output
-from guideway.generation import MAX_TOKENS, load, stream
+from guideway import sources
+from guideway.cli.inputs import is_lines_file, load_output, read_requests
+from guideway.errors import InvalidConstraint, NotAvailable
+from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, load, stream
+from guideway.sampling import Sampler
 from guideway.sources import Regex
 
 __all__ = ["generate"]
 
 
 def generate(
-    prompt: Annotated[str, typer.Argument(help="The prompt, which goes to the model verbatim.")],
+    prompt: Annotated[
+        str, typer.Argument(help='The prompt, verbatim; or a .jsonl file (or -) with "prompt" in each line.')
+    ],
     regex: Annotated[str | None, typer.Option(help="Hold the text to a regular expression.")] = None,
     type_name: Annotated[str | None, typer.Option("--type", help="Hold it to a type: FILE.py:NAME.")] = None,
     schema: Annotated[Path | None, typer.Option(help="Hold it to a JSON Schema.")] = None,
-    model: Annotated[str, typer.Option(help='"tiny" or "onnx:FOLDER".')] = "tiny",
+    model: Annotated[str, typer.Option(help='"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER".')] = "tiny",
+    samples: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens.")] = MAX_TOKENS,
-    temperature: Annotated[float, typer.Option(min=0.0, help="0 is greedy.")] = 0.0,
+    min_tokens: Annotated[int, typer.Option(min=0, help="No end before so many tokens.")] = 0,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="0: greedy, the default for one text.")] = None,
+    top_p: Annotated[float, typer.Option(help="Sample from the most probable tokens of this mass.")] = 1.0,
+    repetition_penalty: Annotated[float, typer.Option(help="Above 1: tokens that were there come less.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    stop: Annotated[list[str] | None, typer.Option(help="End free text in front of this string.")] = None,
+    ban: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
+    heal: Annotated[bool, typer.Option(help="Let the model write the prompt's last token again.")] = False,
+    logprobs: Annotated[int | None, typer.Option(min=0, help="Probabilities, with so many alternatives.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities.")] = None,
 ) -> None:
     """Write on after a prompt, freely or under a constraint."""
-    output = None
-    if regex is not None:
-        output = Regex(regex)
-    elif type_name is not None or schema is not None:
-        output = load_output(type_name, schema)
+    if samples is not None and temperature is None:
+        temperature = 1.0
+    options: Options = {
+        "sampler": Sampler(temperature or 0.0, top_p=top_p, repetition_penalty=repetition_penalty),
+        "max_tokens": max_tokens,
+        "min_tokens": min_tokens,
+        "seed": seed,
+        "stop": stop or (),
+        "ban": ban or (),
+        "heal": heal,
+        "logprobs": 3 if html is not None and logprobs is None else logprobs,
+        "progress": is_lines_file(prompt),
+    }
+    many = is_lines_file(prompt)
+    output = _output(regex, type_name, schema)
     with load(model) as loaded:
-        for piece in stream(loaded, prompt, output, max_tokens=max_tokens, temperature=temperature, seed=seed):
-            typer.echo(piece, nl=False)
-    typer.echo()
+        if not (many or as_json or samples or html):
+            for piece in stream(loaded, prompt, output, **options):
+                typer.echo(piece, nl=False)
+            typer.echo()
+            return
+        lines = read_requests(prompt) if many else [{"prompt": prompt}]
+        requests = [_request(line) for line in lines]
+        found: list[Any] = generate_details(loaded, requests, output, samples=samples, **options)
+        if html is not None:
+            View(loaded, [one for group in found for one in (group if samples else [group])]).save(html)
+        for line, group in zip(lines, found, strict=True):
+            for one in group if samples else [group]:
+                typer.echo(json.dumps(_as_json(line, one), ensure_ascii=False))
+
+
+def _output(regex: str | None, type_name: str | None, schema: Path | None) -> Any:
+    if sum(given is not None for given in (regex, type_name, schema)) > 1:
+        raise InvalidConstraint("give one of --regex, --type and --schema")
+    if regex is not None:
+        return Regex(regex)
+    return None if type_name is None and schema is None else load_output(type_name, schema)
+
+
+_OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal")
+
+
+def _request(line: dict[str, Any]) -> Request:
+    """A line of the file: "prompt", and what it has of its own: "schema" or "regex", and some options."""
+    own: Any = {name: line[name] for name in _OWN if name in line}
+    if "schema" in line and "regex" in line:
+        raise NotAvailable('a line has "schema" or "regex", not both')
+    if "schema" in line:
+        return Request(line["prompt"], sources.JsonSchema(line["schema"]), **own)
+    if "regex" in line:
+        return Request(line["prompt"], Regex(line["regex"]), **own)
+    return Request(line["prompt"], **own)
+
+
+def _as_json(line: dict[str, Any], one: Generation[Any]) -> dict[str, Any]:
+    made = {
+        **line,
+        "text": one.text,
+        "value": to_jsonable_python(one.value),
+        "tokens": len(one.tokens),
+        "forced": one.forced,
+        "finish_reason": one.finish_reason,
+        "tokens_per_second": round(one.tokens_per_second, 1),
+    }
+    if one.stopped_by is not None:
+        made["stopped_by"] = one.stopped_by
+    if one.steps:
+        made["logprob"] = one.logprob
+        made["steps"] = [
+            step._asdict() | {"alternatives": [a._asdict() for a in step.alternatives]} for step in one.steps
+        ]
+    return made

@@ -13,7 +13,7 @@ from typing import Any
 from guideway.errors import ConstraintError, InvalidConstraint, NotAvailable
 from guideway.sources import JsonSchema
 
-__all__ = ["load_output", "load_type", "read_file", "read_lines", "read_texts"]
+__all__ = ["is_lines_file", "load_output", "load_type", "read_file", "read_lines", "read_requests", "read_texts"]
 
 
 def read_file(path: Path) -> str:
@@ -24,8 +24,8 @@ def read_file(path: Path) -> str:
         raise NotAvailable(f"cannot read {path}: {error}") from error
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON lines file, each with a "text". Raises `NotAvailable` that names the line."""
+def read_lines(path: Path, key: str = "text") -> list[dict[str, Any]]:
+    """The objects of a JSON lines file, each with a string under `key`. Raises `NotAvailable` that names the line."""
     found = []
     for number, line in enumerate(read_file(path).split("\n"), 1):  # splitlines would cut strings at U+2028
         if not line.strip():
@@ -34,10 +34,20 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise NotAvailable(f"{path}, line {number} is not JSON: {error}") from error
-        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-            raise NotAvailable(f'{path}, line {number}: expected an object with a string under "text"')
+        if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
+            raise NotAvailable(f'{path}, line {number}: expected an object with a string under "{key}"')
         found.append(entry)
     return found
+
+
+def is_lines_file(given: str) -> bool:
+    """Whether this names JSON lines (a .jsonl file, or "-") rather than being a prompt itself."""
+    return given == "-" or (given.endswith(".jsonl") and len(given.split()) == 1)
+
+
+def read_requests(given: str) -> list[dict[str, Any]]:
+    """The lines of such a file, each with a "prompt". Raises `NotAvailable`."""
+    return read_lines(Path(given), "prompt")
 
 
 def read_texts(given: str) -> list[str]:

@@ -10,6 +10,7 @@ particles.py     `smc`: texts as the model would write them, given that they fit
 options.py       what they take by name
 plan.py          what a call asks for, checked and compiled; its rows
 streams.py       rows as they move: results, pieces of text, values that grow
+view.py          `View`: a generation to look at
 results.py       `Generation`: one result, and how it came about; `State`: what it goes on from
 """
 
@@ -34,6 +35,7 @@ from guideway.generation.results import Generation, State
 from guideway.generation.resuming import resume
 from guideway.generation.scoring import Score, score
 from guideway.generation.streams import Partial, Piece, Stream
+from guideway.generation.view import View
 
 __all__ = [
     "MAX_TOKENS",
@@ -46,6 +48,7 @@ __all__ = [
     "Score",
     "State",
     "Stream",
+    "View",
     "agenerate",
     "agenerate_details",
     "astream",

@@ -1,0 +1,53 @@
+"""`guideway score`: how probable each of some options is behind a prompt."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.progress import track
+from rich.table import Table
+
+from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.cli.records import make_console
+from guideway.errors import NotAvailable
+from guideway.generation import load
+from guideway.generation import score as scored
+
+__all__ = ["score"]
+
+
+def score(
+    prompt: Annotated[
+        str,
+        typer.Argument(help='The prompt, verbatim; or a .jsonl file (or -): "prompt", "options" in each line.'),
+    ],
+    options: Annotated[list[str] | None, typer.Argument(help="The options; of a file, where a line has none.")] = None,
+    model: Annotated[str, typer.Option(help='"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER".')] = "tiny",
+    end: Annotated[bool, typer.Option(help="The end token belongs to an option.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+) -> None:
+    """Tell how probable each option is: exactly, under the model and among the options."""
+    many = is_lines_file(prompt)
+    lines = read_requests(prompt) if many else [{"prompt": prompt}]
+    with load(model) as loaded:
+        for number, line in enumerate(track(lines, "scoring", disable=not many, console=_stderr())):
+            given: Any = line.get("options", options)
+            if not isinstance(given, list) or not all(isinstance(one, str) for one in given) or not given:
+                raise NotAvailable(f'line {number + 1} of {prompt} has no list of strings under "options"')
+            found = scored(loaded, line["prompt"], given, end=end)
+            if many or as_json:
+                scores = [{"option": one.option, "logprob": one.logprob, "share": one.share} for one in found]
+                typer.echo(json.dumps({**line, "scores": scores}, ensure_ascii=False))
+                continue
+            table = Table("option", "share", "log-probability", "tokens")
+            for one in sorted(found, key=lambda one: -one.share):
+                table.add_row(one.option, f"{one.share:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
+            make_console().print(table)
+
+
+def _stderr() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True)

@@ -1,0 +1,98 @@
+"""A generation to look at: its tokens coloured by probability, as HTML for notebooks and files."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from guideway.generation.results import Generation
+from guideway.sampling import Step
+from guideway.sessions import Model
+from guideway.vocabulary import Vocabulary
+
+__all__ = ["View"]
+
+_STYLE = """
+.gw { font: 14px/2.1 ui-monospace, monospace; color: #1b1b1b; background: #fff; padding: 1em; border-radius: 6px }
+.gw .t { position: relative; padding: 2px 0; white-space: pre-wrap; border-bottom: 3px solid transparent }
+.gw .f { outline: 1px dotted #888; outline-offset: -1px; font-style: italic }
+.gw .p { color: #777; white-space: pre-wrap }
+.gw .n { display: none; position: absolute; left: 0; top: 1.9em; z-index: 9; background: #fff; border: 1px solid #999;
+  border-radius: 4px; padding: 4px 8px; font: 12px/1.4 ui-monospace, monospace; white-space: pre; font-style: normal }
+.gw .t:hover .n, .gw .t:focus .n { display: block }
+.gw .x { color: #b00; text-decoration: line-through }
+.gw small { color: #777; display: block; line-height: 1.5 }
+@media (prefers-color-scheme: dark) { .gw { color: #eee; background: #1e1e1e } .gw .n { background: #2b2b2b } }
+"""
+_LEGEND = (
+    "background: probability under the model, from red (none) to green (certain); bar below: mass that the constraint"
+    " removed; dotted: forced, there was no alternative; point at a token for alternatives, struck through where they"
+    " were not allowed"
+)
+
+
+class View:
+    """Generations that were made with `logprobs=`, to look at. A notebook shows it; `save` writes an HTML file.
+
+    Raises `ValueError` for a generation without probabilities.
+    """
+
+    def __init__(self, model: Model, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
+        given = [generations] if isinstance(generations, Generation) else list(generations)
+        for one in given:
+            if len(one.steps) != len(one.tokens):
+                raise ValueError("a view shows probabilities: generate with logprobs=3, or so many alternatives")
+        self._table = model.vocabulary
+        self._generations = given
+
+    def save(self, path: str | Path) -> None:
+        """Write a page that stands alone. Raises `OSError`."""
+        head = '<!doctype html><meta charset="utf-8"><title>Guideway: a generation</title>'
+        Path(path).write_text(f"{head}\n{self._repr_html_()}\n", "utf-8")
+
+    def _repr_html_(self) -> str:
+        parts = [_generation(self._table, one) for one in self._generations]
+        return f'<style>{_STYLE}</style><div class="gw">{"<hr>".join(parts)}<small>{_LEGEND}</small></div>'
+
+
+def _generation(table: Vocabulary, one: Generation[Any]) -> str:
+    prompt = table.bytes_of(one.state.prompt).decode("utf-8", "replace")
+    tokens = "".join(_token(table, step) for step in one.steps)
+    facts = f"{len(one.tokens)} tokens, {one.forced} forced; log-probability {one.logprob:.2f}; {one.finish_reason}"
+    return f'<div><span class="p">{html.escape(prompt)}</span>{tokens}<small>{facts}</small></div>'
+
+
+def _token(table: Vocabulary, step: Step) -> str:
+    share = math.exp(step.logprob)
+    hue = 120 * share**0.5  # the square root: most tokens lie near the ends
+    style = f"background:hsla({hue:.0f},75%,55%,.45);border-bottom-color:rgba(60,60,200,{min(1.0, step.removed):.2f})"
+    text = _shown(table, step.token_id)
+    return (
+        f'<span class="t{" f" if step.forced else ""}" tabindex="0" style="{style}">{html.escape(text)}'
+        f'<span class="n">{_note(table, step, share)}</span></span>'
+    )
+
+
+def _note(table: Vocabulary, step: Step, share: float) -> str:
+    lines = [
+        f"{html.escape(repr(_shown(table, step.token_id)))}  id {step.token_id}",
+        f"model {share:8.4%}   mask {math.exp(step.mask_logprob):8.4%}   removed {step.removed:.4%}",
+    ]
+    for other in step.alternatives:
+        name = html.escape(repr(_shown(table, other.token_id)))
+        lines.append(f"{other.probability:9.4%}  " + (name if other.allowed else f'<span class="x">{name}</span>'))
+    return "\n".join(lines)
+
+
+def _shown(table: Vocabulary, token_id: int) -> str:
+    """The token's text; the bytes of one that is no whole text, and a mark for one that has none."""
+    data = table.bytes_of([token_id])
+    if not data:
+        return "⏹" if token_id in table.eos_ids else f"⟨{token_id}⟩"
+    try:
+        return data.decode().replace("\n", "↵\n")
+    except UnicodeDecodeError:
+        return f"⟨{data.hex(' ')}⟩"

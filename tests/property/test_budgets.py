@@ -1,0 +1,15 @@
+"""Random schemas within budgets from the fewest tokens up: a part of `make budgets`."""
+
+from __future__ import annotations
+
+from .budgets import check, models
+from .walks import Tally
+
+
+def test_every_output_fits_its_schema_and_its_budget() -> None:
+    tally, both = Tally(), models()
+    for seed in range(60):
+        check(both, 500_000 + seed, tally)
+    assert not tally.faults
+    assert tally.counts["outputs"] > 150
+    assert min(tally.counts["refused budgets"], tally.counts["at the fewest"]) > 20
