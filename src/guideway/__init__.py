@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .matcher import Matcher, advance_and_fill, fill_masks
     from .sampling import Dry, Mirostat, Sampler
     from .sessions import Model, Session
-    from .sources import Choice, Format, JsonSchema, Regex
+    from .sources import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
     from .vocabulary import Tokenizer, Vocabulary
 
 _HOMES = {
@@ -93,7 +93,7 @@ _HOMES = {
     ".matcher": ("Matcher", "advance_and_fill", "fill_masks"),
     ".sampling": ("Dry", "Mirostat", "Sampler"),
     ".sessions": ("Model", "Session"),
-    ".sources": ("Choice", "Format", "JsonSchema", "Regex"),
+    ".sources": ("Choice", "Ebnf", "Format", "Gbnf", "JsonSchema", "Lark", "Regex"),
     ".vocabulary": ("Tokenizer", "Vocabulary"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -107,13 +107,16 @@ __all__ = [
     "ConstraintError",
     "ContextOverflow",
     "Dry",
+    "Ebnf",
     "EngineError",
     "Format",
+    "Gbnf",
     "GuidewayError",
     "InvalidConstraint",
     "InvalidText",
     "InvalidToken",
     "JsonSchema",
+    "Lark",
     "LimitExceeded",
     "Matcher",
     "Mirostat",

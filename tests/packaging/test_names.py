@@ -14,7 +14,7 @@ NAMES = {
     *("fill_masks", "advance_and_fill"),
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
     *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),
-    *("JsonSchema", "Regex", "Format", "Choice"),
+    *("JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
     *errors.__all__,
     "__version__",

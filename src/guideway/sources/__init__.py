@@ -5,6 +5,7 @@ regex.py        `Regex`, on top of patterns/
 format.py       `Format`, on top of formats/
 choice.py       `Choice`
 json_schema/    `JsonSchema`
+notations/      `Lark`, `Gbnf`, `Ebnf`
 python_types.py `PythonType`; python_schema.py: what Pydantic's JSON Schema loses
 of.py           `of`: anything as a source
 progress.py     `Progress`: what of a JSON text is whole already
@@ -16,9 +17,22 @@ from .base import Source
 from .choice import Choice
 from .format import Format
 from .json_schema import JsonSchema
+from .notations import Ebnf, Gbnf, Lark
 from .of import of
 from .progress import Progress
 from .python_types import PythonType
 from .regex import Regex
 
-__all__ = ["Choice", "Format", "JsonSchema", "Progress", "PythonType", "Regex", "Source", "of"]
+__all__ = [
+    "Choice",
+    "Ebnf",
+    "Format",
+    "Gbnf",
+    "JsonSchema",
+    "Lark",
+    "Progress",
+    "PythonType",
+    "Regex",
+    "Source",
+    "of",
+]

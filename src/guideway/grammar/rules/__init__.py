@@ -1,6 +1,6 @@
 """Context-free rules -> a `Grammar` that the kernel can walk: exact for every context-free grammar.
 
-terms.py        what a rule can say: text, other rules, series, choices, repetition, whole grammars
+terms.py        what a rule can say: text, other rules, series, choices, repetition, exceptions, whole grammars
 productions.py  terms -> productions; which rules are reached, and which can end
 knots.py        which rules refer to each other, callees first
 empties.py      empty texts taken out of productions
@@ -13,6 +13,6 @@ writing.py      productions -> nodes
 from __future__ import annotations
 
 from .lowering import lower
-from .terms import Choice, Ref, Rule, Series, Term, Text, Times, Whole
+from .terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
 
-__all__ = ["Choice", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]
+__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]

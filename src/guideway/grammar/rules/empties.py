@@ -15,9 +15,10 @@ _AT_ONCE = 2  # parts that may be missing and are written out in every combinati
 
 
 def nullable_variables(
-    group: dict[int, list[Production]], outside: Callable[[int], bool], expressions: Expressions
+    group: dict[int, list[Production]], outside: Callable[[int], bool], expressions: Expressions, solid: set[int]
 ) -> set[int]:
-    """The variables of a group that derive the empty text; `outside` says it of all others."""
+    """The variables of a group that derive the empty text; `outside` says it of all others; `solid`: those that do not,
+    whatever their productions."""
     found: set[int] = set()
 
     def may_be_empty(symbol: Symbol) -> bool:
@@ -29,7 +30,11 @@ def nullable_variables(
     while changed:
         changed = False
         for variable, productions in group.items():
-            if variable not in found and any(all(map(may_be_empty, one)) for one in productions):
+            if (
+                variable not in found
+                and variable not in solid
+                and any(all(map(may_be_empty, one)) for one in productions)
+            ):
                 found.add(variable)
                 changed = True
     return found

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from guideway.errors import InvalidConstraint, Unsatisfiable
+from guideway.errors import InvalidConstraint, Unsatisfiable, Unsupported
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import EMPTY, NEVER, Regular, Repeat
+from guideway.grammar.regular import EMPTY, NEVER, Both, Not, Regular, Repeat
 
 from .corners import without_left_recursion
 from .empties import nullable_variables, without_empty
 from .expressions import Expressions, is_never
 from .folding import fold, joined
 from .knots import knots
-from .productions import Production, Productions, Repeated, Symbol, flatten
+from .productions import Difference, Production, Productions, Repeated, Symbol, flatten
 from .terms import Rule
 from .writing import Writer
 
 __all__ = ["Lowered", "lower"]
 
 Group = dict[int, list[Production]]
+
+_HIDDEN = "%"  # begins the names of rules that no user wrote
 
 
 class Lowered:
@@ -35,8 +35,8 @@ def lower(rules: list[Rule], start: str) -> Lowered:
     """The grammar of the texts that the rule `start` derives.
 
     Raises `InvalidConstraint` for a rule given twice, `Unsatisfiable` (with the rules that cannot end) where `start`
-    derives no text, `LimitExceeded` where the rules come down to too much. A reference to an unknown rule is a
-    KeyError: whoever read the rules can say where it stands.
+    derives no text, `Unsupported` for an exception of what is not regular, `LimitExceeded` where the rules come down to
+    too much. A reference to an unknown rule is a KeyError: whoever read the rules can say where it stands.
     """
     numbers: dict[str, int] = {}
     for number, rule in enumerate(rules):
@@ -45,29 +45,22 @@ def lower(rules: list[Rule], start: str) -> Lowered:
         numbers[rule.name] = number
     made = flatten(rules, numbers)
     root = numbers[start]
-    reached = {variable for knot in knots([root], _edges_of(made)) for variable in knot}
-    unreachable = tuple(rule.name for number, rule in enumerate(rules) if number not in reached)
+    reached = {variable for knot in knots([root], made.callees) for variable in knot}
+    unreachable = tuple(
+        rule.name for number, rule in enumerate(rules) if number not in reached and not rule.name.startswith(_HIDDEN)
+    )
     lowering = _Lowering(made, rules, root)
     lowering.run()
     unproductive = tuple(
-        rule.name for number, rule in enumerate(rules) if number in reached and lowering.is_never(number)
+        rule.name
+        for number, rule in enumerate(rules)
+        if number in reached and lowering.is_never(number) and not rule.name.startswith(_HIDDEN)
     )
     if lowering.is_never(root):
         raise Unsatisfiable(
             f"no text can fit: these rules never come to an end: {', '.join(unproductive)}", rules[root].place
         )
     return Lowered(lowering.grammar(), unreachable, unproductive)
-
-
-def _edges_of(made: Productions) -> Callable[[int], list[int]]:
-    """Which variables a variable refers to."""
-
-    def edges(variable: int) -> list[int]:
-        options = made.of[variable]
-        symbols = [options.part] if isinstance(options, Repeated) else [s for one in options for s in one]
-        return [symbol for symbol in symbols if isinstance(symbol, int)]
-
-    return edges
 
 
 class _Lowering:
@@ -78,10 +71,11 @@ class _Lowering:
         self._expressions = Expressions()
         self._regular: dict[int, Regular] = {}  # with the empty text
         self._nullable: set[int] = set()  # of the others
+        self._solid: set[int] = set()  # those whose empty text was taken away
         self._final: Group = {}
 
     def run(self) -> None:
-        edges = _edges_of(self._made)
+        edges = self._made.callees
         order = knots([self._root], edges)
         place = {variable: number for number, knot in enumerate(order) for variable in knot}
         outside: dict[int, set[int]] = {number: set() for number in range(len(order))}
@@ -105,7 +99,7 @@ class _Lowering:
         return writer.write(self._root, self._root in self._nullable)
 
     def _group(self, knot: list[int], wanted: set[int]) -> None:
-        if self._repeats(knot):
+        if self._is_simple(knot):
             return
         before = len(self._made.of)
         group = {variable: self._made.productions(variable) for variable in knot}
@@ -116,35 +110,57 @@ class _Lowering:
                 [self._expressions.cat(list(one)) for one in group[knot[0]]]  # type: ignore[arg-type]  # all regular
             )
             return
-        nullable = nullable_variables(group, self._nullable.__contains__, self._expressions)
+        nullable = nullable_variables(group, self._nullable.__contains__, self._expressions, self._solid)
 
         def may_be_empty(symbol: Symbol) -> bool:
             if isinstance(symbol, int):
                 return symbol in nullable or symbol in self._nullable
             return isinstance(symbol, Regular) and self._expressions.nullable(symbol)
 
+        given = list(group)
         group = self._productive(without_empty(group, may_be_empty, self._made, self._expressions))
+        for variable in given:
+            if variable not in group:
+                self._regular[variable] = EMPTY if variable in nullable else NEVER
         group = self._productive(without_left_recursion(group, wanted & group.keys(), self._made))
         solved, left = fold(group, self._expressions)
         for variable, expression in solved.items():
             self._regular[variable] = Repeat(expression, 0, 1) if variable in nullable else expression
-        for variable in wanted - solved.keys() - left.keys():
-            self._regular[variable] = EMPTY if variable in nullable else NEVER
         self._nullable |= nullable & left.keys()
         self._final |= left
 
-    def _repeats(self, knot: list[int]) -> bool:
-        """A repetition of what is regular stays one, however long it is."""
-        made = self._made.of[knot[0]]
+    def _is_simple(self, knot: list[int]) -> bool:
+        """A repetition of what is regular stays one, however long it is; exceptions are made of what is regular."""
+        variable, made = knot[0], self._made.of[knot[0]]
+        for one in knot:
+            exception = self._made.of[one]
+            if isinstance(exception, Difference) and not (len(knot) == 1 and self._excepted(one, exception)):
+                self._without_empty(one, exception)
         if len(knot) > 1 or not isinstance(made, Repeated):
-            return False
-        part = self._regular.get(made.part) if isinstance(made.part, int) else made.part
-        if not isinstance(part, Regular):
-            return False
-        self._regular[knot[0]] = (
-            Repeat(part, made.least, made.most) if made.most is None or made.most >= made.least else NEVER
-        )
-        return True
+            return variable in self._regular
+        part = self._known(made.part)
+        if part is not None:
+            possible = made.most is None or made.most >= made.least
+            self._regular[variable] = Repeat(part, made.least, made.most) if possible else NEVER
+        return part is not None
+
+    def _known(self, symbol: Symbol) -> Regular | None:
+        known = self._regular.get(symbol) if isinstance(symbol, int) else symbol
+        return known if isinstance(known, Regular) else None
+
+    def _excepted(self, variable: int, made: Difference) -> bool:
+        part, without = self._known(made.part), self._known(made.without)
+        if part is not None and without is not None:
+            self._regular[variable] = Both((part, Not(without)))
+        return variable in self._regular
+
+    def _without_empty(self, variable: int, made: Difference) -> None:
+        without = self._known(made.without)
+        if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
+            raise Unsupported(
+                "an exception is exact between regular parts only: here one of them calls itself", made.place
+            )
+        self._solid.add(variable)
 
     def _put(self, productions: list[Production]) -> list[Production]:
         known = [

@@ -9,9 +9,9 @@ from guideway.errors import LimitExceeded
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
 
-from .terms import Choice, Ref, Rule, Series, Term, Text, Times, Whole
+from .terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
 
-__all__ = ["MAX_SYMBOLS", "Opaque", "Production", "Productions", "Repeated", "Symbol", "flatten"]
+__all__ = ["MAX_SYMBOLS", "Difference", "Opaque", "Production", "Productions", "Repeated", "Symbol", "flatten"]
 
 MAX_SYMBOLS = 500_000
 """How many symbols all productions may have together."""
@@ -37,11 +37,20 @@ class Repeated:
     most: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A variable that stands for the texts of one symbol that are none of another's."""
+
+    part: Symbol
+    without: Symbol
+    place: str | None
+
+
 @dataclass(slots=True)
 class Productions:
-    """By variable: its productions, or what it repeats; and the rule that it comes from."""
+    """By variable: its productions, or what it repeats or leaves out; and the rule that it comes from."""
 
-    of: list[list[Production] | Repeated] = field(default_factory=list)
+    of: list[list[Production] | Repeated | Difference] = field(default_factory=list)
     rule: list[int] = field(default_factory=list)
     size: int = 0
 
@@ -66,10 +75,22 @@ class Productions:
     def productions(self, variable: int) -> list[Production]:
         """The productions; a repetition is written out, with new variables for its parts."""
         made = self.of[variable]
+        if isinstance(made, list):
+            return made
+        written: list[Production] = self._written_out(variable, made) if isinstance(made, Repeated) else [(made.part,)]
+        self.give(variable, written)
+        return written
+
+    def callees(self, variable: int) -> list[int]:
+        """The variables that it refers to."""
+        made = self.of[variable]
         if isinstance(made, Repeated):
-            self.give(variable, self._written_out(variable, made))
-            return self.productions(variable)
-        return made
+            symbols = [made.part]
+        elif isinstance(made, Difference):
+            symbols = [made.part, made.without]
+        else:
+            symbols = [symbol for one in made for symbol in one]
+        return [symbol for symbol in symbols if isinstance(symbol, int)]
 
     def _written_out(self, variable: int, made: Repeated) -> list[Production]:
         rule = self.rule[variable]
@@ -111,6 +132,8 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
 
         if isinstance(term, Times):
             made.of[variable] = Repeated(symbol(term.part), term.least, term.most)
+        elif isinstance(term, Except):
+            made.of[variable] = Difference(symbol(term.part), symbol(term.without), term.place)
         else:
             options = _options(term)
             made.give(variable, [tuple(symbol(part) for part in series) for series in options])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
-__all__ = ["Choice", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole"]
+__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,18 @@ class Times:
     most: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Except:
+    """The texts of a part that are none of another. Both are regular, or the other is the empty text alone.
+
+    `place`: where it stands, for the error if they are not.
+    """
+
+    part: Term
+    without: Term
+    place: str | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
     """A whole grammar, such as that of a JSON Schema."""
@@ -54,7 +66,7 @@ class Whole:
     grammar: Grammar
 
 
-Term = Text | Ref | Series | Choice | Times | Whole
+Term = Text | Ref | Series | Choice | Times | Except | Whole
 
 
 @dataclass(frozen=True, slots=True)

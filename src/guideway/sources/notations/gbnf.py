@@ -1,0 +1,160 @@
+"""GBNF: the grammars of llama.cpp."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from guideway.errors import Unsupported
+from guideway.grammar.regular import ANY_CHAR, Chars, literal
+from guideway.grammar.rules import Ref, Rule, Text
+
+from .reader import Groups, Reader
+from .source import RuleSource
+
+__all__ = ["Gbnf"]
+
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+_HEX = {"x": 2, "u": 4, "U": 8}
+
+
+class Gbnf(RuleSource):
+    """What a grammar in llama.cpp's notation derives from `root`.
+
+    As llama.cpp reads it; left recursion works too. `parts`: sources for names that the text does not define. Refused:
+    a rule given twice, an empty class, tokens (`<think>`), which have no text. Raises `InvalidConstraint` with line,
+    column and caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    """
+
+    def __init__(self, text: str, *, parts: Mapping[str, object] | None = None) -> None:
+        super().__init__(text, "root", parts)
+
+    def _read(self, start: str | None) -> tuple[list[Rule], str]:
+        reader = _GbnfReader(self.text)
+        rules = reader.rules()
+        names = {rule.name for rule in rules}
+        rules += [Rule(name, self.term_of(part)) for name, part in self.parts.items() if name not in names]
+        names.update(self.parts)
+        for name, at in reader.mentioned.items():
+            if name not in names:
+                reader.fail(f"the rule {name!r} is not defined; there are {', '.join(sorted(names))}", at)
+        if "root" not in names:
+            reader.fail("there is no rule 'root', where every text begins", 0)
+        return rules, "root"
+
+
+class _GbnfReader(Reader):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.mentioned: dict[str, int] = {}
+
+    def rules(self) -> list[Rule]:
+        made: dict[str, Rule] = {}
+        self.match(_SPACE_AND_LINES)
+        while self.next:
+            at = self.at
+            name = self.match(_NAME) or self.expected("the name of a rule")
+            if name in made:
+                self.fail(f"the rule {name!r} is given twice", at)
+            self.match(_SPACE)
+            self.need("::=", f" after the name {name!r}")
+            self.match(_SPACE_AND_LINES)
+            groups = Groups(self)
+            while self._element(groups):
+                self.match(_SPACE_AND_LINES if groups.inside else _SPACE)
+            term = groups.done()
+            if self.next and self.next not in "\r\n":
+                self.expected("'|', an element, or the end of the line")
+            made[name] = Rule(name, term, self.place(at))
+            self.match(_SPACE_AND_LINES)
+        return list(made.values())
+
+    def _element(self, groups: Groups) -> bool:
+        """One more element; False where none stands."""
+        at = self.at
+        if self.skip("|"):
+            groups.bar()
+            self.match(_SPACE_AND_LINES)
+        elif self.skip("("):
+            groups.open(")", at)
+        elif self.next == ")":
+            if not groups.inside:
+                self.fail("there is no group here to close")
+            self.at += 1
+            closed = groups.close()
+            groups.add(closed)
+        elif self.skip('"'):
+            groups.add(Text(literal(self._quoted(at))))
+        elif self.skip("["):
+            groups.add(Text(self._class(at)))
+        elif self.skip("."):
+            groups.add(Text(ANY_CHAR))
+        elif self.next and self.next in "<!":
+            self.fail("tokens by name or number are not supported: they have no text", at, Unsupported)
+        elif self.next and self.next in "*+?{":
+            self._count(groups)
+        else:
+            name = self.match(_NAME)
+            if name is None:
+                return False
+            self.mentioned.setdefault(name, at)
+            groups.add(Ref(name))
+        return True
+
+    def _count(self, groups: Groups) -> None:
+        at = self.at
+        if self.skip("{"):
+            space = _SPACE_AND_LINES if groups.inside else _SPACE
+            self.match(space)
+            least = self.number()
+            most: int | None = least
+            self.match(space)
+            if self.skip(","):
+                self.match(space)
+                most = self.number() if self.next and self.next in "0123456789" else None
+                self.match(space)
+            self.need("}", " or ',' in a count")
+        else:
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[self.next]
+            self.at += 1
+        groups.repeat(least, most, at)
+
+    def _quoted(self, at: int) -> str:
+        text = ""
+        while not self.skip('"'):
+            if not self.next:
+                self.fail("this text has no closing '\"'", at)
+            text += self._char()
+        return text
+
+    def _class(self, at: int) -> Chars:
+        negated = self.skip("^")
+        ranges: list[tuple[int, int]] = []
+        while not self.skip("]"):
+            if not self.next:
+                self.fail("this class has no closing ']'", at)
+            here = self.at
+            low = high = ord(self._char())
+            if self.next == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                high = ord(self._char())
+            if high < low:
+                self.fail("this range ends before it begins", here)
+            ranges.append((low, high))
+        return self.set_of(ranges, negated, at)
+
+    def _char(self) -> str:
+        at, char = self.at, self.next
+        self.at += 1
+        if char != "\\":
+            return char
+        letter = self.next
+        self.at += 1
+        if letter in _HEX:
+            return chr(self.hex(_HEX[letter]))
+        if letter not in _ESCAPES or not letter:
+            self.fail(f"unknown escape; there are {', '.join(chr(92) + one for one in [*_ESCAPES, *_HEX])}", at)
+        return _ESCAPES[letter]

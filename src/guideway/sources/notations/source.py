@@ -1,0 +1,71 @@
+"""What the sources of all notations share: rules, parts from elsewhere, and the grammar they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from guideway.errors import InvalidConstraint, InvalidText
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.rules import Rule, Term, Text, Whole, lower
+from guideway.sources.base import Source, check_text
+from guideway.sources.fits import accepts, byte_automaton
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
+
+__all__ = ["RuleSource"]
+
+
+class RuleSource(Source[str]):
+    """A grammar in some notation. The value of a text is the text itself."""
+
+    def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
+        self.text = check_text(text, "the grammar")
+        self.parts = {name: self._part(name, part) for name, part in (parts or {}).items()}
+        rules, self.start = self._read(start)
+        lowered = lower(rules, self.start)
+        self._grammar = lowered.grammar
+        self.unreachable = lowered.unreachable
+        """Rules that nothing leads to from the start."""
+        self.unproductive = lowered.unproductive
+        """Rules that no text can end; whatever needs them is left out."""
+        self._automaton: Automaton | None = None
+
+    def _read(self, start: str | None) -> tuple[list[Rule], str]:
+        """The rules, and the one to start with."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _part(name: str, part: object) -> Source[object]:
+        from guideway.sources.base import Literal
+        from guideway.sources.of import of
+
+        if not isinstance(name, str):
+            raise InvalidConstraint(f"parts are given by name, not by {type(name).__name__}")
+        return Literal(part) if isinstance(part, str) else of(part)
+
+    @staticmethod
+    def term_of(part: Source[object]) -> Term:
+        """Another source as a term."""
+        language = part.regular()
+        return Text(language) if language is not None else Whole(part.grammar())
+
+    def grammar(self) -> Grammar:
+        """The nodes that the rules come to."""
+        return self._grammar
+
+    def parse(self, text: str) -> str:
+        """The text itself, if the grammar derives it."""
+        if self._automaton is None:
+            self._automaton = byte_automaton(self._grammar)
+        if not accepts(self._automaton, text):
+            raise InvalidText(f"{text!r} is not derived by {self!r}")
+        return text
+
+    def _content(self) -> object:
+        return self.text, self.start, tuple(sorted(self.parts.items(), key=lambda item: item[0]))
+
+    def __repr__(self) -> str:
+        shown = self.text if len(self.text) <= 60 else self.text[:59] + "…"
+        return f"{type(self).__name__}({shown!r})"
