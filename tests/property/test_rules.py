@@ -16,7 +16,7 @@ from tests.oracle.earley import EarleyOracle, Rules
 from . import vocabularies
 from .checks import Lockstep, Mismatch, Tally
 from .crowd import Crowd
-from .test_grammars import Made
+from .grammar_worlds import Made
 
 LETTERS = (b"a", b"b")
 
