@@ -12,6 +12,13 @@ from .house import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ENGINE = re.compile(r"from guideway\.engines\.(\w+) import")
+LIBRARIES = {
+    "transformers": ["torch", "transformers"],
+    "llama_cpp": ["llama_cpp", "gguf"],
+    "mlx": ["mlx_lm"],
+    "onnx": [],
+}
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -24,7 +31,13 @@ def code_of(page: Path) -> str:
     return "\n".join(code for left_out, code in BLOCK.findall(page.read_text("utf-8")) if not left_out)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=name)
+def marked(page: Path) -> object:
+    """The page, with the engines whose folders its code imports from."""
+    libraries = {library for engine in ENGINE.findall(code_of(page)) for library in LIBRARIES[engine]}
+    return pytest.param(page, marks=[pytest.mark.engine(*sorted(libraries))] if libraries else [])
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES if code_of(page)], ids=name)
 def test_code_runs(page: Path, tmp_path: Path) -> None:
     if 'gw.load("tiny")' in code_of(page) and not (PACKAGE / "tiny" / "model.onnx").is_file():
         pytest.skip("the bundled model is not in this tree")

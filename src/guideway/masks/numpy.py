@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guideway._kernel import apply_mask
 
-__all__ = ["Row", "all_of", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+__all__ = ["Row", "all_of", "anything_left", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
 Row = NDArray[np.uint32]
 
@@ -87,3 +87,13 @@ def apply(logits: NDArray[Any], row: Row) -> None:
         apply_mask(logits, row)
     else:
         logits[~unpack(row, logits.size)] = -np.inf
+
+
+def anything_left(logits: NDArray[Any], row: Row) -> bool:
+    """Whether a legal token has logits above -inf. Looks at one, and only where that has none at all of them."""
+    word = int(np.argmax(row != 0))
+    first = word * 32 + (int(row[word]) & -int(row[word])).bit_length() - 1
+    if 0 <= first < len(logits) and logits[first] != -np.inf:
+        return True
+    legal = ids(row, len(logits))
+    return bool(legal.size and logits[legal].max() != -np.inf)

@@ -1,6 +1,7 @@
 """For tests of engines, and of what is built on them: the contract as a call, and models without weights.
 
 engines.py    `step_engine_contract`: what every step engine must hold to; for engines of other packages too
+processors.py  `processor_contract`: the same for logits processors
 constant.py   a model that says the same after every text
 toy.py        an engine whose every bit is known, with and without going back
 tiny_models.py  random models of every architecture, as folders of the Hub
@@ -12,6 +13,7 @@ from __future__ import annotations
 from guideway.testing.constant import ConstantEngine, ConstantModel
 from guideway.testing.engines import step_engine_contract
 from guideway.testing.faults import FailingEngine
+from guideway.testing.processors import processor_contract
 from guideway.testing.tiny_models import ARCHITECTURES, tiny_model
 from guideway.testing.toy import ToyEngine
 
@@ -21,6 +23,7 @@ __all__ = [
     "ConstantModel",
     "FailingEngine",
     "ToyEngine",
+    "processor_contract",
     "step_engine_contract",
     "tiny_model",
 ]

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from guideway.engines.transformers.loading import tokenizer
 from guideway.engines.transformers.model import TransformersEngine
+from guideway.engines.transformers.processor import logits_processor
 
-__all__ = ["TransformersEngine", "tokenizer"]
+__all__ = ["TransformersEngine", "logits_processor", "tokenizer"]

@@ -1,0 +1,127 @@
+"""What every logits processor must hold to, as one call: `processor_contract(make, call)`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from guideway import masks
+from guideway.compiler import Automaton, compile
+from guideway.engines.base import Logits
+from guideway.errors import EngineError, GuidewayError
+from guideway.sources import Choice, Regex
+from guideway.vocabulary import Vocabulary
+
+__all__ = ["processor_contract"]
+
+TOKENS = [b"", *(bytes([b]) for b in b"abcde "), b"ab", b"cab", b"de ", b"\xc3", b"\xa9", b""]
+PAD = len(TOKENS) - 1
+WIDTH = len(TOKENS) + 3  # models pad their vocabulary
+
+Make = Callable[[list[Any], Vocabulary], Any]
+Call = Callable[[Any, list[list[int]], Logits], Logits]
+
+
+def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60) -> None:
+    """Hold a logits processor to the masks that a fresh matcher gives for each row's tokens, whatever comes when.
+
+    `make(constraints, vocabulary)`: the processor for one call of an engine; a constraint per prompt, None is free.
+    `call(processor, ids, logits)`: what the engine does each step; `ids`: prompts and what was generated, all of one
+    length; `logits`: float32 [rows, width], more than the vocabulary; gives the masked ones. `rows`: how many at most;
+    1 for engines with a processor per row. Raises `AssertionError` that says which rule is broken.
+    """
+    for seed in range(rounds):
+        _Walk(make, call, rows, seed).run()
+    _refusals(make, call)
+
+
+class _Walk:
+    def __init__(self, make: Make, call: Call, rows: int, seed: int) -> None:
+        self.chance, self.call = random.Random(seed), call
+        self.vocabulary = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0, PAD])
+        sources = [Regex("(ab|c|cab)*d?"), None, Choice(["abcde", "cab de ", "é"]), Regex("[a-e ]{2,9}")]
+        count = self.chance.randint(1, min(rows, 3))
+        self.sources = [self.chance.choice(sources) for _ in range(count)]
+        self.copies = self.chance.randint(1, rows // count)
+        self.automata = [None if one is None else compile(one, self.vocabulary) for one in self.sources]
+        self.prompts = [[PAD, 1 + index, *self.chance.choices(range(1, 9), k=3)] for index in range(count)]
+        self.processor = make(self.sources, self.vocabulary)
+        self.texts: list[list[int]] = [[] for _ in range(count * self.copies)]
+
+    def run(self) -> None:
+        """Steps forwards, back, in another order, with drafts that are not legal, and past the end."""
+        self.step("at the start")
+        for _ in range(25):
+            kind = self.chance.random()
+            if kind < 0.15:
+                cut = self.chance.randint(0, len(self.texts[0]))
+                self.texts = [text[:cut] for text in self.texts]
+                self.step("after going back")
+            elif kind < 0.3:
+                self.texts = [self.chance.choice(self.texts[self.first(i) : self.first(i) + self.copies])[:]
+                              for i in range(len(self.texts))]  # fmt: skip
+                self.step("after rows changed places, as beams do")
+            else:
+                draft = kind > 0.85
+                for index, text in enumerate(self.texts):
+                    text.append(self.drawn(index, draft))
+                self.step("with a draft that may be illegal" if draft else "a token on")
+
+    def first(self, index: int) -> int:
+        return index - index % self.copies
+
+    def drawn(self, index: int, draft: bool) -> int:
+        legal = self.expected(index)
+        if draft or legal is None:
+            return self.chance.randrange(1, PAD)
+        return int(self.chance.choice(np.flatnonzero(legal).tolist())) if legal[1:].any() else 0
+
+    def expected(self, index: int) -> Any:
+        """The mask of a fresh matcher as bool [width]; None: not held."""
+        automaton: Automaton | None = self.automata[index // self.copies]
+        if automaton is None:
+            return None
+        matcher = automaton.matcher()
+        for token_id in self.texts[index]:
+            if matcher.is_finished:
+                break
+            try:
+                matcher.advance(token_id)
+            except GuidewayError:
+                return None
+        row = masks.new_rows(1, len(TOKENS))[0]
+        matcher.fill_mask(row)
+        return masks.unpack(row, WIDTH)
+
+    def step(self, what: str) -> None:
+        ids = [[*self.prompts[i // self.copies], *text] for i, text in enumerate(self.texts)]
+        logits = np.random.default_rng(self.chance.randrange(1 << 30)).normal(size=(len(ids), WIDTH))
+        found = self.call(self.processor, ids, logits.astype(np.float32))
+        for index, row in enumerate(found):
+            legal = self.expected(index)
+            legal = np.ones(WIDTH, bool) if legal is None else legal
+            wanted = np.where(legal, logits[index].astype(np.float32), -np.inf)
+            _hold(np.array_equal(row, wanted), f"row {index} has another mask than its tokens {ids[index]} say: {what}")
+
+
+def _refusals(make: Make, call: Call) -> None:
+    """A second call of the engine, with other prompts, gets an error instead of the first one's masks."""
+    vocabulary = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0, PAD])
+    logits = np.zeros((1, WIDTH), dtype=np.float32)
+    others: Sequence[list[int]] = [[2, 1, 4], [1], [1, 2, 3, 1, 1, 1]]
+    for other in others:
+        processor = make([Regex("a*")], vocabulary)
+        call(processor, [[1, 2, 3]], logits.copy())
+        try:
+            call(processor, [other], logits.copy())
+        except EngineError:
+            continue
+        raise AssertionError(f"rows that begin as {other} were taken for those that began as [1, 2, 3]")
+
+
+def _hold(true: bool, message: str) -> None:
+    if not true:
+        raise AssertionError(message)

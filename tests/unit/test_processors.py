@@ -1,0 +1,138 @@
+"""The core of all logits processors, without an engine."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway import masks
+from guideway.errors import BudgetTooSmall, EngineError
+from guideway.processors import Processor, Rows
+from guideway.testing import processor_contract
+from guideway.vocabulary import Vocabulary
+
+VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcde"), b"ab", b""], eos_ids=[0], special_ids=[0, 7])
+
+
+def run(processor: Processor, ids: list[list[int]], logits: Any) -> Any:
+    with processor.call():
+        rows, held = processor.masks(np.array(ids))
+        for one, row, is_held in zip(logits, rows, held, strict=True):
+            if is_held:
+                masks.apply(one, row)
+        return logits
+
+
+def test_contract() -> None:
+    processor_contract(Processor, run)
+    processor_contract(Processor, run, rows=1)
+
+
+class Trusting(Processor):
+    """Takes the newest token of each row for the next one of what stood there before."""
+
+    def masks(self, ids: Any) -> Any:
+        for (_, seen), row in zip(self._rows._last, ids, strict=False):
+            if seen is not None and self._prompts is not None and len(row) > self._prompts.shape[1]:
+                seen.ids = np.array(row[self._prompts.shape[1] : -1])
+                seen.taken = min(seen.taken, len(seen.ids))
+        return super().masks(ids)
+
+
+class Forgiving(Processor):
+    """Learns new prompts from whoever calls."""
+
+    def masks(self, ids: Any) -> Any:
+        if self._prompts is not None and not np.array_equal(ids[:, : self._prompts.shape[1]], self._prompts):
+            self._prompts = None
+        return super().masks(ids)
+
+
+@pytest.mark.parametrize("kind", [Trusting, Forgiving])
+def test_the_contract_sees_what_is_wrong(kind: type[Processor]) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        processor_contract(kind, run)
+
+
+def legal(rows: Any) -> list[list[int]]:
+    return [masks.ids(row, 8).tolist() for row in rows]
+
+
+def test_rows() -> None:
+    rows = Rows([gw.compile(gw.Regex("ab?c"), VOCABULARY), None])
+    found, held = rows.masks([np.array([1]), np.array([5, 5]), np.array([3]), np.array([6, 3, 0, 7, 7])], [0, 1, 0, 0])
+    assert held == [True, False, False, True]  # free, and gone astray
+    assert legal(found)[0] == [2, 3]
+    assert legal(found)[3] == [0]
+
+
+def test_prompts_find_their_constraint_when_rows_leave() -> None:
+    processor = Processor([gw.Regex("a+"), gw.Regex("b+"), None], VOCABULARY)
+    prompts = [[7, 1, 2], [4, 1, 2], [5, 5, 5]]
+    found, held = processor.masks(np.array(prompts))
+    assert (legal(found[:2]), held) == ([[1], [2]], [True, True, False])
+    found, held = processor.masks(np.array([[*prompts[2], 1], [*prompts[1], 2]]))
+    assert (legal(found)[1], held) == ([0, 2], [False, True])
+    found, held = processor.masks(np.array([[*prompts[1], 2, 2]] * 5))
+    assert (legal(found), held) == ([[0, 2]] * 5, [True] * 5)
+    same = Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY)
+    same.masks(np.array([[1, 1], [1, 1]]))
+    with pytest.raises(EngineError, match="several prompts begin like"):
+        same.masks(np.array([[1, 1, 2]]))
+    with pytest.raises(EngineError, match="2 constraints do not fit 3 rows"):
+        Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY).masks(np.array([[1], [1], [1]]))
+    with pytest.raises(ValueError, match="empty"):
+        Processor([], VOCABULARY)
+
+
+def test_budgets() -> None:
+    with pytest.raises(BudgetTooSmall, match="needs 4 tokens"):
+        Processor(gw.Regex("[ab]c{2,9}"), VOCABULARY, max_tokens=3)
+    processor = Processor(gw.Regex("[ab]c{2,9}"), VOCABULARY, max_tokens=5)
+    text = [1]
+    for expected in ([1, 2], [3], [3], [0, 3], [0], [0], [0]):
+        found, _ = processor.masks(np.array([text]))
+        assert legal(found) == [expected]
+        text.append(max(expected))
+
+
+def test_two_calls_at_once_are_refused_and_errors_are_kept() -> None:
+    processor = Processor(gw.Regex("a+"), VOCABULARY)
+    inside, leave = Event(), Event()
+
+    def hold() -> None:
+        with processor.call():
+            inside.set()
+            leave.wait(10)
+
+    thread = Thread(target=hold)
+    thread.start()
+    inside.wait(10)
+    with pytest.raises(EngineError, match="in use"):
+        run(processor, [[1]], np.zeros((1, 8), np.float32))
+    leave.set()
+    thread.join()
+    processor.check()
+    run(processor, [[1]], np.zeros((1, 8), np.float32))
+    for wrong in ([[2, 1]], [[1, 1, 1, 1]]):
+        with pytest.raises(EngineError):
+            run(processor, wrong, np.zeros((1, 8), np.float32))
+    with pytest.raises(EngineError, match="no prompt begins"):
+        processor.check()
+    assert processor.timings.calls == 1
+
+
+def test_what_is_left() -> None:
+    row = masks.pack([3, 40], 64)
+    logits = np.zeros(50, np.float32)
+    assert masks.anything_left(logits, row)
+    logits[3] = -np.inf
+    assert masks.anything_left(logits, row)
+    logits[40] = -np.inf
+    assert not masks.anything_left(logits, row)
+    assert not masks.anything_left(np.zeros(3, np.float32), row)
+    assert not masks.anything_left(logits, masks.pack([], 64))
