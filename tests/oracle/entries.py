@@ -122,14 +122,21 @@ class Feasible:
                     count, met = at.count + 1, at.met | way.marks
                     yield n, way, self._clipped(replace(at, taken=at.taken | passed, count=count, met=met, first=False))
 
+    def _open(self, n: int) -> bool:
+        """Whether an entry can be there at all."""
+        entry = (*self.node.properties, *self.node.open)[n]
+        return self.possible[n] and any(self.fits(way.node) for way in ir.readings(entry.value))
+
     def _clipped(self, at: Members) -> Members:
         """Beyond, all counts are alike."""
         return at if self.node.maximum is not None else replace(at, count=min(at.count, self.node.minimum))
 
     def holds(self, at: Members) -> bool:
         """Whether it can be completed."""
+        node = self.node
+        if node.maximum is None and not node.demands and at.count >= node.minimum and not node.ordered:
+            return all(n in at.taken or not p.required or self._open(n) for n, p in enumerate(node.properties))
         if at not in self._known:
-            node = self.node
             missing = sum(p.required for n, p in enumerate(node.properties) if n not in at.taken)
             most = max(node.minimum - at.count, missing + (node.demands & ~at.met).bit_count())
             self._known[at] = self._search(at, most)

@@ -138,7 +138,7 @@ class GrammarWorld:
         """Some values of a leaf (or of leaves to choose from): as many as `most`, or all."""
         match self.node(number):
             case ir.Leaf(text):
-                return self.keys(text, most)
+                return sorted({key for part in alternatives(text) for key in self.keys(part, most)})
             case ir.Number() as numbers:
                 return [str(value) for value in ByValue(numbers).values(most)]
             case ir.Alternative(parts):
@@ -149,7 +149,7 @@ class GrammarWorld:
         """The leaves that a node can be."""
         match self.node(number):
             case ir.Leaf(text):
-                return [text]
+                return [*alternatives(text)]
             case ir.Number() as numbers:
                 return [numbers]
             case ir.Alternative(parts):
@@ -261,6 +261,15 @@ def shortest(part: written.Regular) -> str | None:
             found = regular.member(expression(inner))
             return None if found is None else f"{json.dumps(found, ensure_ascii=False)}"
     return regular.member(expression(part))
+
+
+def alternatives(part: written.Regular) -> Iterator[written.Regular]:
+    """Taken apart where some of it is a JSON string and some is not."""
+    if isinstance(part, written.Either) and spelled(part):
+        for inner in part.parts:
+            yield from alternatives(inner)
+    else:
+        yield part
 
 
 @lru_cache(maxsize=4096)

@@ -101,7 +101,10 @@ class Oracle:
         self.start = self._state([start])
 
     def _state(self, stacks: Iterable[Stack]) -> State:
-        closed = frozenset(self._closure(stacks))
+        return self.state(frozenset(self._closure(stacks)))
+
+    def state(self, closed: frozenset[Stack]) -> State:
+        """The one state of some stacks that have all their alternatives among them."""
         return self._states.setdefault(closed, State(closed))
 
     def _closure(self, stacks: Iterable[Stack]) -> Iterator[Stack]:

@@ -14,10 +14,11 @@ import pytest
 
 import guideway as gw
 from tests.oracle import regular
-from tests.oracle.machine import Oracle, State
+from tests.oracle.machine import State
 from tests.oracle.wide import WideOracle, WideTokens
 
 from . import gallery, patterns, schemas
+from .aimed import Aim, aims
 from .checks import Mismatch
 from .worlds import PROFILES
 
@@ -35,7 +36,7 @@ def tokenizer(name: str) -> gw.Tokenizer:
     return gw.Tokenizer.of(tekken.from_file(str(home)))
 
 
-def constraints(rng: random.Random) -> Iterator[tuple[str, Any, Oracle]]:
+def constraints(rng: random.Random) -> Iterator[Aim]:
     """Without an end: schemas in every profile, those of the gallery now and then, and patterns."""
     names = list(gallery.GALLERY)
     while True:
@@ -43,17 +44,18 @@ def constraints(rng: random.Random) -> Iterator[tuple[str, Any, Oracle]]:
         kind = rng.random()
         if kind < 0.2:
             made = patterns.drawn(rng, rng.randrange(3, 9), rng.choice((patterns.LETTERS, patterns.WIDE)))
-            yield made.text, gw.Regex(made.text), made.oracle()
+            yield Aim(made.text, gw.Regex(made.text), made.oracle())
         elif kind < 0.3:
             name = rng.choice(names)
-            yield f"{name} {theirs}", gw.JsonSchema(gallery.GALLERY[name], **theirs), gallery.case(name).oracle(ours)
+            source = gw.JsonSchema(gallery.GALLERY[name], **theirs)
+            yield Aim(f"{name} {theirs}", source, gallery.case(name).oracle(ours))
         else:
             case, _ = schemas.draw(rng.randrange(10**9), 3)
             try:
                 source = gw.JsonSchema(case.schema, **theirs)
             except (gw.Unsupported, gw.Unsatisfiable):
                 continue
-            yield f"{case.schema} {theirs}", source, case.oracle(ours)
+            yield Aim(f"{case.schema} {theirs}", source, case.oracle(ours))
         regular.forget()
 
 
@@ -81,9 +83,21 @@ class Walk:
         self.pairs += 1
         return np.flatnonzero(expected)
 
-    def run(self, length: int) -> None:
+    def begin(self, tokens: list[int]) -> list[State | None]:
+        """Take tokens as far as they go; where that leads."""
+        path: list[State | None] = [self.wide.oracle.start]
+        for token in tokens:
+            here = path[-1]
+            after = None if here is None else self.wide.oracle.read(here, self.wide.tokens.texts[token])
+            if after is None:
+                break
+            self.matcher.advance(token)
+            path.append(after)
+        return path
+
+    def run(self, length: int, path: list[State | None] | None = None) -> None:
         """Tokens at random, spread over their first bytes; then some are given back, and it goes on elsewhere."""
-        texts, path = self.wide.tokens.texts, [self.wide.oracle.start]
+        texts, path = self.wide.tokens.texts, path or [self.wide.oracle.start]
         for _ in range(2):
             for _ in range(length):
                 legal = self.here(path[-1])
@@ -94,25 +108,66 @@ class Walk:
                 token = firsts[self.rng.choice(sorted(firsts))]
                 self.matcher.advance(token)
                 ends = token in self.wide.tokens.eos
-                path.append(None if ends else self.wide.oracle.read(path[-1], texts[token]))  # type: ignore[arg-type]
+                path.append(None if ends else self.wide.oracle.read(path[-1], texts[token]))
             back = self.rng.randrange(len(path))
             self.matcher.rollback(back)
             del path[len(path) - back :]
 
 
-def compared(name: str, pairs: int, seed: int) -> int:
+class Cutter:
+    """Texts cut at random into tokens of a vocabulary."""
+
+    def __init__(self, name: str, rng: random.Random) -> None:
+        self.vocabulary, self.rng = tokenizer(name).vocabulary, rng
+        silent = self.vocabulary.unusable()
+        self.table: dict[bytes, list[int]] = {}
+        for token, text in enumerate(self.vocabulary.token_bytes):
+            if token not in silent:
+                self.table.setdefault(text, []).append(token)
+        self.longest = max(map(len, self.table))
+
+    def cut(self, text: bytes) -> list[int] | None:
+        """Any tokens that spell the text, and the end; None where there are no tokens for its bytes."""
+        ids, at = [], 0
+        while at < len(text):
+            ends = [e for e in range(at + 1, min(len(text), at + self.longest) + 1) if text[at:e] in self.table]
+            if not ends:
+                return None
+            end = self.rng.choice(ends)
+            ids.append(self.rng.choice(self.table[text[at:end]]))
+            at = end
+        return [*ids, self.vocabulary.eos_ids[0]]
+
+    def taken(self, source: Any, texts: list[str], each: int) -> int:
+        """How many ways to write the texts were tried; every one of them passes."""
+        matcher, done = gw.compile(source, self.vocabulary, cache=False).matcher(), 0
+        for text in texts:
+            for _ in range(each):
+                ids = self.cut(text.encode())
+                if ids is not None:
+                    assert matcher.validate(ids) == len(ids), (source, text, ids)
+                    done += 1
+        return done
+
+
+def compared(name: str, pairs: int, seed: int, *, aimed: bool = False) -> int:
     """At least so many (state, mask) pairs over a vocabulary; how many constraints they came from."""
-    vocabulary, rng = tokenizer(name).vocabulary, random.Random(seed)
+    rng = random.Random(seed)
+    cutter = Cutter(name, rng)
+    vocabulary = cutter.vocabulary
     tokens = WideTokens(vocabulary.token_bytes, vocabulary.eos_ids, vocabulary.special_ids)
     done = worlds = 0
-    for label, source, oracle in constraints(rng):
+    for aim in aims(rng) if aimed else constraints(rng):
         try:
-            matcher = gw.compile(source, vocabulary, cache=False).matcher()
+            automaton = gw.compile(aim.source, vocabulary, cache=False)
         except gw.Unsupported:
             continue
-        walk = Walk(label, matcher, WideOracle(oracle, tokens), rng)
-        walk.run(12)
-        done, worlds = done + walk.pairs, worlds + 1
+        wide = WideOracle(aim.oracle, tokens)
+        for text in rng.sample(aim.beginnings, min(3, len(aim.beginnings))):
+            walk = Walk(f"{aim.name} from {text!r}", automaton.matcher(), wide, rng)
+            walk.run(5 if aimed else 12, walk.begin((cutter.cut(text) or [])[:-1]))
+            done += walk.pairs
+        worlds += 1
         if done >= pairs:
             return worlds
     raise AssertionError("constraints come without an end")
