@@ -62,7 +62,7 @@ kernel-test kernel-asan kernel-tsan: .venv/.tools   ## the kernel's own tests: p
 	$(BIN)/cmake -S . -B build/$@ -G Ninja -DGUIDEWAY_PYTHON=OFF -DGUIDEWAY_KERNEL_TESTS=ON -DGUIDEWAY_WERROR=ON $(CMAKE_$@)
 	$(BIN)/cmake --build build/$@ && $(BIN)/ctest --test-dir build/$@ --output-on-failure -j2
 fuzz: kernel-asan                  ## minutes for each fuzz target (their short turns are part of kernel-asan)
-	cd build/kernel-asan && for target in program regex matcher; do ./fuzz_$$target 300s $$(date +%s) || exit 1; done
+	cd build/kernel-asan && for target in program regex matcher vocabulary; do ./fuzz_$$target 300s $$(date +%s) || exit 1; done
 CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
 CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_SANITIZE=ON -DGUIDEWAY_FUZZ=ON
 CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_TSAN=ON

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "guideway/compiled.h"
 #include "guideway/error.h"
 #include "guideway/matcher.h"
 
@@ -12,18 +13,18 @@ namespace {
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-std::shared_ptr<const Automaton> compile(std::shared_ptr<Vocabulary> vocabulary, const nb::bytes& program) {
+std::shared_ptr<Compiled> compile(std::shared_ptr<Vocabulary> vocabulary, const nb::bytes& program) {
     if (program.size() % 4) throw Error(ErrorKind::invalid, "malformed program: it is not made of 32-bit words");
     std::vector<std::uint32_t> words(program.size() / 4);
     const auto* data = static_cast<const unsigned char*>(program.data());
     for (std::size_t i = 0; i < words.size(); ++i)
         for (unsigned b = 0; b < 4; ++b) words[i] |= static_cast<std::uint32_t>(data[4 * i + b]) << (8 * b);
     const nb::gil_scoped_release release;
-    return Automaton::compile(std::move(vocabulary), words);
+    return std::make_shared<Compiled>(std::move(vocabulary), words);
 }
 
-nb::dict stats(const Automaton& a) {
-    const Automaton::Stats s = a.stats();
+nb::dict stats(const Compiled& c) {
+    const Automaton::Stats s = c.automaton()->stats();
     nb::dict made;
     made["nodes"] = s.nodes;
     made["frames"] = s.frames;
@@ -37,10 +38,13 @@ nb::dict stats(const Automaton& a) {
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
-    nb::class_<Automaton>(m, "Automaton", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
+    nb::class_<Compiled>(m, "Automaton", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
         .def_static("compile", &compile, nb::arg("vocabulary"), nb::arg("program"),
                     "Compile a program (`guideway.grammar.program`), little-endian words.")
-        .def("matcher", [](std::shared_ptr<Automaton> self) { return Matcher(std::move(self)); }, "A matcher at the start of the text.")
+        .def("matcher", [](const Compiled& self) {
+                 const nb::gil_scoped_release release;
+                 return Matcher(self.automaton());
+             }, "A matcher at the start of the text.")
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")

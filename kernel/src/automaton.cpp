@@ -8,6 +8,7 @@ namespace guideway {
 
 namespace {
 
+constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read; some 60 bytes each
 // What the configurations of a component can go on with, but for those inside a name: punctuation, and what its keys and
 // values begin with.
 ByteSet alphabet_of(const Component& c, const std::vector<Component>& all, ExprPool& pool) {
@@ -47,8 +48,18 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     made->nodes_ = components.size();
     made->number_ = store->runs.next_automaton();
     made->machine_ = std::make_unique<Machine>(std::move(components), root, store->pool);
+    made->first_bytes_ = store->pool.bytes();
     made->store_ = std::move(store);
     return made;
+}
+
+bool Automaton::is_worn() const {
+    {
+        const std::shared_lock guard(store_->lock);
+        if (machine_->learned() > kMaxLearned) return true;
+        if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
+    }
+    return vocabulary_->store() != store_;
 }
 
 Automaton::Stats Automaton::stats() const {

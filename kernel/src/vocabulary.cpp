@@ -4,6 +4,7 @@
 #include <array>
 
 #include "guideway/error.h"
+#include "guideway/matcher.h"
 
 namespace guideway {
 
@@ -74,14 +75,34 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
 bool Vocabulary::is_eos(std::uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 
 std::shared_ptr<Store> Vocabulary::store() const {
-    const std::lock_guard guard(store_lock_);
-    bool full = false;
-    if (store_) {
-        const std::shared_lock inner(store_->lock);
-        full = store_->pool.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
+    std::shared_ptr<Store> made, left;
+    std::vector<std::weak_ptr<Standing>> standing;
+    {
+        const std::lock_guard guard(store_lock_);
+        bool full = false;
+        if (store_) {
+            const std::shared_lock inner(store_->lock);
+            full = store_->pool.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
+        }
+        if (store_ && !full) return store_;
+        made = std::make_shared<Store>(*this, limits_);
+        left = std::exchange(store_, made);
+        standing = std::exchange(standing_, {});
     }
-    if (full || !store_) store_ = std::make_shared<Store>(*this, limits_);
-    return store_;
+    for (const auto& place : standing)
+        if (const auto found = place.lock()) {
+            keep(found);
+            std::shared_ptr<const Automaton> gone;  // until the lock is given back
+            const std::lock_guard guard(found->lock);
+            if (found->automaton && found->automaton->store() != made) gone.swap(found->automaton);
+        }
+    return made;
+}
+
+void Vocabulary::keep(const std::shared_ptr<Standing>& standing) const {
+    const std::lock_guard guard(store_lock_);
+    if (standing_.size() == standing_.capacity()) std::erase_if(standing_, [](const auto& place) { return place.expired(); });
+    standing_.push_back(standing);
 }
 
 std::uint32_t Vocabulary::fewest_tokens(std::string_view text) const {

@@ -120,6 +120,8 @@ public:
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
     bool is_sequence(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::sequence; }
     std::size_t frame_count() const { return frames_.size(); }
+    // Stacks, records and bytes of texts that were met on the way; they only grow.
+    std::size_t learned() const { return frames_.size() + records_.size() + tapes_.size() + texts_.size() + used_.size(); }
     ExprPool& pool() { return pool_; }
 
 private:

@@ -27,6 +27,9 @@ public:
         std::size_t nodes, frames, expressions, runs_bytes, runs_hits, runs_misses;
     };
     Stats stats() const;
+    // Whether it has learned so much that a new matcher should begin with another of its kind.
+    bool is_worn() const;
+    const std::shared_ptr<Store>& store() const { return store_; }
 
 private:
     friend class Matcher;
@@ -35,7 +38,8 @@ private:
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock
     std::size_t nodes_ = 0;
-    std::uint32_t number_ = 0;  // names its configurations in the store
+    std::size_t first_bytes_ = 0;  // of the store's expressions once it was compiled
+    std::uint32_t number_ = 0;     // names its configurations in the store
     // By configuration: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Config, std::uint32_t, ConfigHash> finish_, worst_;
 };

@@ -39,6 +39,14 @@ struct Store {
     Configs now, scratch;  // of whoever steps
 };
 
+class Automaton;
+
+// Where the automaton stands that a compiled constraint gives to new matchers; empty once its store was left.
+struct Standing {
+    std::mutex lock;
+    std::shared_ptr<const Automaton> automaton;
+};
+
 class Vocabulary {
 public:
     // Throws Error(argument) for ids out of range or tokens longer than 60,000 bytes.
@@ -66,6 +74,8 @@ public:
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     std::shared_ptr<Store> store() const;
+    // Empties it when a new store is begun.
+    void keep(const std::shared_ptr<Standing>& standing) const;
     // Fewest tokens that spell `text`; kInfinite if they cannot.
     std::uint32_t fewest_tokens(std::string_view text) const;
 
@@ -84,6 +94,7 @@ private:
     std::uint32_t longest_ = 1;
     mutable std::mutex store_lock_;
     mutable std::shared_ptr<Store> store_;
+    mutable std::vector<std::weak_ptr<Standing>> standing_;
 };
 
 }  // namespace guideway

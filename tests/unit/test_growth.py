@@ -1,0 +1,80 @@
+"""What an automaton learns on its way is given back: it serves for ever within bounds, and nobody notices."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+import guideway as gw
+from guideway import _kernel
+from guideway.grammar.program import encode
+from guideway.sources import of
+
+TOKENS = [*(bytes([byte]) for byte in range(256)), b"", b'{"', b'": ', b', "']
+EOS = 256
+MAP = gw.JsonSchema({"type": "object", "additionalProperties": {"type": "integer"}})
+
+
+def automaton(**limits: int) -> gw.Automaton:
+    return gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], [], **limits), encode(of(MAP).grammar()))
+
+
+def request(made: gw.Automaton, rng: random.Random) -> _kernel.Matcher:
+    """Reads an entry whose key was never seen."""
+    matcher = made.matcher()
+    for byte in b'{"' + bytes(rng.choices(b"abcdefghij", k=30)) + b'": 1, "':
+        matcher.advance(byte)
+    return matcher
+
+
+def mask(matcher: _kernel.Matcher) -> list[int]:
+    row = np.zeros(matcher.words, np.uint32)
+    matcher.fill_mask(row)
+    return row.tolist()
+
+
+def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
+    rng, made = random.Random(1), automaton(store_bytes=2_000_000)
+    first = request(made, rng)
+    known = mask(first)
+    most, renewed, before = 0, 0, 0
+    for _ in range(1000):
+        matcher = request(made, rng)
+        learned = made.stats()["expressions"]
+        renewed, before, most = renewed + (learned < before), learned, max(most, learned)
+        assert mask(matcher) == known
+    assert renewed >= 2, "the store was never left"
+    assert most < 20_000
+    # Whoever began before goes on where it was.
+    assert mask(first) == known
+    for byte in b'b": 2}':
+        first.advance(byte)
+    assert first.is_accepting
+    first.rollback(6)
+    assert mask(first) == known
+
+
+def test_an_idle_automaton_gives_its_store_back() -> None:
+    table = _kernel.Vocabulary(TOKENS, [EOS], [], store_bytes=1)
+    idle = gw.Automaton.compile(table, encode(of(MAP).grammar()))
+    known, size = mask(idle.matcher()), idle.stats()["expressions"]
+    for n in range(20):
+        words = [f"word{n}{k}" for k in range(50)]
+        gw.Automaton.compile(table, encode(of(gw.JsonSchema({"enum": words})).grammar()))
+    assert mask(idle.matcher()) == known
+    assert idle.stats()["expressions"] <= size + 1000
+
+
+def test_threads_that_find_it_worn_at_once() -> None:
+
+    made = automaton(store_bytes=300_000)
+    known = mask(request(made, random.Random(0)))
+
+    def work(seed: int) -> bool:
+        rng = random.Random(seed)
+        return all(mask(request(made, rng)) == known for _ in range(60))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
