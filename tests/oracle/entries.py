@@ -71,11 +71,12 @@ def said(text: str) -> str | None:
 
 def name(text: bytes) -> str:
     """What a key or item says: decoded, where it is a JSON string; the value, where it is a number."""
-    read = said(text.decode())
+    written = text.decode(errors="replace")
+    read = said(written)
     if read is not None:
         return json.dumps(read)
-    number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", text.decode())
-    return str(Fraction(text.decode())) if number else text.decode()
+    number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", written)
+    return str(Fraction(written)) if number else written
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:

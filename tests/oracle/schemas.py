@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import jsonschema
 
 from . import regular
-from .entries import OpenKey
+from .entries import OpenKey, said
 from .exact import Exact
 from .exact import viable as can_fit
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
@@ -71,7 +71,7 @@ class Members:
 
     def named(self, key: bytes) -> Members:
         """Once a key that is not among the names has been read."""
-        return replace(self, used=self.used | {json.loads(key)})
+        return replace(self, used=self.used | {said(key.decode()) or ""})
 
 
 @dataclass(frozen=True, slots=True)
