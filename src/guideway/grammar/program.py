@@ -7,11 +7,12 @@ key of compiled automata.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from sys import byteorder
+from typing import Any
 
 from ..errors import InvalidConstraint, LimitExceeded
 from .nodes import (
@@ -20,10 +21,8 @@ from .nodes import (
     Cell,
     Grammar,
     Leaf,
-    Node,
     Number,
     Object,
-    Property,
     Punctuation,
     Sequence,
     Value,
@@ -38,6 +37,7 @@ _VERSION = 2
 _NONE = 0xFFFFFFFF
 _SPELLINGS = {"json": 1, "json-any": 2}
 _MAX_MARKS = 32  # bits of a word
+_POINTS = "utf-32-le" if byteorder == "little" else "utf-32-be"  # a text's characters as words
 
 
 def encode(grammar: Grammar) -> bytes:
@@ -46,17 +46,17 @@ def encode(grammar: Grammar) -> bytes:
     Raises `InvalidConstraint` for a node that was never defined, `LimitExceeded` for one that words cannot hold.
     """
     expressions = _Expressions()
-    nodes: list[int] = []
+    nodes = array("I")
     for number, node in enumerate(grammar.nodes):
         if node is None:
             raise InvalidConstraint("a part was referred to but never given", grammar.places[number])
         try:
-            _write_node(node, nodes, expressions)
+            _WRITERS[type(node)](node, nodes, expressions)
         except _TooLarge as error:
             raise LimitExceeded(str(error), grammar.places[number]) from None
     words = array("I", [_MAGIC, _VERSION, expressions.count, len(grammar.nodes), grammar.root])
-    words.extend(expressions.words)
-    words.extend(nodes)
+    words += expressions.words
+    words += nodes
     if byteorder == "big":
         words.byteswap()
     return words.tobytes()
@@ -67,7 +67,7 @@ class _Block:
     """The words of an expression and its parts, as if it came first; `references`: where numbers of parts stand."""
 
     expression: Regular
-    words: tuple[int, ...]
+    words: array[int]
     references: tuple[int, ...]
     count: int
 
@@ -85,7 +85,7 @@ def shared(expression: Regular) -> Regular:
         second.number(expression)
         moved = second.words[before:]
         references = tuple(i for i, word in enumerate(first.words) if moved[i] != word)
-        _SHARED[id(expression)] = _Block(expression, tuple(first.words), references, first.count)
+        _SHARED[id(expression)] = _Block(expression, first.words, references, first.count)
     return expression
 
 
@@ -93,7 +93,7 @@ class _Expressions:
     """Numbers expressions, children first. Walks with a stack of its own: they may be nested to any depth."""
 
     def __init__(self) -> None:
-        self.words: list[int] = []
+        self.words = array("I")
         self.count = 0
         self._numbers: dict[int, int] = {}  # by identity: hashing deep expressions would recurse
         self._kept: list[Regular] = []  # keeps identities from being used again
@@ -108,8 +108,12 @@ class _Expressions:
             return self.count - 1
         if type(expression) is Cat and len(expression.parts) == 3:
             spelled = expression.parts[1]
-            if type(spelled) is Spelled and type(spelled.part) is Literals:
-                return self._quoted(expression, spelled)
+            if type(spelled) is Spelled:
+                inner = spelled.part
+                others = type(inner) is Not
+                texts = inner.part if type(inner) is Not else inner
+                if type(texts) is Literals:
+                    return self._quoted(expression, texts.texts, others, _SPELLINGS[spelled.spelling])
         stack = [expression]
         while stack:
             at = stack[-1]
@@ -130,37 +134,48 @@ class _Expressions:
             self._write(at, [numbers[id(part)] for part in parts])
         return numbers[id(expression)]
 
-    def _quoted(self, expression: Cat, spelled: Spelled) -> int:
-        """A key, as most expressions are, without the walk."""
-        for part in (spelled.part, expression.parts[0], expression.parts[2]):
-            self.number(part)
-        if id(spelled) not in self._numbers:
-            self._write(spelled, [self._numbers[id(spelled.part)]])
-        self._write(expression, [self._numbers[id(part)] for part in expression.parts])
-        return self.count - 1
+    def _quoted(self, expression: Cat, texts: tuple[str, ...], others: bool, spelling: int) -> int:
+        """Keys, or all keys but some, as most expressions are, without the walk."""
+        before, after = self.number(expression.parts[0]), self.number(expression.parts[2])
+        words, count = self.words, self.count
+        self._write_texts(texts)
+        if others:
+            words.extend((5, count))
+            count += 1
+        words.extend((7, count, spelling, 2, 3, before, count + 1, after))
+        self.count = count + 3
+        return self._known(expression)
+
+    def _write_texts(self, texts: tuple[str, ...]) -> None:
+        words = self.words
+        words.extend((1, len(texts)))
+        for text in texts:
+            words.append(len(text))
+            words.frombytes(text.encode(_POINTS, "surrogatepass"))
 
     def _copy(self, block: _Block) -> None:
-        words = list(block.words)
+        words, start = self.words, len(self.words)
+        words.extend(block.words)
         for position in block.references:
-            words[position] += self.count
-        self.words += words
+            words[start + position] += self.count
         self.count += block.count
         self._numbers[id(block.expression)] = self.count - 1
 
     def _write(self, at: Regular, parts: list[int]) -> None:
         words = self.words
         if isinstance(at, Literals):
-            words += (1, len(at.texts))
-            for text in at.texts:
-                words.append(len(text))
-                words += text.encode("latin-1") if text.isascii() else map(ord, text)
+            self._write_texts(at.texts)
         elif isinstance(at, Spelled):
-            words += (7, *parts, _SPELLINGS[at.spelling])
+            words.extend((7, *parts, _SPELLINGS[at.spelling]))
         else:
-            words += _words(at, parts)
-        self._numbers[id(at)] = self.count
-        self._kept.append(at)
+            words.extend(_words(at, parts))
         self.count += 1
+        self._known(at)
+
+    def _known(self, at: Regular) -> int:
+        self._kept.append(at)
+        self._numbers[id(at)] = number = self.count - 1
+        return number
 
 
 def _words(at: Regular, parts: list[int]) -> list[int]:
@@ -195,29 +210,55 @@ def _parts(expression: Regular) -> tuple[Regular, ...]:
     return tuple(step for _, steps in expression.states for step, _ in steps)
 
 
-def _write_node(node: Node, words: list[int], expressions: _Expressions) -> None:
-    match node:
-        case Leaf(text):
-            words += [0, expressions.number(text)]
-        case Sequence(parts):
-            words += [1, len(parts), *parts]
-        case Alternative(parts):
-            words += [2, len(parts), *parts]
-        case Object(punctuation, properties, others, ordered, minimum, maximum, demands):
-            words += [3, *_punctuation(punctuation), int(ordered), *_bounds(minimum, maximum), _marks(demands)]
-            words += [len(properties), *_entries(properties, expressions)]
-            words += [len(others), *_entries(others, expressions)]
-        case Array(punctuation, prefix, rest, minimum, maximum, unique, counts):
-            words += [4, *_punctuation(punctuation), *_bounds(minimum, maximum), int(unique)]
-            _marks((1 << len(counts)) - 1)
-            words += [len(counts), *(word for bounds in counts for word in _bounds(*bounds)), len(prefix)]
-            for value in prefix:
-                words += _value(value)
-            words += [0] if rest is None else _value(rest)
-        case Number(cells, spelling):
-            words += [5, int(spelling == "plain"), len(cells)]
-            for cell in cells:
-                words += _cell(cell)
+def _write_leaf(node: Leaf, words: array[int], expressions: _Expressions) -> None:
+    words.extend((0, expressions.number(node.text)))
+
+
+def _write_sequence(node: Sequence, words: array[int], expressions: _Expressions) -> None:
+    words.extend((1, len(node.parts), *node.parts))
+
+
+def _write_alternative(node: Alternative, words: array[int], expressions: _Expressions) -> None:
+    words.extend((2, len(node.parts), *node.parts))
+
+
+def _write_object(node: Object, words: array[int], expressions: _Expressions) -> None:
+    bounds = _bounds(node.minimum, node.maximum)
+    words.extend((3, *_punctuation(node.punctuation), int(node.ordered), *bounds, _marks(node.demands)))
+    for entries in (node.properties, node.open):
+        words.append(len(entries))
+        for entry in entries:
+            value = entry.value
+            words.extend((expressions.number(entry.key), entry.required))
+            words.extend((1, 0, value) if isinstance(value, int) else _value(value))
+
+
+def _write_array(node: Array, words: array[int], expressions: _Expressions) -> None:
+    _marks((1 << len(node.counts)) - 1)
+    words.extend((4, *_punctuation(node.punctuation), *_bounds(node.minimum, node.maximum), int(node.unique)))
+    words.append(len(node.counts))
+    for least, most in node.counts:
+        words.extend(_bounds(least, most))
+    words.append(len(node.prefix))
+    for value in node.prefix:
+        words.extend(_value(value))
+    words.extend([0] if node.rest is None else _value(node.rest))
+
+
+def _write_number(node: Number, words: array[int], expressions: _Expressions) -> None:
+    words.extend((5, int(node.spelling == "plain"), len(node.cells)))
+    for cell in node.cells:
+        words.extend(_cell(cell))
+
+
+_WRITERS: dict[type, Callable[[Any, array[int], _Expressions], None]] = {
+    Leaf: _write_leaf,
+    Sequence: _write_sequence,
+    Alternative: _write_alternative,
+    Object: _write_object,
+    Array: _write_array,
+    Number: _write_number,
+}
 
 
 class _TooLarge(Exception):
@@ -246,13 +287,6 @@ def _value(value: Value) -> list[int]:
         return [1, 0, value]
     ways = readings(value)
     return [len(ways), *(word for way in ways for word in (_marks(way.marks), way.node))]
-
-
-def _entries(entries: tuple[Property, ...], expressions: _Expressions) -> list[int]:
-    made: list[int] = []
-    for entry in entries:
-        made += (expressions.number(entry.key), int(entry.required), *_value(entry.value))
-    return made
 
 
 def _cell(cell: Cell) -> Iterable[int]:

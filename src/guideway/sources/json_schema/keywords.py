@@ -48,6 +48,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, Decimal)) and not isinstance(value, bool)
 
 
+_SCHEMA_TYPES = frozenset({dict, bool})
+
+
 def _is_schema(value: object) -> bool:
     return isinstance(value, (dict, bool))
 
@@ -57,7 +60,7 @@ def _is_schemas(value: object) -> bool:
 
 
 def _is_schema_map(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_schema, value.values()))
+    return isinstance(value, dict) and _SCHEMA_TYPES.issuperset(map(type, value.values()))
 
 
 def _is_names(value: object) -> bool:
@@ -65,6 +68,8 @@ def _is_names(value: object) -> bool:
 
 
 def _is_type(value: object) -> bool:
+    if type(value) is str:
+        return value in TYPE_NAMES
     names = value if isinstance(value, list) else [value]
     return bool(names) and all(isinstance(name, str) and name in TYPE_NAMES for name in names)
 
@@ -266,7 +271,12 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
 
 def pointer(place: str, *names: str | int) -> str:
     """The JSON Pointer of something inside the place."""
-    return place + "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
+    for name in names:
+        text = str(name)
+        if "~" in text or "/" in text:
+            text = text.replace("~", "~0").replace("/", "~1")
+        place = f"{place}/{text}"
+    return place
 
 
 def name_of(part: str) -> str:

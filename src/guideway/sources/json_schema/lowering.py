@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from itertools import count
+from collections.abc import Iterable
 from typing import TypeVar
 
 from guideway.errors import LimitExceeded, Unsupported
@@ -12,7 +11,6 @@ from guideway.grammar.nodes import (
     Array,
     Grammar,
     Leaf,
-    Marked,
     Node,
     Number,
     Object,
@@ -22,13 +20,12 @@ from guideway.grammar.nodes import (
     children,
 )
 from guideway.grammar.program import shared
-from guideway.grammar.regular import ANY_TEXT, NEVER, Literals, Not, Regular, both, chars, either, repeat
+from guideway.grammar.regular import NEVER, Literals, Regular, chars, either, repeat
 
 from .bundles import (
-    ANYTHING,
     ARRAY,
     FALSE,
-    NOTHING,
+    FREE,
     NULL,
     NUMBER,
     OBJECT,
@@ -36,7 +33,6 @@ from .bundles import (
     TRUE,
     ArrayPart,
     Bundle,
-    Group,
     NumberPart,
     ObjectPart,
     StringPart,
@@ -45,18 +41,16 @@ from .bundles import (
     join,
 )
 from .expand import Expander
-from .keys import Test, classes, finite_texts, matches
+from .objects import Objects, check_readings, value_of
 from .reader import write_json
-from .scalars import number, pattern_language, string, text
+from .scalars import any_key, any_scalar, number, plain_scalar, string
 from .style import Style
+from .terms import Term
 
 __all__ = ["MAX_NODES", "Lowering"]
 
 MAX_NODES = 200_000
 """How many nodes a schema may come to."""
-
-MAX_READINGS = 64
-"""In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
 MAX_BOXES = 2000
 """How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
@@ -66,8 +60,6 @@ MAX_WIDE = 250
 
 _SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
-Readings = dict[int, list[Want]]
-_SERIALS = count()
 
 
 class Lowering:
@@ -75,15 +67,16 @@ class Lowering:
 
     def __init__(self, expander: Expander, style: Style) -> None:
         self._expander = expander
-        self._serial = next(_SERIALS)  # names its tests of keys, which are remembered for longer than it lives
         self._style = style
         self._grammar = Grammar()
         self._numbers: dict[Want, int] = {}
+        self._plain: dict[Term, int] = {}  # nodes of terms that are the same wherever they stand
         self._todo: list[tuple[int, Want]] = []
         self._values: dict[str, int] = {}
         self._boxes: list[tuple[int, object]] = []
         self._texts: dict[StringPart | None, Regular] = {}
         self._punctuation = (style.marks("[]"), style.marks("{}"))
+        self._objects = Objects(expander, style, self._node)
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
@@ -129,23 +122,48 @@ class Lowering:
     def _node(self, wanted: Want) -> int:
         """The number of the node of a want; it is defined later."""
         found = self._numbers.get(wanted)
-        if found is None:
-            place = self._expander.places[min(wanted) >> 1].pointer if wanted else None
-            found = self._numbers[wanted] = self._grammar.reserve(place)
+        if found is not None:
+            return found
+        term = self._expander.plain_term(wanted)
+        if term is not None and (found := self._plain.get(term)) is not None:
+            self._numbers[wanted] = found
+            return found
+        place = self._expander.places[min(wanted) >> 1].pointer if wanted else None
+        found = self._numbers[wanted] = self._grammar.reserve(place)
+        if term is not None:
+            self._plain[term] = found
+        scalar = None if term is None else plain_scalar(term.own.types, term.own.number, self._style)
+        if scalar is not None:
+            self._grammar.define(found, scalar)
+        elif (term is not None and term.own is FREE) or not wanted:
+            self._define_anything(found)
+        else:
             self._todo.append((found, wanted))
-            if found > MAX_NODES:
-                raise LimitExceeded(f"at {place!r}: the schema comes to more than {MAX_NODES} nodes", place)
+        if found > MAX_NODES:
+            raise LimitExceeded(f"at {place!r}: the schema comes to more than {MAX_NODES} nodes", place)
         return found
+
+    def _define_anything(self, number: int) -> None:
+        """The node of any JSON value, which is the same in all grammars of a style but for its number."""
+        grammar, style = self._grammar, self._style
+        scalars = grammar.add(any_scalar(style))
+        array = grammar.add(Array(self._punctuation[0], (), number))
+        entry = Property(any_key(style), number, False)
+        fields = grammar.add(Object(self._punctuation[1], (), (entry,), style.key_order == "schema"))
+        grammar.define(number, Alternative((scalars, array, fields)))
 
     def _define(self, number: int, wanted: Want, place: str) -> None:
         """One node that is any of the alternatives."""
         bundles = self._expander.alternatives(wanted)
+        if len(bundles) == 1 and (made := self._single(bundles[0], place)) is not None:
+            self._grammar.define(number, made)
+            return
         texts, nodes = self._scalars(bundles, place)
         frames: list[Node | None] = []
         for array in _widest(one.array for one in bundles if one.types & ARRAY and one.boxes is None):
             frames.append(self._array(array or ArrayPart(), place))
         for part in _widest(one.object for one in bundles if one.types & OBJECT and one.boxes is None):
-            frames.append(self._object(part or ObjectPart(), place))
+            frames.append(self._objects.node(part or ObjectPart(), place))
         parts: list[int] = []
         for bundle in bundles:
             if bundle.boxes:
@@ -160,6 +178,20 @@ class Lowering:
             self._grammar.define(number, Alternative(tuple(dict.fromkeys(parts))))
         else:
             self._grammar.define(number, Leaf(NEVER))
+
+    def _single(self, bundle: Bundle, place: str) -> Node | None:
+        """The node of values of one type, as most are; None for others."""
+        types = bundle.types
+        if types == STRING:
+            return Leaf(self._string(bundle.string, place))
+        if types == OBJECT and bundle.boxes is None:
+            return self._objects.node(bundle.object or ObjectPart(), place) or Leaf(NEVER)
+        if types == NUMBER:
+            made = number(bundle.number, self._style)
+            return made if isinstance(made, Number) else Leaf(made)
+        if types == ARRAY and bundle.boxes is None:
+            return self._array(bundle.array or ArrayPart(), place) or Leaf(NEVER)
+        return None
 
     # -- null, booleans, numbers, strings
 
@@ -231,8 +263,8 @@ class Lowering:
                 split.append((marks | 1 << j, met))
                 split += [(marks, one)] if limit is None else [(marks, other) for other in self._without(one, what)]
             ways = [way for way in split if 1 not in way[1]]
-            self._check_readings(len(ways), place)
-        return self._value(ways)
+            check_readings(len(ways), place)
+        return value_of(ways, self._node)
 
     def _without(self, wanted: Want, what: Want) -> list[Want]:
         """What meets `wanted` and not all of `what`, parted so that no two overlap."""
@@ -241,161 +273,6 @@ class Lowering:
             found.append(join(held, frozenset((literal ^ 1,))))
             held = join(held, frozenset((literal,)))
         return found
-
-    def _value(self, ways: list[tuple[int, Want]]) -> Value:
-        if not ways:
-            return self._node(NOTHING)
-        if len(ways) == 1 and not ways[0][0]:
-            return self._node(ways[0][1])
-        return tuple(Marked(marks, self._node(one)) for marks, one in ways)
-
-    def _check_readings(self, count: int, place: str) -> None:
-        if count > MAX_READINGS:
-            raise LimitExceeded(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
-
-    # -- objects
-
-    def _object(self, part: ObjectPart, place: str) -> Object | None:
-        tests = self._tests(part)
-        names = self._names(part, tests)
-        keys = tests.get(("keys", part.keys)) if part.keys else None
-        entries = []
-        for name in names:
-            wanted = NOTHING if name in part.banned else ANYTHING
-            for group in part.groups:
-                inner = group.names.get(name)
-                if group.patterns:
-                    inner = self._by_pattern(group, inner, lambda test, name=name: matches(test, name), tests)
-                elif inner is None:
-                    inner = group.extra
-                if inner:
-                    wanted = join(wanted, inner)
-            if 1 in wanted or (keys is not None and not matches(keys, name)):
-                if name in part.required:
-                    return None
-                continue
-            value = self._entry(part, wanted, name, lambda test, name=name: matches(test, name), tests, place)
-            entries.append(Property(self._style.strings((name,)), value, name in part.required))
-        others = self._open(part, names, tests, place)
-        ordered = self._style.key_order == "schema"
-        demands = (1 << len(part.demands)) - 1
-        most = part.most
-        return Object(self._punctuation[1], tuple(entries), others, ordered, part.fewest, most, demands)
-
-    def _tests(self, part: ObjectPart) -> dict[tuple[str, object], Test]:
-        """What keys are asked: patterns, and whether they are the strings of some schema."""
-        tests: dict[tuple[str, object], Test] = {}
-        found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
-        for demand in part.demands:
-            found += (*demand.inside, *demand.outside)
-            if demand.keys:
-                tests["keys", demand.keys] = self._key_test(demand.keys)
-        for pattern, at in found:
-            if ("pattern", pattern) not in tests:
-                tests["pattern", pattern] = (pattern, pattern_language(pattern, at))
-        if part.keys:
-            tests["keys", part.keys] = self._key_test(part.keys)
-        return tests
-
-    def _key_test(self, wanted: Want) -> Test:
-        parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
-        language = either(text(part, self._style) for part in parts)
-        return ((self._serial, wanted), language)
-
-    def _names(self, part: ObjectPart, tests: dict[tuple[str, object], Test]) -> dict[str, None]:
-        """The keys that are looked at one by one."""
-        names: dict[str, None] = {}
-        for group in part.groups:
-            names.update(dict.fromkeys(group.names))
-        names.update(part.required)
-        names.update(dict.fromkeys(sorted(part.banned)))
-        for demand in part.demands:
-            names.update(dict.fromkeys(sorted(demand.names)))
-        for key, (_, language) in tests.items():
-            listed = finite_texts(language)
-            if listed is not None and len(listed) <= MAX_READINGS:
-                names.update(dict.fromkeys(listed))
-                tests[key] = (tests[key][0], Literals(listed))
-        return names
-
-    def _by_pattern(
-        self, group: Group, inner: Want | None, holds: object, tests: dict[tuple[str, object], Test]
-    ) -> Want:
-        """What one group says of a key (or a class of keys) that passes some tests."""
-        wanted, hit = inner or ANYTHING, inner is not None
-        for pattern, _, one in group.patterns:
-            if holds(tests["pattern", pattern]):  # type: ignore[operator]  # a callable
-                wanted, hit = join(wanted, one), True
-        return wanted if hit else group.extra or ANYTHING
-
-    def _entry(
-        self,
-        part: ObjectPart,
-        wanted: Want,
-        name: str | None,
-        holds: object,
-        tests: dict[tuple[str, object], Test],
-        place: str,
-    ) -> Value:
-        """The ways to read the value of a key, by the demands that it meets."""
-        ways: list[tuple[int, Want]] = [(0, wanted)]
-        for bit, demand in enumerate(part.demands):
-            if name in demand.names:
-                continue
-            asked = [(("pattern", one), True) for one, _ in demand.inside]
-            asked += [(("pattern", one), False) for one, _ in demand.outside]
-            if demand.keys:
-                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as _tests has them
-            if any(holds(tests[key]) is not should for key, should in asked):  # type: ignore[operator]  # a callable
-                continue
-            split = []
-            for marks, one in ways:
-                met = join(one, demand.value)
-                split.append((marks | 1 << bit, met))
-                split += [(marks, one)] if met != one else []
-            ways = [way for way in split if 1 not in way[1]]
-            self._check_readings(len(ways), place)
-        return self._value(ways)
-
-    def _open(
-        self, part: ObjectPart, names: dict[str, None], tests: dict[tuple[str, object], Test], place: str
-    ) -> tuple[Property, ...]:
-        """The classes of all other keys."""
-        closed = (
-            self._style.closed
-            and any(group.listed for group in part.groups)
-            and all(group.extra is None for group in part.groups)
-        )
-        infinite = [key for key, (_, language) in tests.items() if not isinstance(language, Literals)]
-        if part.keys and ("keys", part.keys) not in infinite:
-            return ()
-        patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
-        found: dict[Value, list[Regular]] = {}
-        for passed, language in classes([tests[key] for key in infinite], place):
-            held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
-            if part.keys and tests["keys", part.keys][0] not in held:
-                continue
-            if closed and not any(tests[key][0] in held for key in patterns):
-                continue
-
-            def holds(test: Test, held: set[Hashable] = held) -> bool:
-                return test[0] in held
-
-            wanted = ANYTHING
-            for group in part.groups:
-                inner = self._by_pattern(group, None, holds, tests) if group.patterns else group.extra
-                if inner:
-                    wanted = join(wanted, inner)
-            if 1 in wanted:
-                continue
-            found.setdefault(self._entry(part, wanted, None, holds, tests, place), []).append(language)
-        made = []
-        for value, languages in found.items():
-            keys = either(languages)
-            if names:
-                keys = Not(Literals(tuple(names))) if keys is ANY_TEXT else both(keys, Not(Literals(tuple(names))))
-            made.append(Property(self._style.quoted(keys), value, False))
-        return tuple(made)
 
     # -- given arrays and objects
 

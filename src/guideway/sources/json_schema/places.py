@@ -9,7 +9,8 @@ from guideway.errors import InvalidConstraint, Unsupported
 from .bundles import ANYTHING, Want, box_key
 from .documents import Documents, Resource
 from .keywords import KEYWORDS, pointer
-from .terms import Fork, Place, Term, read_schema
+from .reading import read_schema
+from .terms import Fork, Place, Term
 
 __all__ = ["Places"]
 
@@ -134,3 +135,17 @@ class Places:
         if place.term is None:
             place.term = read_schema(place, self._child, self._reference)
         return place.term
+
+    def plain_term(self, wanted: Want) -> Term | None:
+        """The term of a want that is one schema which says no more than a type."""
+        if len(wanted) != 1:
+            return None
+        (literal,) = wanted
+        if literal & 1:
+            return None
+        place = self.places[literal >> 1]
+        schema = place.schema
+        if place.term is None and not (isinstance(schema, dict) and len(schema) <= 4):
+            return None
+        term = self.term(place)
+        return term if term.plain else None

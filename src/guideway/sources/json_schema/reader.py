@@ -185,7 +185,7 @@ def _copy_plain(value: object) -> tuple[object | None, bool]:
                     return None, True
             elif one is not None and kind is not bool:
                 return None, True
-        if type(box) is dict and not all(type(key) is str and key.isascii() for key in box):
+        if type(box) is dict and box and not (set(map(type, box)) == {str} and "".join(box).isascii()):
             return None, True
     return root[0], named
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from guideway.errors import ConstraintError, Unsupported
-from guideway.grammar.nodes import Cell, Number
+from guideway.grammar.nodes import Cell, Leaf, Number
 from guideway.grammar.program import shared
 from guideway.grammar.regular import (
     ANY_CHAR,
@@ -30,13 +30,16 @@ from guideway.grammar.regular import (
 from guideway.sources.formats import FORMATS, format_language
 from guideway.sources.patterns import parse_pattern
 
-from .bundles import NumberPart, StringPart
+from .bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
 from .keys import matches
 from .numbers import Bounds, integers, numbers
 from .reader import write_number
 from .style import Style
 
-__all__ = ["HARMLESS_FORMATS", "SPECIFIED_FORMATS", "number", "pattern_language", "string", "tested", "text"]
+__all__ = [
+    *("HARMLESS_FORMATS", "SPECIFIED_FORMATS", "any_key", "any_scalar", "number", "pattern_language", "plain_scalar"),
+    *("string", "tested", "text"),
+]
 
 SPECIFIED_FORMATS = frozenset(
     name
@@ -143,6 +146,37 @@ def text(part: StringPart | None, style: Style) -> Regular:
 @cache
 def _free_string(spelling: Spelling) -> Regular:
     return shared(Cat((literal('"'), Spelled(ANY_TEXT, spelling), literal('"'))))
+
+
+@cache
+def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
+    """The node of a type of scalars about which nothing is said but (of numbers) that they are whole.
+
+    Kept by the identity of `part`: that of a plain term, which all schemas share.
+    """
+    if types == STRING:
+        return Leaf(_free_string(style.spelling))
+    if types == TRUE | FALSE:
+        return Leaf(shared(Literals(("true", "false"))))
+    if types == NULL:
+        return Leaf(shared(Literals(("null",))))
+    if types == NUMBER:
+        made = number(part, style)
+        return made if isinstance(made, Number) else Leaf(shared(made))
+    return None
+
+
+@cache
+def any_scalar(style: Style) -> Leaf:
+    """Null, a boolean, a number or a string."""
+    numbers = _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
+    return Leaf(shared(either((Literals(("null", "true", "false")), numbers, _free_string(style.spelling)))))
+
+
+@cache
+def any_key(style: Style) -> Regular:
+    """The key of an object about which nothing is said."""
+    return shared(style.quoted(ANY_TEXT))
 
 
 @cache

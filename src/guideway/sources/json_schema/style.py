@@ -94,6 +94,22 @@ def make_style(
     formats: Formats,
 ) -> Style:
     """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
+    knobs = (profile, key_order, whitespace, escapes, numbers, formats)
+    try:
+        return _style(*knobs)
+    except TypeError:  # a list cannot be looked up; what is wrong with it is said as of any other value
+        return _style.__wrapped__(*knobs)
+
+
+@lru_cache(maxsize=256)
+def _style(
+    profile: Profile,
+    key_order: KeyOrder | None,
+    whitespace: Whitespace | None,
+    escapes: Escapes | None,
+    numbers: Numbers | None,
+    formats: Formats,
+) -> Style:
     for name, value, allowed in (
         ("profile", profile, Profile),
         ("key_order", key_order, KeyOrder),
