@@ -67,7 +67,7 @@ void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "Vocabulary",
                            "The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what "
                            "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
-                           "deltas, clipped counts), which change no mask.")
+                           "deltas, clipped counts, white space taken off), which change no mask.")
         .def(
             "__init__",
             [](Vocabulary* self, const nb::sequence& tokens, const Ids& eos_ids, const Ids& special_ids, std::size_t memo_bytes,
@@ -76,15 +76,15 @@ void bind_vocabulary(nb::module_& m) {
                 limits.memo_bytes = memo_bytes;
                 limits.store_bytes = store_bytes;
                 limits.max_states = max_states;
-                limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0};
+                limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0, (shortcuts & 8) != 0};
                 new (self) Vocabulary(TokenBlock(block_of(tokens)), eos_ids, special_ids, limits);
             },
             nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
             nb::arg("store_bytes") = VocabularyLimits{}.store_bytes, nb::arg("max_states") = VocabularyLimits{}.max_states,
-            nb::arg("shortcuts") = 7u,
+            nb::arg("shortcuts") = 15u,
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, "
-                    "max_states: int = 4000000, shortcuts: int = 7) -> None"))
+                    "max_states: int = 4000000, shortcuts: int = 15) -> None"))
         .def_static(
             "of_block",
             [](const nb::bytes& block, const Ids& eos_ids, const Ids& special_ids) {

@@ -6,6 +6,7 @@
 #include "guideway/error.h"
 #include "guideway/expr.h"
 #include "guideway/numbers.h"
+#include "guideway/words.h"
 
 namespace guideway {
 
@@ -81,27 +82,59 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     return live_row_[e] = live;
 }
 
-// Calls f(head, tail) for each summand, if all of them are products whose head cannot be empty, and few.
+// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean.
 template <class F>
 bool ExprPool::each_head(ExprId e, F&& f) {
     const Expr x = exprs_[e];
-    if (x.boolean || x.labelled || (x.op != Op::cat && x.op != Op::alt)) return false;
+    if (!x.lean && (x.boolean || x.labelled)) return false;
+    if (!x.lean && x.op != Op::cat && x.op != Op::alt) return false;
     const std::uint32_t count = x.op == Op::alt ? x.b : 1;
     if (count > kMaxHeads) return false;
     for (std::uint32_t i = 0; i < count; ++i) {
-        const ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
-        const Expr y = exprs_[part];
-        if (part == kEmpty) continue;
-        if (y.op != Op::cat || exprs_[y.a].nullable) return false;
-        f(y.a, y.b);
+        ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
+        for (bool behind = false; part != kEmpty; behind = true) {
+            const Expr y = exprs_[part];
+            if (y.lean && y.op != Op::cat) {
+                f(part, kEmpty);
+                break;
+            }
+            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean)) {
+                if (!behind) return false;
+                f(part, kEmpty);  // what follows a lean head that may be empty
+                break;
+            }
+            f(y.a, y.b);
+            part = exprs_[y.a].nullable ? y.b : kEmpty;
+        }
     }
     return true;
 }
 
+ExprId ExprPool::next_of_words(const Expr& x, std::uint8_t byte) {
+    const Words::Step step = words_->next(x.a, x.b, byte);
+    const ExprId made = word(step.node, step.part);
+    const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
+    if (end <= kEmpty) return made;
+    const ExprId after = next(end, byte);
+    return made == kNone ? after : after == kNone ? made : alt({made, after});
+}
+
+ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
+    const ExprId left = next(x.a, byte);
+    if (left == kNone) return kNone;
+    const ExprId made = except(left, next(x.b, byte));
+    return alive(made) ? made : kNone;
+}
+
 // The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves.
 ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
-    if (looked_up_[e] >= kLookups) return kInfinite;
-    ++looked_up_[e];
+    const Expr x = exprs_[e];
+    if (x.op == Op::words) return next_of_words(x, byte);
+    if (x.op == Op::except) return next_of_difference(x, byte);
+    if (!x.lean) {
+        if (looked_up_[e] >= kLookups) return kInfinite;
+        ++looked_up_[e];
+    }
     ExprId only = kNone;
     std::vector<ExprId> several;
     const bool simple = each_head(e, [&](ExprId head, ExprId tail) {
@@ -120,8 +153,26 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     return alt(std::move(several));
 }
 
+ByteSet ExprPool::live_of_lean(ExprId e) {
+    const Expr x = exprs_[e];
+    ByteSet made;
+    if (x.op == Op::words) {
+        words_->live(x.a, x.b, made);
+        if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) made |= live(end);
+    } else {
+        made = live(x.a);
+        ByteSet both = live(x.b);
+        both &= made;
+        both.each([&](std::uint8_t b) {
+            if (!exprs_[next(x.a, b)].infinite && next_of_difference(x, b) == kNone) made.erase(b);
+        });
+    }
+    return made;
+}
+
 ByteSet ExprPool::live(ExprId e) {
-    if (live_row_[e] == 0 && looked_up_[e] < kLookups) {
+    if (live_row_[e] == 0 && (exprs_[e].lean || looked_up_[e] < kLookups)) {
+        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except) return live_of_lean(e);
         ByteSet made;
         if (each_head(e, [&](ExprId head, ExprId) { made |= live(head); })) return made;
     }
@@ -130,9 +181,15 @@ ByteSet ExprPool::live(ExprId e) {
 }
 
 bool ExprPool::takes(ExprId e, std::uint8_t byte) {
-    if (live_row_[e] == 0 && looked_up_[e] < kLookups) {
+    const Expr x = exprs_[e];
+    if (x.op == Op::words && live_row_[e] == 0) {
+        if (words_->next(x.a, x.b, byte).node != Words::kNowhere) return true;
+        const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
+        return end > kEmpty && takes(end, byte);
+    }
+    if (x.op != Op::except && live_row_[e] == 0 && (x.lean || looked_up_[e] < kLookups)) {
         bool some = false;
-        if (each_head(e, [&](ExprId head, ExprId) { some = some || next(head, byte) != kNone; })) return some;
+        if (each_head(e, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
     }
     return next(e, byte) != kNone;
 }
@@ -176,6 +233,13 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::number: return numbers_->derive(x.a, out);
+        case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
+        case Op::except: {
+            const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
+            for (unsigned b = 0; b < 256; ++b)
+                out[b] = except(targets_[from.offset + classes_[from.classes][b]], targets_[texts.offset + classes_[texts.classes][b]]);
+            return;
+        }
         case Op::both: return derive_both(e, out);
         case Op::negate: {
             const std::uint32_t row = raw_row(x.a);
@@ -324,6 +388,29 @@ std::uint32_t ExprPool::shortest(ExprId e) {
     return exprs_[e].shortest;
 }
 
+ExprId ExprPool::base_of(ExprId e) {
+    std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
+    ExprId at = e;
+    bool found = false;
+    for (bool more = true; more;) {
+        const Expr x = exprs_[at];
+        const bool product = x.op == Op::cat, difference = product && exprs_[x.a].op == Op::except;
+        if (x.op == Op::except) at = x.a;
+        else if (difference) at = cat(exprs_[x.a].a, x.b);
+        else if (product && exprs_[x.a].op == Op::set) {
+            heads.push_back(x.a);
+            at = x.b;
+        } else more = false;
+        found |= x.op == Op::except || difference;
+    }
+    if (!found) {
+        at = majority(e);
+        return at != kNone && majority(at) == at ? at : kNone;
+    }
+    for (; !heads.empty(); heads.pop_back()) at = cat(heads.back(), at);
+    return at;
+}
+
 ExprId ExprPool::majority(ExprId e) {
     std::array<unsigned, 256> count{};
     const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
@@ -375,6 +462,22 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
         if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
         else if (expr.op == Op::alt) {
             for (ExprId p : parts_of(at.expr)) work.push_back({p, at.distance, at.further});
+        } else if (expr.op == Op::words && expr.labelled) {
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
+            auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
+                if (words_->end(node) != kNone) work.push_back({words_->end(node), distance, further});
+            };
+            auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
+                words_->each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+            };
+            if (expr.b == 0) take_end(expr.a, at.distance, at.further);
+            go_on(expr.a, expr.b, at.distance);
+            while (!nodes.empty()) {
+                const auto [node, distance] = nodes.back();
+                nodes.pop_back();
+                take_end(node, distance, true);
+                go_on(node, 0, distance);
+            }
         } else if (expr.op == Op::cat && expr.labelled) {
             const std::uint32_t head = shortest(expr.a);
             if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || has_more(expr.a)});
@@ -392,5 +495,23 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     return labels_.emplace(e, std::move(found)).first->second;
 }
 
+std::uint32_t ExprPool::last_label(ExprId e, bool further) {
+    std::uint32_t made = kInfinite;
+    std::vector<std::pair<ExprId, bool>> work{{e, further}};
+    while (!work.empty()) {
+        const auto [at, wanted] = work.back();
+        work.pop_back();
+        const Expr x = exprs_[at];
+        std::uint32_t found = kInfinite;
+        if (!x.labelled) continue;
+        if (x.op == Op::label && !wanted) found = x.a;
+        else if (x.op == Op::words) found = wanted || x.b ? words_->last_label_below(x.a, x.b) : words_->last_label(x.a);
+        else if (x.op == Op::alt)
+            for (ExprId p : parts_of(at)) work.emplace_back(p, wanted);
+        else if (x.op == Op::cat) work.emplace_back(x.b, wanted && !has_more(x.a));
+        if (found != kInfinite) made = made == kInfinite ? found : std::max(made, found);
+    }
+    return made;
+}
 
 }  // namespace guideway

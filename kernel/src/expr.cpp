@@ -6,19 +6,22 @@
 #include "guideway/error.h"
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
+#include "guideway/words.h"
 
 namespace guideway {
 
 namespace {
 
 constexpr std::uint8_t kAllSpellings = 7;
+constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
 constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for one
 
 }  // namespace
 
 ExprPool::~ExprPool() = default;
 
-ExprPool::ExprPool(ExprLimits limits) : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)) {
+ExprPool::ExprPool(ExprLimits limits)
+    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
     intern({});
     Expr empty;
@@ -26,6 +29,7 @@ ExprPool::ExprPool(ExprLimits limits) : limits_(limits), numbers_(std::make_uniq
     empty.nullable = true;
     empty.within = kAllSpellings;
     empty.shortest = 0;
+    empty.sure = empty.finite = true;
     intern(empty);
 }
 
@@ -50,10 +54,13 @@ bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* par
     return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
 }
 
+std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) const {
+    return interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
+}
+
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
-    const ExprId known = interned_.find(h, [&](ExprId e) { return same(made, exprs_[e], parts); });
-    if (known != IdTable::kMissing) return known;
+    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
@@ -63,6 +70,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     }
     const auto id = static_cast<ExprId>(exprs_.size());
     made.measured = !made.boolean && made.op != Op::number;
+    made.sure |= !made.boolean && made.op != Op::none;
     exprs_.push_back(made);
     raw_row_.push_back(0);
     live_row_.push_back(0);
@@ -73,9 +81,13 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
 }
 
 std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
-    auto [place, fresh] = set_ids_.emplace(bytes, static_cast<std::uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(bytes);
-    return place->second;
+    const std::uint64_t h = ByteSetHash{}(bytes);
+    std::uint32_t id = set_ids_.find(h, [&](std::uint32_t known) { return sets_[known] == bytes; });
+    if (id != IdTable::kMissing) return id;
+    id = static_cast<std::uint32_t>(sets_.size());
+    sets_.push_back(bytes);
+    set_ids_.add(h, id);
+    return id;
 }
 
 ExprId ExprPool::set(const ByteSet& bytes) {
@@ -91,6 +103,7 @@ ExprId ExprPool::set(const ByteSet& bytes) {
     made.op = Op::set;
     made.a = set_id(bytes);
     made.shortest = 1;
+    made.sure = made.finite = true;
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
 }
@@ -107,6 +120,14 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
     heads.push_back(a);
     for (; !heads.empty(); heads.pop_back()) {
         const Expr x = exprs_[heads.back()], y = exprs_[b];
+        // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
+        const bool short_tail = y.op == Op::set || y.op == Op::label || (y.op == Op::cat && exprs_[y.a].op == Op::set && exprs_[y.b].op == Op::label);
+        if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && short_tail) {
+            auto texts = words_->texts(x.a);
+            texts[0].end = cat(texts[0].end, b);
+            b = word(words_->make(std::move(texts), words_->spelling(x.a)));
+            continue;
+        }
         Expr made;
         made.op = Op::cat;
         made.a = heads.back();
@@ -117,6 +138,10 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         made.endless = x.endless || y.endless;
         made.labelled = x.labelled || y.labelled;
         made.within = x.within & y.within;
+        made.sure = x.sure && y.sure;
+        made.finite = x.finite && y.finite;
+        made.infinite = made.sure && (x.infinite || y.infinite);
+        made.lean = x.lean;
         const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
         made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
         made.shortest = sum(x.shortest, y.shortest);
@@ -146,6 +171,30 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
     std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
 }
 
+// Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
+void ExprPool::join_words(std::vector<ExprId>& sum) {
+    for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
+        std::uint32_t count = 0, total = 0, largest = 0;
+        auto joins = [&](ExprId p) { return exprs_[p].op == Op::words && exprs_[p].b == 0 && words_->spelling(exprs_[p].a) == spelling; };
+        for (ExprId p : sum)
+            if (joins(p)) {
+                ++count;
+                total = guideway::sum(total, words_->characters(exprs_[p].a));
+                largest = std::max(largest, words_->characters(exprs_[p].a));
+            }
+        if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
+        std::vector<Words::Text> all;
+        for (ExprId p : sum)
+            if (joins(p)) {
+                auto more = words_->texts(exprs_[p].a);
+                all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+            }
+        std::erase_if(sum, joins);
+        const ExprId made = word(words_->make(std::move(all), spelling));
+        sum.insert(std::lower_bound(sum.begin(), sum.end(), made), made);
+    }
+}
+
 ExprId ExprPool::alt(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
@@ -167,12 +216,14 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
+    join_words(flat);
     drop_tails(flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) return flat[0];
     Expr made;
     made.op = Op::alt;
     made.within = kAllSpellings;
+    made.finite = true;
     for (ExprId p : flat) {
         const Expr& x = exprs_[p];
         made.nullable |= x.nullable;
@@ -181,6 +232,9 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         made.endless |= x.endless;
         made.labelled |= x.labelled;
         made.within &= x.within;
+        made.sure |= x.sure;
+        made.finite &= x.finite;
+        made.infinite |= x.infinite;
         made.shortest = std::min(made.shortest, x.shortest);
         const bool flat_head = x.op == Op::set || (x.op == Op::cat && exprs_[x.a].op == Op::set);
         made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
@@ -223,7 +277,53 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
     if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
+    std::vector<ExprId> taken, left;
+    for (ExprId p : flat) {
+        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].finite) taken.push_back(exprs_[p].a);
+        else left.push_back(p);
+    }
+    if (!taken.empty() && !left.empty()) return except(both(std::move(left)), alt(std::move(taken)));
     return intern(made, &flat);
+}
+
+ExprId ExprPool::except(ExprId a, ExprId texts) {
+    if (exprs_[a].op == Op::except) {
+        texts = alt({exprs_[a].b, texts});
+        a = exprs_[a].a;
+    }
+    if (a == kNone || texts == kNone) return a;
+    if (a == kEmpty) return exprs_[texts].nullable ? kNone : kEmpty;
+    const Expr x = exprs_[a], y = exprs_[texts];
+    Expr made;
+    made.op = Op::except;
+    made.a = a;
+    made.b = texts;
+    made.boolean = made.lean = true;
+    made.endless = x.endless;
+    made.finite = x.finite;
+    made.infinite = made.sure = x.infinite;
+    made.nullable = x.nullable && !y.nullable;
+    made.within = x.within;
+    made.depth = static_cast<std::uint16_t>(std::max(x.depth, y.depth) + 1);
+    return intern(made);
+}
+
+ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
+    if (node == Words::kNowhere) return kNone;
+    if (part == 0 && words_->is_end(node)) return words_->end(node);
+    Expr made;
+    made.op = Op::words;
+    made.a = node;
+    made.b = part;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
+    const ExprId end = part == 0 ? words_->end(node) : kNone;
+    made.nullable = end != kNone && exprs_[end].nullable;
+    made.labelled = words_->last_label(node) != kInfinite;
+    made.sure = made.finite = made.lean = true;
+    made.within = part == 0 && words_->is_plain(node) ? static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node))) : 0;
+    made.depth = static_cast<std::uint16_t>(words_->depth(node) + 1);
+    made.shortest = words_->shortest(node, part);
+    return intern(made);
 }
 
 ExprId ExprPool::negate(ExprId a) {
@@ -232,6 +332,7 @@ ExprId ExprPool::negate(ExprId a) {
     made.op = Op::negate;
     made.a = a;
     made.boolean = made.endless = true;
+    made.infinite = made.sure = exprs_[a].finite;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -254,6 +355,9 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.endless = x.endless || maximum == kInfinite;
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
     made.within = x.within;
+    made.sure = x.sure || minimum == 0;
+    made.finite = x.finite && maximum != kInfinite;
+    made.infinite = x.sure && (x.infinite || (maximum == kInfinite && !x.labelled));
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
     made.shortest = multiply(x.shortest, minimum);
     return intern(made);
@@ -285,13 +389,13 @@ ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
 ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
     auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
     if (fixed(e)) return e;
-    if (reach != reach_) clipped_.clear();
-    reach_ = reach;
-    auto known = [&](ExprId p) { return fixed(p) ? p : clipped_.at(p); };
+    auto key = [&](ExprId p) { return std::uint64_t{reach} << 32 | p; };
+    auto known = [&](ExprId p) { return fixed(p) ? p : clipped_.at(key(p)); };
+    if (const auto done = clipped_.find(key(e)); done != clipped_.end()) return done->second;
     std::vector<ExprId> todo{e};
     while (!todo.empty()) {
         const ExprId at = todo.back();
-        if (fixed(at) || clipped_.contains(at)) {
+        if (fixed(at) || clipped_.contains(key(at))) {
             todo.pop_back();
             continue;
         }
@@ -302,7 +406,7 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
         else parts = {x.a};
         const std::size_t before = todo.size();
         for (ExprId p : parts)
-            if (!fixed(p) && !clipped_.contains(p)) todo.push_back(p);
+            if (!fixed(p) && !clipped_.contains(key(p))) todo.push_back(p);
         if (todo.size() > before) continue;
         todo.pop_back();
         for (ExprId& p : parts) p = known(p);
@@ -314,16 +418,16 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
             const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
             made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
         }
-        clipped_[at] = made;
+        clipped_[key(at)] = made;
     }
-    return clipped_.at(e);
+    return clipped_.at(key(e));
 }
 
 ExprId ExprPool::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
     made.a = number;
-    made.nullable = made.labelled = true;
+    made.nullable = made.labelled = made.sure = made.finite = true;
     made.shortest = 0;
     return intern(made);
 }
@@ -395,7 +499,7 @@ ExprId ExprPool::number(std::uint32_t state) {
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + 48) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256;
+           classes_.size() * 256 + words_->bytes();
 }
 
 }  // namespace guideway

@@ -101,6 +101,11 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             return;
         }
     }
+    else if (config.node != kDone && components_[config.node].kind == NodeKind::object && phase_of(config.state) != Phase::named) {
+        step_object(config, byte, out, todo_, outcome);
+        if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", config.node);
+        return;
+    }
     Configs todo;
     todo.swap(todo_);
     todo.assign(1, config);
@@ -128,6 +133,50 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
     }
     todo.swap(todo_);
+}
+
+bool Machine::is_spaced(const Config& c) const {
+    if (c.node == kDone) return false;
+    const Component& k = components_[c.node];
+    if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || !k.punctuation.space) return false;
+    for (const std::string* text : {&k.punctuation.open, &k.punctuation.comma, &k.punctuation.colon, &k.punctuation.close})
+        if (is_space(byte_at(*text, 0))) return false;
+    const Phase phase = phase_of(c.state);
+    return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(rest_of(c.state) & 0xff));
+}
+
+ByteSet Machine::begins(const Config& c) {
+    ByteSet made;
+    if (c.node == kDone) return made;
+    const Component& k = components_[c.node];
+    if (k.kind == NodeKind::leaf) {
+        made = pool_.live(c.state);
+        if (pool_.nullable(c.state)) made |= k.follow;
+        return made;
+    }
+    const Punctuation& marks = k.punctuation;
+    const std::uint32_t rest = rest_of(c.state);
+    const bool object = k.kind == NodeKind::object;
+    if (object || k.kind == NodeKind::array) {
+        if (marks.space)
+            for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
+        switch (phase_of(c.state)) {
+            case Phase::open: return ByteSet::range(byte_at(marks.open, rest), byte_at(marks.open, rest));
+            case Phase::first: made.insert(byte_at(marks.close, 0)); return made;
+            case Phase::key: return pool_.live(rest);
+            case Phase::colon: made.insert(byte_at(marks.colon, rest & 0xff)); return made;
+            case Phase::gap:
+            case Phase::value: return made;
+            case Phase::after:
+                made.insert(byte_at(marks.comma, 0));
+                made.insert(byte_at(marks.close, 0));
+                return made;
+            case Phase::comma: return ByteSet::range(byte_at(marks.comma, rest), byte_at(marks.comma, rest));
+            case Phase::close: return ByteSet::range(byte_at(marks.close, rest), byte_at(marks.close, rest));
+            default: break;
+        }
+    }
+    return k.alphabet;
 }
 
 void Machine::forget(Configs& configs) const {

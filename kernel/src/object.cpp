@@ -132,8 +132,12 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;
-    const auto& reach = pool_.labels(next);
-    const bool goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(c.node, c.regs, l.label); });
+    const std::uint32_t last = pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
+    bool goes_on = last != kInfinite && may_open(c.node, c.regs, last);
+    if (!goes_on && last != kInfinite) {
+        const auto& reach = pool_.labels(next);
+        goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(c.node, c.regs, l.label); });
+    }
     if (goes_on) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {
         if (may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});

@@ -8,6 +8,7 @@ namespace guideway {
 
 namespace {
 
+constexpr char kSpace[] = {' ', '\t', '\n', '\r'};
 constexpr std::size_t kRunBytes = 96;         // of an entry of the memo
 constexpr std::size_t kMaxMerged = 3000;      // nodes of a residual that is a trie of its own
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
@@ -39,6 +40,11 @@ void Runs::clear() {
     residuals_.clear();
     free_residuals_.clear();
     residual_ids_.clear();
+    smooth_.reset();
+    std::fill(std::begin(rough_), std::end(rough_), 0);
+    smooth_up_to_.clear();
+    spaces_ = kNoTokens;
+    behind_space_.clear();
     used_ = 0;
 }
 
@@ -74,6 +80,10 @@ void Runs::drop_before(std::uint32_t time) {
         sets[set] = true;
     };
     tries[0] = true;
+    use(spaces_);
+    for (std::uint32_t trie : rough_) tries[trie] = true;
+    for (std::uint32_t set : smooth_up_to_) use(set);
+    for (const auto& [bytes, trie] : behind_space_) tries[trie] = true;
     for (const auto& [key, known] : memo_) tries[known.run.residual] = true;
     std::erase_if(memo_, [&](const auto& entry) {
         if (tries[entry.first.trie]) return false;
@@ -178,6 +188,92 @@ const Runs::Mask& Runs::mask(Machine& machine, std::uint32_t automaton, const Co
     return kept;
 }
 
+// All smooth tokens that the state has characters left for; the rough ones are still to be walked.
+bool Runs::take_smooth(Machine& machine, const Config& config, Mask& mask) {
+    ExprPool& pool = machine.pool();
+    const ExprPool::Unbounded state = pool.unbounded(config.state);
+    if (pool.nullable(state.expr)) return false;
+    const Loops* loops = loops_.find(pool, subtrees_, state.expr, true);
+    if (!loops || !SmoothTokens::taken_by(*loops)) return false;
+    if (!smooth_) smooth_ = std::make_unique<SmoothTokens>(vocabulary_);
+    static const ByteSet controls = ByteSet::range(0, 0x1f);
+    for (const auto kind : {SmoothTokens::control, SmoothTokens::longer, SmoothTokens::rest}) {
+        if (!rough_[kind]) {
+            Residual made;
+            made.trie = smooth_->take_rough(kind);
+            rough_[kind] = keep_residual(std::move(made));
+        }
+        if (kind != SmoothTokens::control || pool.live(state.expr).meets(controls)) tasks_.push_back({rough_[kind], config});
+    }
+    mask.first = smooth_up_to(state.left);
+    return true;
+}
+
+std::uint32_t Runs::smooth_up_to(std::uint32_t characters) {
+    characters = std::min(characters, smooth_->most_characters());
+    if (smooth_up_to_.size() <= characters) smooth_up_to_.resize(smooth_->most_characters() + 1, kNoTokens);
+    std::uint32_t& made = smooth_up_to_[characters];
+    if (made != kNoTokens) return made;
+    const auto longer = smooth_->longer_than(characters), others = smooth_->up_to(characters);
+    if (!longer.empty() && longer.size() <= kMaxDifference)
+        return made = sets_.delta(smooth_up_to(smooth_->most_characters()), {longer.begin(), longer.end()}, {});
+    std::vector<std::uint32_t> row(words_);
+    for (std::uint32_t t : others) row[t >> 5] |= 1u << (t & 31);
+    return made = sets_.row(std::move(row));
+}
+
+// What comes of tokens that begin with white space: sets and tasks. False: white space means more here.
+bool Runs::take_space_off(Machine& machine, const Config& config, Mask& mask) {
+    const auto blank = [](const ByteSet& bytes) { return std::any_of(std::begin(kSpace), std::end(kSpace), [&](char b) { return bytes.contains(static_cast<std::uint8_t>(b)); }); };
+    if (spaces_ == kNoTokens) {
+        std::vector<std::uint32_t> tokens;
+        space_nodes_.clear();
+        for (std::uint32_t i = 1; i < trie_.size();) {
+            if (!is_space(trie_.byte[i])) {
+                i = trie_.end[i];
+                continue;
+            }
+            space_nodes_.push_back(i);
+            for (std::uint32_t t : trie_.tokens_at(i)) tokens.push_back(t);
+            ++i;
+        }
+        std::sort(tokens.begin(), tokens.end());
+        spaces_ = sets_.sparse(std::move(tokens));
+    }
+    below_.clear();
+    Outcome outcome;
+    machine.step(config, ' ', below_, outcome);
+    if (outcome.popped || outcome.unsure) return false;
+    for (const Config& c : below_)
+        if (!(c == config) && blank(machine.begins(c))) return false;
+    for (const Config& c : below_) {
+        ByteSet bytes = machine.begins(c);
+        for (char b : kSpace) bytes.erase(static_cast<std::uint8_t>(b));
+        if (const std::uint32_t trie = bytes.empty() ? 0 : behind_space(bytes)) tasks_.push_back({trie, c});
+    }
+    mask.more.push_back(spaces_);
+    return true;
+}
+
+// What is left of the tokens that begin with white space and go on with one of these bytes, or with others too. JSON's
+// punctuation has few, and one trie for all.
+std::uint32_t Runs::behind_space(const ByteSet& bytes) {
+    static const ByteSet punctuation = [] {
+        ByteSet made = ByteSet::range(0x21, 0x40);
+        made |= ByteSet::range(0x5b, 0x60);
+        made |= ByteSet::range(0x7b, 0x7e);
+        return made;
+    }();
+    const bool few = bytes.within(punctuation);
+    auto [place, fresh] = behind_space_.try_emplace(few ? punctuation : bytes, 0);
+    if (!fresh) return place->second;
+    std::vector<std::uint32_t> pieces;
+    for (std::uint32_t node : space_nodes_)
+        for (std::uint32_t c = node + 1; c < trie_.end[node]; c = trie_.end[c])
+            if (place->first.contains(trie_.byte[c])) pieces.push_back(c);
+    return place->second = residual_of(trie_, pieces, few);
+}
+
 // The sets of the configuration's own run, and of what comes of its residual further down the stack; and what is unsure,
 // stepped through.
 void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
@@ -194,9 +290,13 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
         machine.resume(frame, below_);
         for (const Config& c : below_) tasks_.push_back({made.residual, c});
     };
-    const Run top = run(machine, 0, config);
-    mask.first = top.tokens;
-    note(top, config.parent);
+    if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) {
+        bare_ = shortcuts_.spaces && machine.is_spaced(config) && take_space_off(machine, config, mask);
+        const Run top = run(machine, 0, config);
+        bare_ = false;
+        mask.first = top.tokens;
+        note(top, config.parent);
+    }
     std::unordered_map<std::uint32_t, Gone> gone;
     for (std::size_t count = 0; !tasks_.empty();) {
         const Task task = tasks_.back();
@@ -227,7 +327,7 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
 Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
     const bool leaf = machine.is_leaf(config);
     Key key{trie, machine.component(config.node).id, config.state, leaf ? 0 : config.regs};
-    if (leaf && shortcuts_.clips) key.state = machine.pool().clipped(config.state, vocabulary_.longest());
+    if (leaf && shortcuts_.clips) key.state = machine.pool().clipped(config.state, trie ? residuals_[trie - 1]->reach : vocabulary_.longest());
     auto known = memo_.find(key);
     if (known != memo_.end()) {
         hits_.fetch_add(1, std::memory_order_relaxed);
@@ -251,14 +351,14 @@ Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
 bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     if (!shortcuts_.deltas) return false;
     ExprPool& pool = machine.pool();
-    const ExprId base = pool.majority(config.state);
-    if (base <= kEmpty || base == config.state || pool.majority(base) != base) return false;
+    const ExprId base = pool.base_of(config.state);
+    if (base <= kEmpty || base == config.state) return false;
     const auto difference = pair_walk(pool, trie_, config.state, base, kMaxDifference);
     if (!difference) return false;
     Config there = config;
     there.state = base;
     const Run run_of_base = run(machine, 0, there);
-    if (sets_[run_of_base.tokens].form != TokenSet::Form::dense) return false;
+    if (run_of_base.unsure != kNoTokens || sets_[run_of_base.tokens].form == TokenSet::Form::delta) return false;
     made = run_of_base;
     made.tokens = sets_.delta(run_of_base.tokens, difference->cleared, difference->added);
     return true;
@@ -270,18 +370,6 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
     walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
     const std::uint32_t residual = residual_of(*grove.trie, walked.pieces);
     return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens};
-}
-
-// The bytes that a configuration can go on with, and perhaps more. `after`: what can come when nothing is left of it.
-ByteSet Runs::wanted(Machine& machine, const Config& c, const ByteSet& after) {
-    if (c.node == kDone) return after;
-    const Component& k = machine.component(c.node);
-    ByteSet made = k.alphabet;
-    if (k.kind == NodeKind::leaf) {
-        made = machine.pool().live(c.state);
-        if (machine.pool().nullable(c.state)) made |= k.follow;
-    } else if (k.kind == NodeKind::object && phase_of(c.state) == Phase::key) made |= machine.pool().live(rest_of(c.state));
-    return made;
 }
 
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
@@ -306,7 +394,9 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         leaps[depth] = {};
         if (!x.wide(node) || !shortcuts_.subtrees || (depth == 0 && !grove.whole())) return;
         ByteSet bytes;
-        for (std::size_t c = begin[depth]; c < path.size(); ++c) bytes |= wanted(machine, path[c], follow);
+        for (std::size_t c = begin[depth]; c < path.size(); ++c) bytes |= path[c].node == kDone ? follow : machine.begins(path[c]);
+        if (bare_ && depth == 0)
+            for (char b : kSpace) bytes.erase(static_cast<std::uint8_t>(b));
         leaps[depth] = ChildLeap(x, node, bytes);
     };
     enter(0, 0);
@@ -317,6 +407,10 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
             continue;
         }
         const std::size_t depth = x.depth[i] - grove.parts[at].above;
+        if (bare_ && depth == 1 && is_space(x.byte[i])) {
+            i = x.end[i];
+            continue;
+        }
         if (const std::uint32_t next = leaps[depth - 1].next(x, i); next != i) {
             i = next;
             continue;
@@ -367,15 +461,22 @@ Grove Runs::grove_of(std::uint32_t id) const {
 }
 
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
-std::uint32_t Runs::residual_of(const Trie& x, std::vector<std::uint32_t>& pieces) {
+std::uint32_t Runs::residual_of(const Trie& x, std::vector<std::uint32_t>& pieces, bool merge) {
     if (pieces.empty()) return 0;
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     std::size_t nodes = 0;
     for (std::uint32_t p : pieces) nodes += x.end[p] - p;
     Residual made;
-    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
+    if (!merge && &x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
     else made.trie = merged(x, pieces);
+    return keep_residual(std::move(made));
+}
+
+std::uint32_t Runs::keep_residual(Residual made) {
+    if (made.tops.empty())
+        for (const std::uint16_t depth : made.trie.depth) made.reach = std::max<std::uint32_t>(made.reach, depth);
+    else made.reach = vocabulary_.longest();
     std::uint64_t h = made.tops.size();
     for (std::uint32_t top : made.tops) h = mix(h, top);
     for (std::uint64_t word : made.trie.block()) h = mix(h, word);

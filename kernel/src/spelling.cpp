@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "guideway/words.h"
+
 namespace guideway {
 
 namespace {
@@ -166,33 +168,13 @@ ExprId Speller::universe(Spelling spelling) {
     return made;
 }
 
-// A trie with shared ends, built from sorted texts along the path of the current one.
 ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
-    std::sort(texts.begin(), texts.end());
-    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-    struct Level {
-        std::vector<ExprId> branches;
-    };
-    std::vector<Level> path(1);
-    std::u32string current;
-    auto close_to = [&](std::size_t depth) {
-        while (path.size() > depth + 1) {
-            const ExprId below = pool_.alt(std::move(path.back().branches));
-            path.pop_back();
-            const std::uint32_t c = current[path.size() - 1];
-            path.back().branches.push_back(pool_.cat(characters({{c, c}}, spelling), below));
-        }
-    };
-    for (const auto& text : texts) {
-        std::size_t shared = 0;
-        while (shared < text.size() && shared < current.size() && text[shared] == current[shared]) ++shared;
-        close_to(shared);
-        current = text;
-        path.resize(text.size() + 1);
-        path.back().branches.push_back(tail);
-    }
-    close_to(0);
-    return pool_.alt(std::move(path[0].branches));
+    const bool ends = pool_.may_end_words(tail);
+    std::vector<Words::Text> all;
+    all.reserve(texts.size());
+    for (auto& text : texts) all.push_back({std::move(text), ends ? tail : kEmpty});
+    const ExprId made = pool_.word(pool_.words().make(std::move(all), spelling));
+    return ends ? made : pool_.cat(made, tail);
 }
 
 }  // namespace guideway

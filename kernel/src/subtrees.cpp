@@ -161,6 +161,19 @@ void Subtrees::lay_out(std::span<const std::uint64_t> file) {
     for (const std::uint8_t count : characters_) most_ = std::max(most_, count);
 }
 
+bool Subtrees::has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const {
+    auto key = [](const std::uint8_t* from, unsigned count) {
+        std::uint32_t made = 0;
+        for (unsigned i = 0; i < count; ++i) made |= std::uint32_t{from[i]} << (24 - 8 * i);
+        return made | count;
+    };
+    const std::uint32_t wanted = key(bytes, size);
+    const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), wanted, [&](const Block& b, std::uint32_t value) { return key(b.bytes, b.size) < value; });
+    if (at == blocks_.end()) return false;
+    if (at->size == size && std::equal(bytes, bytes + size, at->bytes)) return true;
+    return or_longer && at->size > size && std::equal(bytes, bytes + size, at->bytes);
+}
+
 Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     Loops made;
     auto returns = [&](ExprId at, unsigned b) {
@@ -188,6 +201,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         if (returns(state, b)) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
     made.blocks.assign(blocks_.size() / 64 + 1, 0);
     if (!made.any()) return made;
+    std::size_t count = 0;
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead back
     bool whole = false;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -205,7 +219,9 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
             good = whole;
         }
         if (good) made.blocks[i >> 6] |= std::uint64_t{1} << (i & 63);
+        count += good;
     }
+    made.all_blocks = count == blocks_.size();
     return made;
 }
 

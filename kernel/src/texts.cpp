@@ -97,43 +97,16 @@ ExprId TextSets::bytes(std::string_view text) {
     return made;
 }
 
-// Copies the path of the text, and shares the rest.
-std::uint32_t TextSets::with(std::uint32_t root, const std::u32string& text) {
-    std::vector<std::uint32_t> path{root};
-    for (char32_t c : text) {
-        const auto& below = nodes_[path.back()].below;
-        auto at = std::find_if(below.begin(), below.end(), [&](const auto& entry) { return entry.first == c; });
-        path.push_back(at == below.end() ? 0 : at->second);
-    }
-    std::uint32_t child = 0;
-    for (std::size_t depth = path.size(); depth-- > 0;) {
-        Node made = nodes_[path[depth]];
-        if (depth == text.size()) made.end = true;
-        else {
-            auto at = std::lower_bound(made.below.begin(), made.below.end(), text[depth], [](const auto& entry, char32_t c) { return entry.first < c; });
-            if (at == made.below.end() || at->first != text[depth]) at = made.below.insert(at, {text[depth], 0});
-            at->second = child;
-        }
-        std::vector<ExprId> parts;
-        if (made.end) parts.push_back(bytes("\""));
-        for (auto [c, node] : made.below) parts.push_back(pool_.cat(pool_.speller().characters({{c, c}}, Spelling::escaped_any), nodes_[node].expr));
-        made.expr = pool_.alt(std::move(parts));
-        child = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.push_back(std::move(made));
-    }
-    return child;
-}
-
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
     made.number.reset();
-    if (const auto characters = decoded(text)) made.strings = with(made.strings, *characters);
+    if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes("\""), Spelling::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
         made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, false)});
     } else made.others = pool_.alt({made.others, bytes(text)});
-    made.expr = pool_.alt({pool_.cat(bytes("\""), nodes_[made.strings].expr), made.others});
+    made.expr = pool_.alt({pool_.cat(bytes("\""), pool_.word(made.strings)), made.others});
     auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));
     if (fresh) sets_.push_back(made);
     return place->second;

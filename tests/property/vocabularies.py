@@ -37,9 +37,10 @@ def cut(rng: random.Random, texts: list[bytes], count: int, *, alphabet: bool = 
 SETTINGS: tuple[dict[str, int], ...] = (
     {"memo_bytes": 1},
     {"shortcuts": 0},
-    {"store_bytes": 1, "shortcuts": 6},
-    {"memo_bytes": 1, "shortcuts": 3},
-    {"memo_bytes": 2000, "shortcuts": 5},
+    {"store_bytes": 1, "shortcuts": 14},
+    {"memo_bytes": 1, "shortcuts": 11},
+    {"memo_bytes": 2000, "shortcuts": 13},
+    {"shortcuts": 7},
 )
 
 

@@ -17,6 +17,7 @@ struct ByteSet {
         return made;
     }
     void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }
+    void erase(std::uint8_t b) { words[b >> 6] &= ~(std::uint64_t{1} << (b & 63)); }
     bool contains(std::uint8_t b) const { return (words[b >> 6] >> (b & 63)) & 1; }
     bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
     bool within(const ByteSet& other) const {

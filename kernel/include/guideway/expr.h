@@ -9,8 +9,10 @@
 // A label is an expression that matches the empty text and names it: keys of an object are told apart by them.
 //
 // For the maintainer: the pool only grows; ids stay valid for its life. Sums are sorted sets, products lean right.
-// Without `both` and `negate` an expression other than none is never empty, so only "boolean" ones need a search
-// for liveness. Not thread safe: the store's lock guards it.
+// Without `both`, `negate` and `except` an expression other than none is never empty, so only "boolean" ones need a
+// search for liveness; of these not what is left of an endless language without finitely many texts. Sets of texts
+// (words.h) and such differences are "lean": they are followed without rows, since a row of 256 bytes costs more than
+// the few bytes by which a text goes on. Not thread safe: the store's lock guards it.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +43,7 @@ inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
     return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
 }
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, repeat, label, state, number };
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words };
 
 struct Expr {
     Op op = Op::none;
@@ -50,6 +52,10 @@ struct Expr {
     bool labelled = false;        // holds a label
     bool bounded = false;         // holds a repetition with bounds
     bool endless = false;         // its texts may be of any length; only then can it come back to itself
+    bool finite = false;          // has finitely many texts, as far as was seen
+    bool infinite = false;        // has infinitely many, as far as was seen
+    bool sure = false;            // has a text, as far as was seen
+    bool lean = false;            // followed without rows
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -81,6 +87,7 @@ struct ExprLimits {
 
 class Numbers;
 class Speller;
+class Words;
 
 class ExprPool {
 public:
@@ -95,11 +102,16 @@ public:
     bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
     std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
 
+    // Sets of texts, and what is left of one (0: nothing yet) inside a character.
+    Words& words() { return *words_; }
+    ExprId word(std::uint32_t node, std::uint32_t part = 0);
+
     ExprId set(const ByteSet& bytes);
     ExprId cat(ExprId a, ExprId b);
     ExprId alt(std::vector<ExprId> parts);
     ExprId both(std::vector<ExprId> parts);
     ExprId negate(ExprId a);  // over all byte strings: intersect with a spelling's universe
+    ExprId except(ExprId a, ExprId texts);  // what is not among finitely many texts
     ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
     ExprId label(std::uint32_t number);
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
@@ -108,6 +120,10 @@ public:
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
     bool endless(ExprId e) const { return exprs_[e].endless; }
+    bool labelled(ExprId e) const { return exprs_[e].labelled; }
+    std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
+    // Whether it can be the end of texts (words.h).
+    bool may_end_words(ExprId e) const { return exprs_[e].finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].lean; }
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
     ExprId next(ExprId e, std::uint8_t byte) {
         std::uint32_t r = live_row_[e];
@@ -121,8 +137,9 @@ public:
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
     bool takes(ExprId e, std::uint8_t byte);
-    // The state that most of the live bytes lead to; none if there are none.
-    ExprId majority(ExprId e);
+    // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
+    // most of the live bytes lead to, if it comes back to itself; else none.
+    ExprId base_of(ExprId e);
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
     void each_part(ExprId e, F&& f) const {
@@ -143,15 +160,17 @@ public:
     ExprId clipped(ExprId e, std::uint32_t reach);
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
-    bool alive(ExprId e) { return e != kNone && (!exprs_[e].boolean || shortest(e) != kInfinite); }
+    bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || shortest(e) != kInfinite); }
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
     int best_byte(ExprId e);
     // Labels that can still be reached, in rising order.
     const std::vector<LabelDistance>& labels(ExprId e);
+    // The greatest label that can still be reached, kInfinite if there is none; `further`: by a text that is not empty.
+    std::uint32_t last_label(ExprId e, bool further);
     // Calls f(label) for each label that e matches with the empty text.
     template <class F>
     void each_accepted_label(ExprId e, F&& f) const {
-        const Expr& x = exprs_[e];
+        const Expr& x = exprs_[e];  // texts that lead to labels go through their quote first
         if (x.op == Op::label) f(x.a);
         if (x.op == Op::alt)
             for (std::uint32_t i = 0; i < x.b; ++i)
@@ -172,6 +191,12 @@ private:
     };
 
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
+    std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts) const;
+    void join_words(std::vector<ExprId>& sum);
+    ExprId majority(ExprId e);
+    ExprId next_of_words(const Expr& x, std::uint8_t byte);
+    ExprId next_of_difference(const Expr& x, std::uint8_t byte);
+    ByteSet live_of_lean(ExprId e);
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
@@ -192,11 +217,11 @@ private:
     ExprLimits limits_;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
+    std::unique_ptr<Words> words_;
     std::vector<Expr> exprs_;
     std::vector<ExprId> args_;
     std::vector<ByteSet> sets_;
-    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> set_ids_;
-    IdTable interned_;
+    IdTable set_ids_, interned_;
     std::vector<std::uint32_t> raw_row_, live_row_;  // by expression; 0: not made yet
     std::vector<std::uint8_t> looked_up_;            // by expression: how often, while it has no row
     std::vector<std::int16_t> best_byte_;            // by expression; -2: not known yet
@@ -209,8 +234,7 @@ private:
     std::vector<std::uint32_t> seen_in_;  // by expression: the search that saw it last
     std::uint32_t search_ = 0;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
-    std::unordered_map<ExprId, ExprId> clipped_;  // for the reach asked for last
-    std::uint32_t reach_ = 0;
+    std::unordered_map<std::uint64_t, ExprId> clipped_;  // by reach and expression
 };
 
 }  // namespace guideway

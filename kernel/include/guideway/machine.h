@@ -117,6 +117,10 @@ public:
     int best_byte(const Configs& configs);
 
     const Component& component(std::uint32_t node) const { return components_[node]; }
+    // Whether it stands where white space changes nothing but that values or keys may begin behind it.
+    bool is_spaced(const Config& c) const;
+    // The bytes that a configuration can go on with, and perhaps more.
+    ByteSet begins(const Config& c);
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
     bool is_sequence(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::sequence; }
     std::size_t frame_count() const { return frames_.size(); }

@@ -9,6 +9,12 @@
 // a string with a few words left out is that of any string but for a few tokens. It then has the base's residual, and
 // what it clears is cleared from what comes of the residual too: on such runs each token goes one way only.
 //
+// A state that takes every smooth token (smooth.h), at most n characters of them, has these by a table; the run is that
+// over the rough ones.
+//
+// Where white space may come, it is taken off: behind it, whatever it was, there is one residual, small and the same for
+// all grammars; only tokens that begin with something else are walked.
+//
 // What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up.
 //
 // Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
@@ -26,6 +32,7 @@
 
 #include "guideway/leaf_walk.h"
 #include "guideway/machine.h"
+#include "guideway/smooth.h"
 #include "guideway/subtrees.h"
 #include "guideway/token_sets.h"
 #include "guideway/trie.h"
@@ -46,6 +53,7 @@ struct Shortcuts {
     bool subtrees = true;  // subtrees that loop are taken whole
     bool deltas = true;    // runs are written as another and what differs
     bool clips = true;     // counts beyond the longest token are one state
+    bool spaces = true;    // white space at a token's beginning is taken off
 };
 
 class Runs {
@@ -105,6 +113,7 @@ private:
     struct Residual {
         Trie trie;
         std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
+        std::uint32_t reach = 0;          // bytes of its longest text
         std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
     };
 
@@ -116,10 +125,14 @@ private:
     void drop_before(std::uint32_t time);
     Run run(Machine& machine, std::uint32_t trie, const Config& config);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
-    static ByteSet wanted(Machine& machine, const Config& config, const ByteSet& after);
+    bool take_smooth(Machine& machine, const Config& config, Mask& mask);
+    std::uint32_t smooth_up_to(std::uint32_t characters);
+    std::uint32_t keep_residual(Residual made);
+    bool take_space_off(Machine& machine, const Config& config, Mask& mask);
+    std::uint32_t behind_space(const ByteSet& bytes);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
-    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces);
+    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces, bool merge = false);
     static Trie merged(const Trie& x, const std::vector<std::uint32_t>& pieces);
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
@@ -142,6 +155,13 @@ private:
     std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
+    std::unique_ptr<SmoothTokens> smooth_;
+    std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
+    std::vector<std::uint32_t> smooth_up_to_;                             // by characters: the set of smooth tokens
+    std::uint32_t spaces_ = kNoTokens;                                    // the set of all tokens of white space alone
+    std::vector<std::uint32_t> space_nodes_;                              // of the vocabulary's trie
+    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> behind_space_;  // residuals of what begins with these bytes
+    bool bare_ = false;                                                   // the walk leaves out what begins with white space
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`

@@ -20,6 +20,7 @@ struct Loops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
     std::vector<std::uint64_t> blocks;
+    bool all_blocks = false;
     bool any() const { return ascii[0] | ascii[1]; }
 };
 
@@ -47,6 +48,8 @@ public:
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;
     }
+    // Whether there is a block of these bytes; `or_longer`: or one that begins with them.
+    bool has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const;
     // Characters of the token at a place of the trie's list, those begun or ended in it too; 255: that many or more.
     std::uint8_t characters(std::uint32_t place) const { return characters_[place]; }
     std::uint8_t most_characters() const { return most_; }

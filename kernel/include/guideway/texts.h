@@ -14,6 +14,7 @@
 
 #include "guideway/expr.h"
 #include "guideway/program.h"
+#include "guideway/words.h"
 
 namespace guideway {
 
@@ -23,7 +24,6 @@ std::optional<std::u32string> decoded(std::string_view text);
 class TextSets {
 public:
     explicit TextSets(ExprPool& pool) : pool_(pool) {
-        nodes_.push_back({kNone, false, {}});
         sets_.push_back({kNone, 0, kNone, 0, {}});
         ids_.emplace(kNone, 0);
     }
@@ -31,26 +31,19 @@ public:
     ExprId expr(std::uint32_t set) const { return sets_[set].expr; }
     // The texts of `e` that are not in the set.
     ExprId without(ExprId e, std::uint32_t set);
-    std::size_t size() const { return nodes_.size(); }
+    std::size_t size() const { return sets_.size(); }
 
 private:
-    struct Node {  // of a trie of characters; what is left of a string, its closing quote included
-        ExprId expr;
-        bool end;
-        std::vector<std::pair<char32_t, std::uint32_t>> below;
-    };
     struct Set {
         ExprId expr;
-        std::uint32_t strings;  // a node
+        std::uint32_t strings;  // a node of the pool's words; each goes on with its closing quote
         ExprId others;
         std::uint32_t before = 0;       // the set that it was made from
         std::optional<Decimal> number;  // and the number that was added
     };
-    std::uint32_t with(std::uint32_t root, const std::u32string& text);
     ExprId bytes(std::string_view text);
 
     ExprPool& pool_;
-    std::vector<Node> nodes_;  // 0: no text
     std::vector<Set> sets_;
     std::unordered_map<ExprId, std::uint32_t> ids_;
     std::unordered_map<std::uint64_t, ExprId> numbers_left_;  // by numbers and set
