@@ -179,7 +179,7 @@ class Processor:
         prompts = self._prompts if self._prompts is not None else ids
         width = prompts.shape[1]
         if not width <= ids.shape[1] <= self._widest + 1:
-            raise EngineError("these rows are of another call of the engine: make a logits processor for each")
+            raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
         self._widest = max(self._widest, ids.shape[1])
         found = self._rows.masks(list(ids[:, width:]), self._slots(ids[:, :width], prompts))
         self.timings.calls += 1

@@ -41,6 +41,10 @@ def marked(page: Path) -> object:
 def test_code_runs(page: Path, tmp_path: Path) -> None:
     if 'gw.load("tiny")' in code_of(page) and not (PACKAGE / "tiny" / "model.onnx").is_file():
         pytest.skip("the bundled model is not in this tree")
+    if "model.gguf" in code_of(page):
+        from ..helpers.gguf_models import write_gguf
+
+        write_gguf(PACKAGE / "tiny", tmp_path / "model.gguf")
     program = tmp_path / "page.py"
     program.write_text(code_of(page), "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +57,9 @@ def test_contract() -> None:
 
     from guideway.engines.transformers import logits_processor
 
-    for dtype in (torch.float32, torch.float64):
+    for dtype, in_place in product((torch.float32, torch.float64), (False, True)):
         processor_contract(
-            logits_processor,
+            partial(logits_processor, in_place=in_place),
             lambda p, ids, logits, dtype=dtype: p(torch.tensor(ids), torch.tensor(logits, dtype=dtype)).numpy(),
             rounds=20,
         )

@@ -25,16 +25,17 @@ Make = Callable[[list[Any], Vocabulary], Any]
 Call = Callable[[Any, list[list[int]], Logits], Logits]
 
 
-def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60) -> None:
+def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60, drafts: bool = True) -> None:
     """Hold a logits processor to the masks that a fresh matcher gives for each row's tokens, whatever comes when.
 
     `make(constraints, vocabulary)`: the processor for one call of an engine; a constraint per prompt, None is free.
     `call(processor, ids, logits)`: what the engine does each step; `ids`: prompts and what was generated, all of one
     length; `logits`: float32 [rows, width], more than the vocabulary; gives the masked ones. `rows`: how many at most;
-    1 for engines with a processor per row. Raises `AssertionError` that says which rule is broken.
+    1 for engines with a processor per row. `drafts`: whether the engine shows tokens that may be illegal. Raises
+    `AssertionError` that says which rule is broken.
     """
     for seed in range(rounds):
-        _Walk(make, call, rows, seed).run()
+        _Walk(make, call, rows, seed).run(drafts)
     _refusals(make, call)
 
 
@@ -51,7 +52,7 @@ class _Walk:
         self.processor = make(self.sources, self.vocabulary)
         self.texts: list[list[int]] = [[] for _ in range(count * self.copies)]
 
-    def run(self) -> None:
+    def run(self, drafts: bool) -> None:
         """Steps forwards, back, in another order, with drafts that are not legal, and past the end."""
         self.step("at the start")
         for _ in range(25):
@@ -65,7 +66,7 @@ class _Walk:
                               for i in range(len(self.texts))]  # fmt: skip
                 self.step("after rows changed places, as beams do")
             else:
-                draft = kind > 0.85
+                draft = drafts and kind > 0.85
                 for index, text in enumerate(self.texts):
                     text.append(self.drawn(index, draft))
                 self.step("with a draft that may be illegal" if draft else "a token on")
