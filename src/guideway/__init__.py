@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .matcher import Matcher, advance_and_fill, fill_masks
     from .sampling import Dry, Mirostat, Sampler
     from .sessions import Model, Session
-    from .sources import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
+    from .sources import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Reasoning, Regex, Tag, Tags, Tool, ToolCalls
     from .vocabulary import Tokenizer, Vocabulary
 
 _HOMES = {
@@ -93,7 +93,20 @@ _HOMES = {
     ".matcher": ("Matcher", "advance_and_fill", "fill_masks"),
     ".sampling": ("Dry", "Mirostat", "Sampler"),
     ".sessions": ("Model", "Session"),
-    ".sources": ("Choice", "Ebnf", "Format", "Gbnf", "JsonSchema", "Lark", "Regex"),
+    ".sources": (
+        "Choice",
+        "Ebnf",
+        "Format",
+        "Gbnf",
+        "JsonSchema",
+        "Lark",
+        "Reasoning",
+        "Regex",
+        "Tag",
+        "Tags",
+        "Tool",
+        "ToolCalls",
+    ),
     ".vocabulary": ("Tokenizer", "Vocabulary"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -124,6 +137,7 @@ __all__ = [
     "NoTokens",
     "NotAvailable",
     "OutOfRoom",
+    "Reasoning",
     "Regex",
     "RejectedToken",
     "Request",
@@ -131,7 +145,11 @@ __all__ = [
     "Session",
     "SnapshotError",
     "State",
+    "Tag",
+    "Tags",
     "Tokenizer",
+    "Tool",
+    "ToolCalls",
     "Unsatisfiable",
     "Unsupported",
     "Vocabulary",

@@ -6,6 +6,8 @@ format.py       `Format`, on top of formats/
 choice.py       `Choice`
 json_schema/    `JsonSchema`
 notations/      `Lark`, `Gbnf`, `Ebnf`
+tags.py         `Tags`, `Reasoning`
+tools/          `ToolCalls`
 python_types.py `PythonType`; python_schema.py: what Pydantic's JSON Schema loses
 of.py           `of`: anything as a source
 progress.py     `Progress`: what of a JSON text is whole already
@@ -22,6 +24,8 @@ from .of import of
 from .progress import Progress
 from .python_types import PythonType
 from .regex import Regex
+from .tags import Reasoning, Tag, Tags
+from .tools import Reply, Tool, ToolCall, ToolCalls
 
 __all__ = [
     "Choice",
@@ -32,7 +36,14 @@ __all__ = [
     "Lark",
     "Progress",
     "PythonType",
+    "Reasoning",
     "Regex",
+    "Reply",
     "Source",
+    "Tag",
+    "Tags",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
     "of",
 ]

@@ -123,6 +123,11 @@ class Tokenizer:
         return self._specials.pad_id
 
     @property
+    def chat_template(self) -> str | None:
+        """The template that messages are written by, as it came with the tokenizer."""
+        return self._specials.chat_template
+
+    @property
     def has_chat_template(self) -> bool:
         return self._specials.chat_template is not None
 

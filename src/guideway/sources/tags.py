@@ -1,0 +1,222 @@
+"""Free text with structure between markers: `Tags`, and `Reasoning` before an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from guideway.errors import InvalidConstraint, InvalidText
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat
+from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, Whole, lower
+
+from .base import Literal, Source, check_text
+from .fits import fits
+from .of import of
+
+__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "term_of", "up_to", "without"]
+
+
+def without(*markers: str) -> Regular:
+    """Texts that hold none of the markers."""
+    return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
+
+
+def up_to(marker: str, *others: str) -> Regular:
+    """Texts that end with the marker, and hold it or another one nowhere before."""
+    early = Cat((ANY_TEXT, Literals((marker, *others)), Repeat(ANY_CHAR, 1, None)))
+    return Both((Cat((ANY_TEXT, Literals((marker,)))), Not(early)))
+
+
+def term_of(source: Source[Any]) -> Term:
+    """A source as a part of rules."""
+    language = source.regular()
+    return Text(language) if language is not None else Whole(source.grammar())
+
+
+def literal(text: str) -> Term:
+    """A fixed text as a part of rules."""
+    return Text(Literals((text,)))
+
+
+def _source(thing: object) -> Source[Any]:
+    return Literal(thing) if isinstance(thing, str) else of(thing)
+
+
+class Tag:
+    """Structure between two markers: `begin`, the content (a constraint), `end`."""
+
+    def __init__(self, begin: str, content: object, end: str) -> None:
+        self.begin = check_text(begin, "the begin of a tag")
+        self.content = _source(content)
+        self.end = check_text(end, "the end of a tag")
+        if not begin:
+            raise InvalidConstraint("a tag begins with some text")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tag) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, Source[Any], str]:
+        return self.begin, self.content, self.end
+
+    def __repr__(self) -> str:
+        return f"Tag({self.begin!r}, {self.content!r}, {self.end!r})"
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A tag as it was found in a text: which, and the value of its content."""
+
+    tag: Tag
+    value: Any
+
+
+class Tags(Source[list["str | Tagged"]]):
+    """Free text in which every trigger begins one of the tags.
+
+    `triggers`: beginnings of tags that free text must not hold, by default the tags' whole `begin`. `least` and `most`:
+    how many tags. `separator`: there is no free text at all, and this stands between tags. The value is the list of the
+    pieces, texts and `Tagged`. Raises `InvalidConstraint` where a trigger holds another one, or none begins a tag.
+    """
+
+    def __init__(
+        self,
+        tags: Iterable[Tag],
+        *,
+        triggers: Iterable[str] | None = None,
+        least: int = 0,
+        most: int | None = None,
+        separator: str | None = None,
+    ) -> None:
+        self.tags = tuple(tags)
+        if not self.tags:
+            raise InvalidConstraint("there must be at least one tag")
+        if least < 0 or (most is not None and most < least):
+            raise InvalidConstraint(f"at least {least} and at most {most} tags")
+        self.triggers = tuple(dict.fromkeys(triggers if triggers is not None else (tag.begin for tag in self.tags)))
+        self.least, self.most, self.separator = least, most, separator
+        for one in self.triggers:
+            if any(one != other and one in other for other in self.triggers):
+                raise InvalidConstraint(f"the trigger {one!r} stands in another one, which could then never come")
+            if not one or not any(tag.begin.startswith(one) for tag in self.tags):
+                raise InvalidConstraint(f"no tag begins with the trigger {one!r}")
+        for tag in self.tags:
+            if not any(tag.begin.startswith(one) for one in self.triggers):
+                raise InvalidConstraint(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
+        self._grammar = lower([Rule("tags", self._term())], "tags").grammar
+
+    def _term(self) -> Term:
+        if self.separator is not None:
+            one = Choice(tuple(self._after(tag, "") for tag in self.tags))
+            if self.most == 0:
+                return Series(())
+            most = None if self.most is None else self.most - 1
+            more = Times(Series((literal(self.separator), one)), max(self.least - 1, 0), most)
+            return Times(Series((one, more)), min(self.least, 1), 1)
+        options = [
+            Series(
+                (
+                    Text(up_to(trigger, *self.triggers)),
+                    Choice(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
+                )
+            )
+            for trigger in self.triggers
+        ]
+        return Series((Times(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
+
+    @staticmethod
+    def _after(tag: Tag, trigger: str) -> Term:
+        return Series((literal(tag.begin[len(trigger) :]), term_of(tag.content), literal(tag.end)))
+
+    def grammar(self) -> Grammar:
+        """Rules, lowered."""
+        return self._grammar
+
+    def parse(self, text: str) -> list[str | Tagged]:
+        """The pieces: texts that are not empty, and tags with the values of their contents."""
+        if not fits(self._grammar, text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
+        pieces: list[str | Tagged] = []
+        at = 0
+        while at < len(text):
+            if self.separator and pieces:
+                at += len(self.separator)
+            found = [(text.find(trigger, at), trigger) for trigger in self.triggers]
+            start = min((place for place, _ in found if place >= 0), default=-1)
+            if start < 0:
+                pieces.append(text[at:])
+                break
+            if start > at:
+                pieces.append(text[at:start])
+            tagged, at = self._tagged(text, start)
+            pieces.append(tagged)
+        return pieces
+
+    def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
+        """The tag that begins here, up to the first end behind which its content is whole."""
+        for tag in self.tags:
+            if not text.startswith(tag.begin, start):
+                continue
+            first = start + len(tag.begin)
+            end = text.find(tag.end, first)
+            while end >= 0:
+                try:
+                    return Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
+                except InvalidText:
+                    end = text.find(tag.end, end + 1)
+        raise InvalidText(f"no tag ends behind {text[start : start + 40]!r}")
+
+    def _content(self) -> object:
+        return self.tags, self.triggers, self.least, self.most, self.separator
+
+    def __repr__(self) -> str:
+        return f"Tags({list(self.tags)!r})"
+
+
+class Reasoning(Source[tuple[str, Any]]):
+    """Reasoning between its markers, then an answer that fits a constraint.
+
+    The value is the pair of the reasoning's text and the answer's value. `optional`: the answer may come at once, and
+    the reasoning is then empty. Between them stand two line breaks at most, as the model likes.
+    """
+
+    def __init__(
+        self, answer: object, *, begin: str = "<think>", end: str = "</think>", optional: bool = False
+    ) -> None:
+        self.answer = _source(answer)
+        self.begin, self.end = check_text(begin, "the begin"), check_text(end, "the end")
+        self.optional = optional
+        if not end:
+            raise InvalidConstraint("reasoning must end with some text")
+        gap = Text(Literals(("", "\n", "\n\n")))
+        thought = Series((literal(begin), Text(up_to(end)), gap))
+        parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
+        self._grammar = lower([Rule("reasoning", Series(parts))], "reasoning").grammar
+
+    def grammar(self) -> Grammar:
+        """Rules, lowered."""
+        return self._grammar
+
+    def parse(self, text: str) -> tuple[str, Any]:
+        """The reasoning, and the answer's value."""
+        if not fits(self._grammar, text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
+        end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
+        for gap in ("", "\n", "\n\n") if end >= 0 else ():
+            answer = text[end + len(self.end) :]
+            if answer.startswith(gap):
+                try:
+                    return text[len(self.begin) : end], self.answer.parse(answer[len(gap) :])
+                except InvalidText:
+                    continue
+        return "", self.answer.parse(text)
+
+    def _content(self) -> object:
+        return self.answer, self.begin, self.end, self.optional
+
+    def __repr__(self) -> str:
+        return f"Reasoning({self.answer!r})"

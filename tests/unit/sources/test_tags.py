@@ -1,0 +1,79 @@
+"""Free text with structure between markers."""
+
+from __future__ import annotations
+
+import pytest
+
+import guideway as gw
+from tests.property.sampling import samples
+
+NUMBER = gw.Tag("<n>", gw.Regex(r"\d+"), "</n>")
+RECORD = gw.Tag("<r>", gw.JsonSchema({"type": "object", "properties": {"a": {"type": "string"}}}), "</r>")
+
+
+def pieces(source: gw.Tags, text: str) -> list[object]:
+    return [one if isinstance(one, str) else one.value for one in source.parse(text)]
+
+
+def refuses(source: gw.Tags | gw.Reasoning, *texts: str) -> None:
+    for text in texts:
+        with pytest.raises(gw.InvalidText):
+            source.parse(text)
+
+
+def test_free_text_and_tags() -> None:
+    source = gw.Tags([NUMBER, RECORD])
+    assert pieces(source, "") == []
+    assert pieces(source, "a < b <n") == ["a < b <n"]
+    assert pieces(source, 'x<n>12</n><r>{"a": "</r>"}</r>\n') == ["x", "12", {"a": "</r>"}, "\n"]
+    refuses(source, "<n>", "<n>a</n>", "<n>1</n", "<n>1</r>", "a<r>{}</r><n>")
+
+
+def test_how_many() -> None:
+    source = gw.Tags([NUMBER], least=1, most=2)
+    assert pieces(source, "<n>1</n>.<n>2</n>") == ["1", ".", "2"]
+    refuses(source, "", "none", "<n>1</n><n>2</n><n>3</n>")
+
+
+def test_lists_with_separators() -> None:
+    source = gw.Tags([NUMBER, RECORD], separator=", ", least=1)
+    assert pieces(source, "<n>1</n>, <r>{}</r>") == ["1", {}]
+    refuses(source, "", "<n>1</n>,<n>2</n>", "<n>1</n>, ", "a<n>1</n>")
+    assert pieces(gw.Tags([NUMBER], separator="\n"), "") == []
+    refuses(gw.Tags([NUMBER], separator="\n", most=1), "<n>1</n>\n<n>1</n>")
+
+
+def test_triggers_before_names() -> None:
+    tags = [gw.Tag(f"<call {name}>", gw.Choice([name.upper()]), "</call>") for name in ("f", "g", "gg")]
+    source = gw.Tags(tags, triggers=["<call "])
+    assert pieces(source, "a <call gg>GG</call>, <call f>F</call>") == ["a ", "GG", ", ", "F"]
+    refuses(source, "<call h>H</call>", "<call ", "<call f>G</call>")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(gw.InvalidConstraint, match="stands in another"):
+        gw.Tags([NUMBER, gw.Tag("<n><m>", "x", "")])
+    with pytest.raises(gw.InvalidConstraint, match="no tag begins"):
+        gw.Tags([NUMBER], triggers=["<n>", "<q>"])
+    with pytest.raises(gw.InvalidConstraint, match="no trigger begins"):
+        gw.Tags([NUMBER, RECORD], triggers=["<n>"])
+    with pytest.raises(gw.InvalidConstraint, match="at least one"):
+        gw.Tags([])
+    with pytest.raises(gw.InvalidConstraint, match="begins with some text"):
+        gw.Tag("", "x", "y")
+
+
+def test_reasoning_then_structure() -> None:
+    source = gw.Reasoning(gw.JsonSchema({"type": "boolean"}))
+    assert source.parse("<think>a </thin b</think>\n\ntrue") == ("a </thin b", True)
+    refuses(source, "true", "<think>true", "<think></think> true", "<think></think>x")
+    assert gw.Reasoning(gw.Choice(["a"]), optional=True).parse("a") == ("", "a")
+    assert gw.Reasoning(gw.Choice(["a"]), begin="", end="###").parse("so###a") == ("so", "a")
+
+
+def test_samples_are_read_back() -> None:
+    source = gw.Tags([NUMBER, RECORD], least=1)
+    for text in samples(source, 15, 3):
+        found = source.parse(text)
+        assert "".join(one if isinstance(one, str) else one.tag.begin for one in found)
+        assert any(not isinstance(one, str) for one in found)
