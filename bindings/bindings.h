@@ -20,5 +20,6 @@ void bind_errors(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_matcher(nb::module_& m);
 void bind_masks(nb::module_& m);
+void bind_sample(nb::module_& m);
 
 }  // namespace guideway

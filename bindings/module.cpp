@@ -9,4 +9,5 @@ NB_MODULE(_kernel, m) {
     guideway::bind_vocabulary(m);
     guideway::bind_matcher(m);
     guideway::bind_masks(m);
+    guideway::bind_sample(m);
 }

@@ -140,3 +140,20 @@ def apply_mask(logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), ord
     """
     Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.
     """
+
+class Sampling:
+    """
+    How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.
+    """
+
+    def __init__(self, *, temperature: float, top_k: int, top_p: float, min_p: float, tail_free: float, typical_p: float, top_a: float, top_n_sigma: float, xtc_threshold: float, repetition_penalty: float, presence_penalty: float, frequency_penalty: float, bias_ids: Sequence[int], biases: Sequence[float]) -> None: ...
+
+    def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32], counts: numpy.typing.NDArray[numpy.uint32]) -> int | None:
+        """
+        The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.
+        """
+
+def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, token_id: int) -> tuple[float, float, float]:
+    """
+    Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.
+    """

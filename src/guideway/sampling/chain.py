@@ -1,6 +1,7 @@
 """One draw: the allowed tokens' logits through the stages of a `Sampler`, and a token at random.
 
-`draw` is the only door: what replaces it by something faster must give the same tokens.
+`draw` is the only door. Where it can, it has the kernel do it (`native.py`), which gives the same tokens; here is what
+does the rest, and says what each stage means.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from numpy.typing import NDArray
 from guideway import masks
 from guideway.errors import EngineError
 from guideway.sampling import repeats, stages
-from guideway.sampling.random import uniform
+from guideway.sampling.native import draw_native
+from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler, Stage
 
 __all__ = ["Drawn", "draw"]
 
 Logits = NDArray[np.float64]
 Ids = NDArray[np.intp]
-
-XTC_STREAM, RETRY_STREAM = 1, 2  # of the random numbers at a position; 0 is the draw's own
 
 
 class Drawn(NamedTuple):
@@ -52,6 +52,9 @@ def draw(
     position were taken back. The same arguments give the same token.
     Raises `EngineError` where no token is allowed or a logit is NaN.
     """
+    quick = draw_native(sampler, logits, mask, tokens, (seed, row, position), attempt)
+    if quick is not None:
+        return Drawn(quick, memory)
     ids: Ids | None = None if mask is None else masks.ids(mask, logits.size)
     allowed = logits if ids is None else logits[ids]
     if not allowed.size:
@@ -69,7 +72,7 @@ def draw(
     left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, (seed, row, position), memory)
     if not sampler.temperature:
         return Drawn(int(ids[int(left.argmax())]), memory)
-    number = uniform(seed, row, position, RETRY_STREAM + attempt if attempt else 0)
+    number = number_of(seed, row, position, attempt)
     if sampler.mirostat is None:
         return Drawn(int(ids[_pick(left, number)]), memory)
     limit = 2 * sampler.mirostat.target if memory is None else memory

@@ -1,0 +1,67 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "guideway/error.h"
+#include "guideway/sample.h"
+
+namespace guideway {
+
+namespace {
+
+using Logits = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Mask = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::span<const float> view(const Logits& logits) { return {logits.data(), logits.size()}; }
+std::span<const std::uint32_t> view(const Mask& words) { return {words.data(), words.size()}; }
+std::span<const std::uint32_t> view(const std::optional<Mask>& words) {
+    if (!words) return {};
+    if (words->size() == 0) throw Error(ErrorKind::argument, "a mask without words; None allows every token");
+    return view(*words);
+}
+
+}  // namespace
+
+void bind_sample(nb::module_& m) {
+    nb::class_<Sampling>(m, "Sampling",
+                         "How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.")
+        .def(
+            "__init__",
+            [](Sampling* self, double temperature, std::uint32_t top_k, double top_p, double min_p, double tail_free, double typical_p, double top_a,
+               double top_n_sigma, double xtc_threshold, double repetition_penalty, double presence_penalty, double frequency_penalty,
+               std::vector<std::uint32_t> bias_ids, std::vector<double> biases) {
+                if (bias_ids.size() != biases.size()) throw Error(ErrorKind::argument, "each biased token needs one bias");
+                new (self) Sampling{temperature, repetition_penalty, presence_penalty, frequency_penalty,   top_n_sigma,  tail_free, typical_p,
+                                    top_a,       top_p,              min_p,            xtc_threshold, top_k, std::move(bias_ids), std::move(biases)};
+            },
+            nb::kw_only(), nb::arg("temperature"), nb::arg("top_k"), nb::arg("top_p"), nb::arg("min_p"), nb::arg("tail_free"), nb::arg("typical_p"),
+            nb::arg("top_a"), nb::arg("top_n_sigma"), nb::arg("xtc_threshold"), nb::arg("repetition_penalty"), nb::arg("presence_penalty"),
+            nb::arg("frequency_penalty"), nb::arg("bias_ids"), nb::arg("biases"))
+        .def(
+            "draw",
+            [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top, const Mask& seen,
+               const Mask& counts) {
+                if (seen.size() != counts.size()) throw Error(ErrorKind::argument, "each token that was there needs one count");
+                const auto words = view(mask);
+                const nb::gil_scoped_release release;
+                return sample(view(logits), words, self, {view(seen), view(counts)}, number, exclude_top);
+            },
+            nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number"), nb::arg("exclude_top"), nb::arg("seen").noconvert(),
+            nb::arg("counts").noconvert(),
+            nb::sig("def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, "
+                    "exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32], counts: numpy.typing.NDArray[numpy.uint32]) -> int | None"),
+            "The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens "
+            "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.");
+    m.def(
+        "shares",
+        [](const Logits& logits, const std::optional<Mask>& mask, std::uint32_t token) {
+            const Shares found = shares(view(logits), view(mask), token);
+            return nb::make_tuple(found.logprob, found.mask_logprob, found.removed);
+        },
+        nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("token_id"),
+        nb::sig("def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, token_id: int) "
+                "-> tuple[float, float, float]"),
+        "Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.");
+}
+
+}  // namespace guideway

@@ -1,0 +1,85 @@
+"""The same draw in the kernel: float32 logits in main memory, the usual order, no callables.
+
+One look at the whole vocabulary and one at what the stages can need, instead of an array per stage: 10 to 60 times
+faster than a chain of arrays over 131,072 tokens. What it does not know, NumPy does (`chain.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway.sampling.random import XTC_STREAM, number_of, uniform
+from guideway.sampling.sampler import Sampler
+
+if TYPE_CHECKING:
+    from guideway._kernel import Sampling
+
+__all__ = ["draw_native"]
+
+_NONE = np.empty(0, dtype=np.uint32)
+_KNOWN = (  # to the kernel, in its order
+    *("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "top_n_sigma", "temperature"),
+    *("top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability"),
+)
+_PENALTIES = {"repetition_penalty", "presence_penalty", "frequency_penalty"}
+
+
+def draw_native(
+    sampler: Sampler,
+    logits: NDArray[Any],
+    mask: NDArray[np.uint32] | None,
+    tokens: Sequence[int],
+    place: tuple[int, int, int],
+    attempt: int,
+) -> int | None:
+    """The token, by the kernel; None where NumPy must look: at other logits, other stages, or to say what is wrong."""
+    if logits.dtype != np.float32 or not logits.flags.c_contiguous:
+        return None
+    if mask is not None and not (mask.dtype == np.uint32 and mask.flags.c_contiguous and mask.size):
+        return None
+    settings = _settings(sampler)
+    if settings is None:
+        return None
+    seen, counts = _NONE, _NONE
+    if _PENALTIES & set(sampler.stages):
+        seen, counts = _seen(tokens[-sampler.penalty_window :])
+    number = number_of(*place, attempt) if sampler.temperature else 0.0
+    exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
+    return settings.draw(logits, mask, number, exclude_top, seen, counts)
+
+
+def _seen(tokens: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    distinct, counts = np.unique(np.array(tokens, dtype=np.int64), return_counts=True)
+    return distinct.astype(np.uint32), counts.astype(np.uint32)
+
+
+@functools.lru_cache(maxsize=256)
+def _settings(sampler: Sampler) -> Sampling | None:
+    """The sampler as the kernel takes it; None where it has stages that the kernel lacks, or an order of its own."""
+    from guideway._kernel import Sampling
+
+    if sampler.stages != tuple(stage for stage in _KNOWN if stage in sampler.stages):
+        return None
+    if sampler.top_k >= 1 << 32 or any(token_id >= 1 << 32 for token_id, _ in sampler.biases):
+        return None
+    return Sampling(
+        temperature=sampler.temperature,
+        top_k=int(sampler.top_k),
+        top_p=sampler.top_p,
+        min_p=sampler.min_p,
+        tail_free=sampler.tail_free,
+        typical_p=sampler.typical_p,
+        top_a=sampler.top_a,
+        top_n_sigma=sampler.top_n_sigma,
+        xtc_threshold=sampler.xtc_threshold,
+        repetition_penalty=sampler.repetition_penalty,
+        presence_penalty=sampler.presence_penalty,
+        frequency_penalty=sampler.frequency_penalty,
+        bias_ids=[token_id for token_id, _ in sampler.biases],
+        biases=[bias for _, bias in sampler.biases],
+    )
