@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,58 @@ def test_lines_of_json(tmp_path: Path) -> None:
         read_lines(file)
     with pytest.raises(gw.NotAvailable, match="no file"):
         read_texts(str(tmp_path / "missing.jsonl").replace(" ", ""))
+
+
+def nested(keyword: str, depth: int) -> Any:
+    made: Any = {"type": "string"}
+    for _ in range(depth):
+        made = {keyword: [made, {"type": "object", "properties": {"a": made}, "required": ["a"]}]}
+    return made
+
+
+def deep(depth: int) -> Any:
+    made: Any = {"type": "string"}
+    for _ in range(depth):
+        made = {"type": "object", "properties": {"a": made}}
+    return made
+
+
+COSTLY: dict[str, tuple[Any, bool]] = {  # and whether it is served
+    "oneOf in oneOf": (nested("oneOf", 12), False),
+    "anyOf in anyOf": (nested("anyOf", 12), True),
+    "patterns that meet": ({"patternProperties": {f"a.{{{n}}}x": {"minimum": n} for n in range(3, 23)}}, False),
+    "patterns of many states": (
+        {"patternProperties": {f"^(a|b)*a(a|b){{12}}{n}": {"type": "string"} for n in range(12)}},
+        False,
+    ),
+    "names and patterns": (
+        {
+            "properties": {f"p{n}": {"type": "integer"} for n in range(3000)},
+            "patternProperties": {f"{n}.*{n}": {"minLength": n} for n in range(8)},
+        },
+        False,
+    ),
+    "given objects": ({"enum": [{"a": n, "b": [n]} for n in range(50_000)]}, False),
+    "given strings": ({"enum": [f"value {n}" for n in range(10_000)]}, True),
+    "required names": ({"type": "object", "required": [f"n{n}" for n in range(20_000)]}, True),
+    "different items": ({"uniqueItems": True, "items": {"enum": list(range(1000))}, "minItems": 900}, False),
+    "a large divisor": ({"type": "number", "multipleOf": 1_000_003}, True),
+    "a divisor of many digits": ({"type": "number", "multipleOf": 0.1234567891234567, "minimum": 0.5}, False),
+    "look-aheads": ({"type": "string", "pattern": "^(?=.*a.{8}b)(?=.*b.{9}c)(?=.*c.{10}d).*$"}, False),
+    "patterns at once": ({"allOf": [{"type": "string", "pattern": f"a.{{{n}}}b"} for n in range(5, 13)]}, False),
+    "a pattern and a length": ({"type": "string", "minLength": 1_000_000, "pattern": "^(a|b)+$"}, False),
+    "depth": (deep(1000), True),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_costly_schema_is_served_or_refused_in_bounded_time(name: str) -> None:
+    schema, served = COSTLY[name]
+    start = time.thread_time()
+    if served:
+        matcher_of(gw.JsonSchema(schema, profile="exact"))
+    else:
+        with pytest.raises(gw.LimitExceeded) as caught:
+            matcher_of(gw.JsonSchema(schema, profile="exact"))
+        assert caught.value.place is not None
+    assert time.thread_time() - start < 8  # some take a second, where nothing else runs

@@ -12,23 +12,29 @@ from guideway.grammar.program import encode
 if TYPE_CHECKING:
     from guideway._kernel import Automaton, Vocabulary
 
-__all__ = ["accepts", "byte_automaton", "fits", "is_empty"]
+__all__ = ["accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
 
 _END = 256
 
 
-@cache
-def _single_bytes() -> Vocabulary:
+def single_bytes(max_states: int | None = None) -> Vocabulary:
+    """A vocabulary of single bytes. `max_states`: all that is compiled for it may come to so many, else `LimitExceeded`
+    is raised: the same on every machine.
+    """
     from guideway._kernel import Vocabulary
 
-    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [_END], [])
+    limits = {} if max_states is None else {"max_states": max_states}
+    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [_END], [], **limits)
 
 
-def byte_automaton(grammar: Grammar) -> Automaton:
+_single_bytes = cache(single_bytes)
+
+
+def byte_automaton(grammar: Grammar, vocabulary: Vocabulary | None = None) -> Automaton:
     """The automaton over single bytes; id 256 ends a text. Raises what `compile` does."""
     from guideway._kernel import Automaton
 
-    return Automaton.compile(_single_bytes(), encode(grammar))
+    return Automaton.compile(vocabulary or _single_bytes(), encode(grammar))
 
 
 def accepts(automaton: Automaton, text: str) -> bool:
@@ -48,10 +54,10 @@ def fits(grammar: Grammar, text: str) -> bool:
         return False
 
 
-def is_empty(grammar: Grammar) -> bool:
-    """Whether the grammar derives no text at all."""
+def is_empty(grammar: Grammar, vocabulary: Vocabulary | None = None) -> bool:
+    """Whether the grammar derives no text at all. Raises `LimitExceeded` as `compile` does."""
     try:
-        byte_automaton(grammar)
+        byte_automaton(grammar, vocabulary)
     except Unsatisfiable:
         return True
     return False

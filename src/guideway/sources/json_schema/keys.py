@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from guideway.errors import LimitExceeded, Unsatisfiable
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
-from guideway.sources.fits import accepts, byte_automaton, is_empty
+from guideway.sources.fits import accepts, byte_automaton, is_empty, single_bytes
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -21,6 +21,9 @@ MAX_CLASSES = 64
 
 MAX_TESTS = 12
 """How many patterns that list no names one object may have: which of them meet is searched for."""
+
+MAX_STATES = 25_000
+"""How many states the search for these classes may come to, for all patterns of an object together."""
 
 MAX_TEXTS = 64
 """How many keys a pattern may list and still be read as their names."""
@@ -68,26 +71,33 @@ def _automaton(test: _Same) -> Automaton | None:
         return None
 
 
-@lru_cache(maxsize=1024)
-def _empty(tests: tuple[tuple[bool, _Same], ...]) -> bool:
-    return is_empty(_leaf(_met(tests)))
-
-
 def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
     parts = [test.language if holds else Not(test.language) for holds, test in tests]
     return both(*parts) if parts else ANY_TEXT
 
 
 def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
-    """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not."""
+    """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not.
+
+    Raises `LimitExceeded` where they are too many, or too hard to find.
+    """
     if len(tests) > MAX_TESTS:
         raise LimitExceeded(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
+    try:
+        return _classes(tuple(map(_Same, tests)))
+    except LimitExceeded as problem:
+        raise LimitExceeded(f"at {place!r}: the classes into which patterns part the keys: {problem}", place) from None
+
+
+@lru_cache(maxsize=1024)
+def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
-    for test in map(_Same, tests):
+    searched = single_bytes(MAX_STATES)  # of its own: what it takes does not depend on what came before
+    for test in tests:
         split = [(*one, (holds, test)) for one in found for holds in (True, False)]
-        found = [one for one in split if len(one) == 1 or not _empty(one)]
+        found = [one for one in split if len(one) == 1 or not is_empty(_leaf(_met(one)), searched)]
         if len(found) > MAX_CLASSES:
-            raise LimitExceeded(f"at {place!r}: the patterns part the keys into more than {MAX_CLASSES} classes", place)
+            raise LimitExceeded(f"more than {MAX_CLASSES}")
     return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
 
 

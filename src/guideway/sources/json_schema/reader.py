@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraint, LimitExceeded
@@ -277,7 +278,20 @@ def _text(text: str, path: _Path | str | None) -> str:
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
     """The canonical JSON text of a value (dicts in their order, numbers without exponent)."""
-    return "".join(_written(value, comma, colon))
+    return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
+
+
+def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
+    """The text by the standard library, where there are no decimals, and no great depth."""
+    try:
+        return _encoder(comma, colon, same).encode(value)
+    except (TypeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=same, separators=(comma, colon))
 
 
 def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
@@ -316,7 +330,7 @@ class _Raw:
 
 def identity(value: object) -> str:
     """A text that two values share exactly when JSON Schema calls them equal: 1 is 1.0, keys have no order."""
-    return "".join(_written(value, ",", ":", same=True))
+    return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
 
 
 def write_number(value: int | Decimal) -> str:
