@@ -140,12 +140,12 @@ class DiskCache:
 
     def trim(self) -> None:
         """Remove what dead writers left, and then the least recently used entries until the budget holds."""
-        total = 0
+        total = 0  # of what can be evicted: a stranger's file, or what another host writes, must not cost all entries
         for name, status in self._files():
-            if _TEMPORARY.fullmatch(name) and _is_orphan(name, status):
-                _remove(self.folder / name)
-            else:
+            if _NAME.fullmatch(name):
                 total += status.st_size
+            elif _TEMPORARY.fullmatch(name) and _is_orphan(name, status):
+                _remove(self.folder / name)
         if total <= self.budget_bytes:
             return
         for entry in self.entries():
@@ -313,7 +313,10 @@ def cache() -> DiskCache | None:
         root = os.path.join(base, "guideway") if os.path.isabs(base) else ""
     if not root:
         return None
-    key = (os.path.abspath(root), _budget())
+    try:
+        key = (os.path.abspath(root), _budget())
+    except OSError:  # relative to a working directory that is gone
+        return None
     found = _open.get(key)
     if found is None:
         found = _open[key] = DiskCache(Path(key[0]), key[1])

@@ -101,6 +101,25 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.statistics.refused == 1
 
 
+def test_what_cannot_be_evicted_costs_no_entry(tmp_path: Path) -> None:
+    cache = DiskCache(tmp_path, budget_bytes=10_000)
+    cache.put("a", KEY, b"content")
+    (cache.folder / "README").write_bytes(bytes(20_000))
+    (cache.folder / f"writing-{'0' * 12}-1-ab.tmp").write_bytes(bytes(20_000))  # another host's, at work
+    assert cache.put("a", "f" * 16, b"content")
+    assert len(cache.entries()) == 2
+    assert cache.statistics.evicted == 0
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("GUIDEWAY_CACHE_DIR", "here")
+    gone.rmdir()
+    assert disk.cache() is None
+
+
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     code = (

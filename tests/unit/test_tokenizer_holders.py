@@ -11,8 +11,9 @@ from typing import Any
 import cloudpickle
 import pytest
 import tokenizers
+from tokenizers import decoders, models
 
-from guideway.errors import EngineError, LimitExceeded, NotAvailable
+from guideway.errors import EngineError, InvalidToken, LimitExceeded, NotAvailable
 from guideway.vocabulary import Tokenizer, Vocabulary
 from guideway.vocabulary.gguf import of_path as of_gguf
 from guideway.vocabulary.gguf import read_header
@@ -190,6 +191,43 @@ def test_gguf_fields_of_the_wrong_kind_are_engine_errors(
     monkeypatch.setattr("guideway.vocabulary.gguf.read_header", read)
     with pytest.raises(EngineError, match=r"x\.gguf"):
         of_gguf(Path("x.gguf"))
+
+
+@pytest.mark.parametrize("merges", [[b"a zz"], [b"ab"], [b""]])
+def test_gguf_merges_of_no_tokens_are_engine_errors(merges: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {**GOOD_FIELDS, "model": "gpt2", "pre": "gpt-2", "token_type": [1] * 5, "merges": merges}
+    monkeypatch.setattr(
+        "guideway.vocabulary.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in wrong.items()}
+    )
+    with pytest.raises(EngineError, match="do not fit together"):
+        of_gguf(Path("x.gguf")).encode("a", special=False)
+
+
+@pytest.mark.parametrize("model", ["llama", "gpt2"])
+def test_gguf_text_that_no_token_spells_is_not_lost(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {
+        "model": model,
+        "pre": "gpt-2",
+        "tokens": [b"z", b"</s>"],
+        "token_type": [1, 3],
+        "add_space_prefix": False,
+    }
+    monkeypatch.setattr(
+        "guideway.vocabulary.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in fields.items()}
+    )
+    backend = of_gguf(Path("x.gguf"))
+    assert backend.encode("zz", special=False) == [0, 0]
+    with pytest.raises(InvalidToken, match="cannot spell 'zzé'"):
+        backend.encode("zzé", special=False)
+
+
+def test_decoders_that_ask_for_any_number_of_bytes() -> None:
+    made = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+    made.decoder = decoders.Sequence([decoders.Replace("a", "aa") for _ in range(40)])
+    with pytest.raises(EngineError, match="more than 60,000 bytes of the token 'aaa"):
+        Tokenizer.of(made)
+    made.decoder = decoders.Replace("b", "b" * 59_999)
+    assert len(Tokenizer.of(made).vocabulary.token_bytes[1]) == 59_999
 
 
 @pytest.mark.parametrize(

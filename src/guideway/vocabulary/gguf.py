@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, GuidewayError, InvalidToken, NotAvailable
 from guideway.vocabulary.huggingface import MAX_TOKENS, byte_level, template_of
 from guideway.vocabulary.roles import by_custom
 from guideway.vocabulary.table import Vocabulary
@@ -84,12 +84,16 @@ class Gguf:
 
     def _ids(self, text: str) -> list[int]:
         found = self._encoder.encode(text, add_special_tokens=False)
-        if self.model != "t5" or not self._byte_ids:
-            return list(found.ids)
-        pairs = zip(found.ids, found.offsets, strict=True)
-        unknown = self.kinds.index(_UNKNOWN)
-        parts = ([self._byte_ids[b] for b in text[a:b].encode()] if i == unknown else [i] for i, (a, b) in pairs)
-        return [token_id for part in parts for token_id in part]
+        ids: list[int] = list(found.ids)
+        if self.model == "t5" and self._byte_ids:
+            pairs = zip(ids, found.offsets, strict=True)
+            unknown = self.kinds.index(_UNKNOWN)
+            parts = ([self._byte_ids[b] for b in text[a:b].encode()] if i == unknown else [i] for i, (a, b) in pairs)
+            ids = [token_id for part in parts for token_id in part]
+        told = text if self.model == "gpt2" else text.replace(_SPACE, " ")
+        if all(self.kinds[i] in (_NORMAL, _BYTE) for i in ids) and b"".join(map(self._bytes, ids)) != told.encode():
+            raise InvalidToken(f"the tokens of this GGUF file cannot spell {told[:60]!r}")
+        return ids
 
     def spelled(self, token_id: int) -> str:
         return self.tokens[token_id].decode("utf-8", "replace")
@@ -124,7 +128,15 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """The same tokenizer by the library `tokenizers`."""
+        """The same tokenizer by the library `tokenizers`. Raises `EngineError` where the file's parts do not fit."""
+        try:
+            return self._made()
+        except GuidewayError:
+            raise
+        except Exception as error:  # the library has no type of its own for it
+            raise EngineError(f"the tokens and merges of the GGUF tokenizer do not fit together: {error}") from error
+
+    def _made(self) -> Any:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
         names = [token.decode("utf-8", "replace") for token in self.tokens]

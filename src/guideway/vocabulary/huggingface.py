@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,12 @@ _MAX_JSON_BYTES = 256 << 20
 
 MAX_TOKENS = 4 << 20
 """The largest vocabulary that is read; real ones have at most 300 thousand tokens."""
+
+MAX_TOKEN_BYTES = 60_000
+"""What the kernel takes; real tokens have at most some hundred. A few rules of a decoder can ask for any number."""
+
+_MAX_BYTES = 256 << 20
+"""Of all tokens together; real vocabularies have at most some MB."""
 
 Step = Callable[[str], "str | bytes"]
 
@@ -74,11 +80,14 @@ class HuggingFace:
         to_bytes = _bytes_by_decoder(self._document)
         table = [b""] * (max(spelling, default=-1) + 1)
         silent = special.union(eos_ids)
-        in_model = set(model_vocabulary.values())
+        in_model, total = set(model_vocabulary.values()), 0
         for token_id, text in spelling.items():
             if token_id not in silent:
                 # A token added to the side of the model is matched in the text as it is spelled.
                 table[token_id] = to_bytes(text) if token_id in in_model else text.encode("utf-8")
+                total += len(table[token_id])
+                if total > _MAX_BYTES:
+                    raise EngineError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
         return Vocabulary(table, eos_ids, special)
 
     def _unknown_ids(self) -> set[int]:
@@ -270,7 +279,7 @@ def _parts(decoder: Any) -> list[dict[str, Any]]:
 
 def _step(part: Mapping[str, Any]) -> Step:
     if part["type"] == "Replace" and isinstance(part["pattern"], Mapping) and "String" in part["pattern"]:
-        return lambda token: token.replace(part["pattern"]["String"], part["content"])
+        return partial(_replaced, part["pattern"]["String"], part["content"])
     if part["type"] == "Metaspace":
         return lambda token: token.replace(part.get("replacement", "▁"), " ")
     if part["type"] == "ByteFallback":
@@ -279,6 +288,13 @@ def _step(part: Mapping[str, Any]) -> Step:
         f"the exact bytes of tokens under the decoder {part['type']} are not known; known are ByteLevel, Metaspace,"
         " and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
     )
+
+
+def _replaced(old: str, new: str, token: str) -> str:
+    count = token.count(old)
+    if count and len(token) + count * (len(new) - len(old)) > MAX_TOKEN_BYTES:
+        raise EngineError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
+    return token.replace(old, new)
 
 
 def _byte_fallback(token: str) -> str | bytes:
