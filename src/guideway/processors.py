@@ -8,7 +8,7 @@ on trust: a row stands where its tokens say. What was seen in the last call only
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter
@@ -21,7 +21,7 @@ from guideway import masks
 from guideway.compiler import Automaton, compile
 from guideway.errors import BudgetTooSmall, EngineError, InvalidToken, RejectedToken
 from guideway.masks import Row
-from guideway.matcher import Matcher, fill_masks
+from guideway.matcher import Matcher, advance_and_fill, fill_masks
 from guideway.vocabulary import Tokenizer
 
 __all__ = ["Ids", "Processor", "ProcessorTimings", "Rows"]
@@ -49,6 +49,11 @@ class _Seen:
     @property
     def is_alive(self) -> bool:
         return self.taken == len(self.ids) or self.matcher.is_finished
+
+    @property
+    def is_walking(self) -> bool:
+        """Whether the next token is to be taken."""
+        return self.taken == len(self.ids) and not self.matcher.is_finished
 
     def common(self, ids: Ids) -> int:
         """How many of its taken tokens this text begins with."""
@@ -80,40 +85,54 @@ class Rows:
         self._starts = [None if one is None else _Seen(np.zeros(0, np.int64), one, 0) for one in starts]
         self._last: list[tuple[int, _Seen | None]] = []
         self._words = max((one.words for one in starts if one is not None), default=0)
+        self._masks = masks.new_rows(0, 32 * self._words)
         for one in starts:
             if one is not None and max_tokens is not None and one.tokens_to_finish() > max_tokens:
                 raise BudgetTooSmall(f"the shortest output needs {one.tokens_to_finish()} tokens, not {max_tokens}")
 
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> tuple[Row, list[bool]]:
-        """The mask of each row, uint32 [rows, words], and which rows are held to theirs.
+        """The mask of each row, uint32 [rows, words], and which rows are held to theirs; good until the next call.
 
         `texts[i]`: what row i has generated, end token and padding behind it included. `slots[i]`: whose row it is.
         Rows without a constraint, and those that hold what was never legal (drafts to be refused, dead beams), are not
         held to anything. A row past its end may only end again.
         """
-        if len(self._last) == len(slots) and all(a == b for (a, _), b in zip(self._last, slots, strict=True)):
-            seen = [self._next(index, text) for index, text in enumerate(texts)]
-        else:
-            seen = [self._resynchronised(slot, text) for text, slot in zip(texts, slots, strict=True)]
+        seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
         self._last = list(zip(slots, seen, strict=True))
-        held = [one is not None and one.is_alive for one in seen]
-        rows = masks.new_rows(len(seen), 32 * self._words)
-        alive = [one.matcher if one is not None and is_held else None for one, is_held in zip(seen, held, strict=True)]
-        if self.max_tokens is None:
-            fill_masks(alive, rows)
-            return rows, held
-        for row, matcher, text in zip(rows, alive, texts, strict=True):
-            if matcher is not None and not matcher.fill_mask_within(row, max(1, self.max_tokens - len(text))):
-                matcher.fill_mask(row)  # past the budget: the engine goes on after it, and cuts there itself
-        return rows, held
+        return self._filled()
 
-    def _next(self, index: int, text: Ids) -> _Seen | None:
-        """As `_resynchronised`, for a row that is likely to be what it was with one more token."""
-        slot, seen = self._last[index]
-        if seen is not None and seen.taken == len(seen.ids) == len(text) - 1 and seen.common(text) == seen.taken:
-            seen.go_on(np.array(text))
-            return seen
-        return self._resynchronised(slot, text)
+    def next_masks(self, texts: Sequence[Ids]) -> tuple[Row, list[bool]]:
+        """As `masks`, where each text is that of the last call, in the same order, and one token more."""
+        seen = [one for _, one in self._last]
+        if self.max_tokens is None and all(one is None or one.is_walking for one in seen):
+            matchers = [None if one is None else one.matcher for one in seen]
+            with suppress(RejectedToken, InvalidToken):  # nobody has moved then
+                advance_and_fill(matchers, [int(text[-1]) for text in texts], self._room())
+                for one, text in zip(seen, texts, strict=True):
+                    if one is not None:
+                        one.ids, one.taken = text, len(text)
+                return self._masks, [one is not None for one in seen]
+        for one, text in zip(seen, texts, strict=True):
+            if one is not None:
+                one.go_on(text)
+        return self._filled()
+
+    def _room(self) -> Row:
+        if len(self._masks) != len(self._last):
+            self._masks = masks.new_rows(len(self._last), 32 * self._words)
+        return self._masks
+
+    def _filled(self) -> tuple[Row, list[bool]]:
+        rows = self._room()
+        alive = [one if one is not None and one.is_alive else None for _, one in self._last]
+        if self.max_tokens is None:
+            fill_masks([None if one is None else one.matcher for one in alive], rows)
+        else:
+            for row, one in zip(rows, alive, strict=True):
+                left = max(1, self.max_tokens - (0 if one is None else len(one.ids)))
+                if one is not None and not one.matcher.fill_mask_within(row, left):
+                    one.matcher.fill_mask(row)  # past the budget: the engine goes on after it, and cuts there itself
+        return rows, [one is not None for one in alive]
 
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
         """This text, from the text of the last call that has most in common with it."""
@@ -126,7 +145,7 @@ class Rows:
         matcher = known[best].matcher.fork()
         matcher.rollback(known[best].taken - common[best])
         found = _Seen(text, matcher, common[best])
-        found.go_on(np.array(text))
+        found.go_on(text)
         return found
 
 
@@ -148,6 +167,7 @@ class Processor:
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self._rows = Rows(made, max_tokens=max_tokens)
         self._prompts: Ids | None = None
+        self._ids: Ids = np.zeros((0, 0), np.int64)  # those of the last call
         self._widest = 0
         self._lock = Lock()
         self.timings = ProcessorTimings()
@@ -181,7 +201,14 @@ class Processor:
         if not width <= ids.shape[1] <= self._widest + 1:
             raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
         self._widest = max(self._widest, ids.shape[1])
-        found = self._rows.masks(list(ids[:, width:]), self._slots(ids[:, :width], prompts))
+        last, self._ids = self._ids, self._ids[:0]  # nothing is known where this call fails
+        kept = np.array(ids)
+        texts = list(kept[:, width:])
+        if last.shape == (len(ids), ids.shape[1] - 1) and np.array_equal(last, ids[:, :-1]):
+            found = self._rows.next_masks(texts)
+        else:
+            found = self._rows.masks(texts, self._slots(ids[:, :width], prompts))
+        self._ids = kept
         self.timings.calls += 1
         self.timings.mask += perf_counter() - start
         return found

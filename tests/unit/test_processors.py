@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from threading import Event, Thread
 from typing import Any
 
@@ -68,6 +69,39 @@ def test_rows() -> None:
     assert held == [True, False, False, True]  # free, and gone astray
     assert legal(found)[0] == [2, 3]
     assert legal(found)[3] == [0]
+
+
+def test_a_thousand_steps_of_rows_that_join_and_leave() -> None:
+    chance = random.Random(4)
+    automata = [gw.compile(gw.Regex(one), VOCABULARY) for one in ("(ab|c|d)*e", "[a-e]{3,12}", "(a|bb)*c?")]
+    rows, there = Rows(automata), list[tuple[int, list[int]]]()
+    for _ in range(1000):
+        chance.shuffle(there)
+        del there[chance.randint(3, 12) :]
+        if chance.random() < 0.3:
+            there.append((chance.randrange(3), []))
+        if there and chance.random() < 0.2:
+            there.append((there[0][0], there[0][1][: chance.randrange(1 + len(there[0][1]))]))
+        found, held = rows.masks([np.array(text, np.int64) for _, text in there], [slot for slot, _ in there])
+        for (slot, text), row, is_held in zip(there, found, held, strict=True):
+            matcher, expected = automata[slot].matcher(), masks.new_rows(1, 8)[0]
+            for token_id in text[: text.index(0) + 1] if 0 in text else text:
+                matcher.advance(token_id)
+            matcher.fill_mask(expected)
+            assert is_held
+            assert np.array_equal(row, expected)
+            text.append(chance.choice(masks.ids(row, 8).tolist()))
+
+
+def test_a_refused_call_leaves_nothing_behind() -> None:
+    processor = Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY)
+    processor.masks(np.array([[5, 1], [5, 2]]))
+    with pytest.raises(EngineError, match="no prompt"):
+        processor.masks(np.array([[5, 1, 1], [5, 3, 1]]))
+    with pytest.raises(EngineError, match="no prompt"):
+        processor.masks(np.array([[5, 1, 1, 1], [5, 3, 1, 1]]))
+    found, held = processor.masks(np.array([[5, 2, 2], [5, 1, 1]]))
+    assert (legal(found), held) == ([[0, 2], [0, 1]], [True, True])
 
 
 def test_prompts_find_their_constraint_when_rows_leave() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def test_what_comes_back_goes_on_bit_for_bit(model: Model, tmp_path: Path) -> No
     assert again.rewind(22) == session.rewind(22)
     assert np.allclose(again.logits(), session.logits(), atol=1e-5)
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_numbers_of_numpy_are_saved(model: Model, tmp_path: Path) -> None:
+    session = model.session(seed=np.int64(3), row=np.int32(2), sampler=Sampler(np.float32(0.5)))
+    session.feed("ab")
+    session.save(tmp_path / "s")
+    again = model.load_session(tmp_path / "s")
+    assert (again.seed, again.row, again.sampler) == (3, 2, Sampler(0.5))
 
 
 def test_only_used_positions_are_stored(model: Model, tmp_path: Path) -> None:
@@ -150,6 +159,8 @@ def test_files_with_a_right_digest_and_wrong_content_are_refused(tmp_path: Path)
         {"tokens": [1] * 5000},
         {"tokens": None},
         {"seed": "x"},
+        {"seed": math.inf},
+        {"memory": [[math.inf, 1, 2.0]]},
         {"sampler": {"temperature": -1}},
         {"sampler": {"heat": 1}},
         {"sampler": {"dry": 3}},
@@ -159,6 +170,7 @@ def test_files_with_a_right_digest_and_wrong_content_are_refused(tmp_path: Path)
         {"arrays": [["a", "object", [1]]]},
         {"arrays": [["cache/states", "float32", [1 << 40]]]},
         {"arrays": [[*arrays[0][:2], [raw_size // 4]]]},
+        {"arrays": [["cache/states", "float32", [1 << 61]]], "announced": 1 << 63},
         {"announced": raw_size - 1},
         {"content": raw + bytes(1 << 20)},
         {"content": raw[:-1]},

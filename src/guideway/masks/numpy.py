@@ -91,7 +91,7 @@ def apply(logits: NDArray[Any], row: Row) -> None:
 
 def anything_left(logits: NDArray[Any], row: Row) -> bool:
     """Whether a legal token has logits above -inf. Looks at one, and only where that has none at all of them."""
-    word = int(np.argmax(row != 0))
+    word = int(np.argmax(row))  # the largest is some that is not 0
     first = word * 32 + (int(row[word]) & -int(row[word])).bit_length() - 1
     if 0 <= first < len(logits) and logits[first] != -np.inf:
         return True

@@ -68,7 +68,7 @@ def save(session: Session, path: Path) -> None:
         "constrained_from": None if session.matcher is None else session._constrained_from,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
-    text = json.dumps(meta).encode()
+    text = json.dumps(meta, default=_plain).encode()
     packer = zlib.compressobj(level=1)
     blocks = [packer.compress(np.ascontiguousarray(array).tobytes()) for array in arrays.values()]
     body = b"".join([text, *blocks, packer.flush()])
@@ -99,7 +99,7 @@ def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
         _constrain(session, meta["constrained_from"], constraint, path)
     except SnapshotError:
         raise
-    except (GuidewayError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (GuidewayError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     return session
 
@@ -159,6 +159,13 @@ def _constrain(session: Session, start: int | None, constraint: Automaton | None
     session.constrain(matcher)
 
 
+def _plain(value: object) -> object:
+    """What JSON knows, of a number of NumPy."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be saved")
+
+
 def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
     return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{part}/")}
 
@@ -176,7 +183,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         meta = json.loads(bytes(body[: min(text_size, _DEEPEST)]))
         return meta, _arrays(meta["arrays"], bytes(body[text_size:]), size)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
 
 
