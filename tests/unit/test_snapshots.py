@@ -172,6 +172,7 @@ def test_files_with_a_right_digest_and_wrong_content_are_refused(tmp_path: Path)
         {"arrays": [[*arrays[0][:2], [raw_size // 4]]]},
         {"arrays": [["cache/states", "float32", [1 << 61]]], "announced": 1 << 63},
         {"announced": raw_size - 1},
+        {"arrays": [["cache/states", "uint8", [1 << 26]]], "announced": 1 << 26, "content": bytes(1 << 26)},
         {"content": raw + bytes(1 << 20)},
         {"content": raw[:-1]},
     ):

@@ -86,20 +86,23 @@ def save(session: Session, path: Path) -> None:
 def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
     """See `Model.load_session`."""
     engine = model.engine
-    meta, arrays = _read(path)
+    meta, packed, size = _opened(path)
     if meta.get("model") != engine.fingerprint:
         raise SnapshotError(f"{path.name} is a session of another model than {model.name}")
     if meta.get("tokenizer") != tokenizer_digest(model.tokenizer):
         raise SnapshotError(f"{path.name} is a session of another tokenizer than that of {model.name}")
     try:
         tokens = model.vocabulary.checked(meta["tokens"])
+        if size > (most := _most_bytes(model, len(tokens))):
+            raise EngineError(f"{size} bytes of arrays, where the model has {most} at most")
+        arrays = _arrays(meta["arrays"], packed, size)
         session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=_sampler_of(meta["sampler"]))
         _put_back(session, tokens, arrays)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
     except SnapshotError:
         raise
-    except (GuidewayError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (GuidewayError, ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     return session
 
@@ -170,7 +173,16 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
     return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{part}/")}
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _most_bytes(model: Model, count: int) -> int:
+    """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
+    engine = model.engine
+    _, (cache,) = model.making_room(partial(engine.forward, [[0]], [None]))
+    one = sum(np.asarray(array).nbytes for array in model.making_room(partial(engine.export, cache)).values())
+    return 2 * one * (engine.context_size if engine.rewinds else count + 1) + 4 * engine.vocab_size + (1 << 16)
+
+
+def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
+    """What is meant, the arrays as they are packed, and how large they are announced."""
     data = path.read_bytes()
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
         raise SnapshotError(f"{path.name} is not a saved session")
@@ -182,9 +194,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise SnapshotError(f"{path.name} is damaged: its digest does not agree")
     try:
         meta = json.loads(bytes(body[: min(text_size, _DEEPEST)]))
-        return meta, _arrays(meta["arrays"], bytes(body[text_size:]), size)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
+    except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
+    if not isinstance(meta, dict):
+        raise SnapshotError(f"{path.name} is damaged: no object in front")
+    return meta, bytes(body[text_size:]), size
 
 
 def _arrays(listed: list[tuple[str, str, list[int]]], packed: bytes, size: int) -> dict[str, NDArray[Any]]:
