@@ -52,7 +52,11 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
             tally.counts["refused budgets"] += 1
     for budget in (least, least + 1, least + rng.randrange(2, 6), 2 * least + 8, least + 60):
         options = {"max_tokens": budget, "temperature": rng.choice((0.0, 1.0, 2.5)), "seed": seed}
-        found = generate_details(model, "x", source, **options)  # type: ignore[call-overload]  # as a dict
+        try:
+            found = generate_details(model, "x", source, **options)  # type: ignore[call-overload]  # as a dict
+        except gw.GuidewayError as error:
+            tally.fault(f"{type(error).__name__} within {budget}: {error}", schema, seed)
+            continue
         tally.counts["outputs"] += 1
         tally.counts["at the fewest"] += len(found.tokens) == budget == least
         if found.finish_reason != "stop" or len(found.tokens) > budget:

@@ -8,8 +8,8 @@ from .walks import Tally
 
 def test_every_output_fits_its_schema_and_its_budget() -> None:
     tally, both = Tally(), models()
-    for seed in range(60):
-        check(both, 500_000 + seed, tally)
+    for seed in (1301, *range(500_000, 500_060)):  # in 1301 an item must differ from others, and so becomes longer
+        check(both, seed, tally)
     assert not tally.faults
     assert tally.counts["outputs"] > 150
     assert min(tally.counts["refused budgets"], tally.counts["at the fewest"]) > 20

@@ -21,7 +21,7 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 FinishReason = Literal["stop", "length"]
 
 MOST_TAKEN_BACK = 512
-"""How often a row goes back for banned strings without getting further, before it gives up."""
+"""How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,12 @@ class Row:
                 one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
             except Unsatisfiable:
                 self._take_back(1)
+            except BudgetTooSmall:  # the way on became longer than it looked (an item must differ from those before)
+                matcher = self.session.matcher
+                missing = (matcher.tokens_to_finish() if matcher is not None else 0) - self.left
+                if place == self._start:
+                    raise
+                self._take_back(min(max(missing, 0) + 1, place - self._start))
             else:
                 return [] if one is None else [one]
 
@@ -234,9 +240,11 @@ class Row:
         kept = place - self._start
         self._taken_back += 1
         if kept < self.watch.shown_tokens:
-            raise Unsatisfiable(f"no text goes on from what was shown without a banned string: {self.limits.banned}")
+            raise Unsatisfiable(f"no text that fits goes on from what was shown (banned strings: {self.limits.banned})")
         if self._taken_back > MOST_TAKEN_BACK:
-            raise LimitExceeded(f"went back {MOST_TAKEN_BACK} times, and banned strings come again and again")
+            raise LimitExceeded(
+                f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"
+            )
         token_id = self.session.rewind(count)[0]
         self.watch.pop(count)
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}

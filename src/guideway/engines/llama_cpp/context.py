@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class Context:
         options.n_ctx = self.size if self.recurrent else max(room or 8192, self.size)
         options.n_batch = options.n_ubatch = BATCH
         options.n_seq_max = self.rows
+        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # as llama-cpp-python does
         options.kv_unified = True  # so that sequences share the cells of what they have in common
         options.type_k = options.type_v = llama.GGML_TYPE_F16 if half else llama.GGML_TYPE_F32
         options.flash_attn_type = 0

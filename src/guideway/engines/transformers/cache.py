@@ -62,7 +62,13 @@ def gather(caches: Sequence[Cache | None], cached: int) -> Any:
         return copy.deepcopy(rows[0].whole)
     made = DynamicCache()
     own = [own_cache(cache) for cache in rows]
-    for layer in range(len(own[0].layers)):
+    first = own[0].layers
+    together = all(c.layers is first for c in own) and [c.row for c in own] == list(range(first[0][0].shape[0]))
+    for layer in range(len(first)):
+        if together:  # the batch that ran last, whole and in order: nothing to put together
+            keys, values = (part[:, :, :cached] for part in first[layer])
+            made.update(keys, values, layer)
+            continue
         parts = [[c.layers[layer][part][c.row : c.row + 1, :, :cached] for c in own] for part in (0, 1)]
         keys, values = (torch.cat(part) if len(part) > 1 else part[0] for part in parts)
         made.update(keys, values, layer)
