@@ -11,8 +11,7 @@ from guideway import masks
 from guideway.generation.options import Messages, Options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
-from guideway.generation.scoring import log_softmax
-from guideway.sampling import Step
+from guideway.sampling import Step, log_softmax
 from guideway.sessions import FinishReason, Limits, Model, Row, Session, feed_all
 
 if TYPE_CHECKING:

@@ -81,6 +81,8 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     given = options.get("sampler")
     named = [name for name in ("temperature", "top_k", "top_p", "min_p") if name in options]
     if given is not None:
+        if not isinstance(given, Sampler):
+            raise TypeError(f"sampler must be a Sampler, got {given!r}")
         if named:
             raise ValueError(f"sampler and {named[0]} exclude each other: give {named[0]} to the Sampler")
         return given
@@ -115,6 +117,6 @@ def _limits(options: Options) -> Limits:
 def _strings(given: object, name: str) -> tuple[str, ...]:
     strings = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     found = tuple(one for one in strings if isinstance(one, str) and one)
-    if len(found) < len(strings):
-        raise ValueError(f"{name} must be a string or strings, none of them empty: {given!r}")
+    if len(found) < len(strings) or any("\ud800" <= char <= "\udfff" for one in found for char in one):
+        raise ValueError(f"{name} must be a string or strings, none of them empty or with a lone surrogate: {given!r}")
     return found

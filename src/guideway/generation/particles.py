@@ -21,8 +21,7 @@ from guideway.errors import BudgetTooSmall
 from guideway.generation.options import Messages, Options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
-from guideway.generation.scoring import log_softmax
-from guideway.sampling import uniform
+from guideway.sampling import log_softmax, uniform
 from guideway.sessions import Limits, Model, Row, Session, feed_all
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posterior", "rejection", "smc"]
 
-_TAKEN = ("max_tokens", "temperature", "seed", "batch_size", "keep_kv")
+_TAKEN = ("max_tokens", "temperature", "seed", "keep_kv")
 _RESAMPLING_ROW = -1  # of the random numbers: no particle has it
 _FIRST_STREAM = 8  # of a particle's draws at one position
 
@@ -150,13 +149,16 @@ class _Ways:
 
     def extend(self, one: _Particle) -> None:
         session = one.session
-        logprobs = log_softmax(session.shared_logits() / np.float32(self._heat))
+        logprobs = log_softmax(session.shared_logits(), self._heat)
         if self._masked and session.matcher is not None:
             session.only_legal()
             outside = np.ones(logprobs.size, dtype=bool)
             outside[masks.ids(session.mask, logprobs.size) if session.mask is not None else slice(None)] = False
             logprobs[outside] = -np.inf
         inside = float(np.logaddexp.reduce(logprobs))
+        if inside == -math.inf:
+            one.log_weight, one.ended = -math.inf, True
+            return
         share = np.exp(logprobs - inside)
         asks = self._allows is not None or (not self._masked and session.matcher is not None)
         numbers, estimate = _Numbers(session), 1.0
@@ -171,6 +173,8 @@ class _Ways:
         one.ended = token_id in session.tokenizer.eos_ids
         if self._potential is not None:
             after = self._potential(self._text(session, None), one.ended)
+            if not after < math.inf:
+                raise ValueError(f"a potential must be a number or -inf, got {after}")
             one.log_weight += after - one.potential
             one.potential = after
         one.ended = one.ended or one.log_weight == -math.inf

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import sources
 from guideway.compiler import compile
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError
+from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, NoTokens
 from guideway.generation.options import BATCH, Messages, Options, Settings, check_names
 from guideway.generation.results import Generation, State
-from guideway.sessions import Limits, Model, Row, Session, feed_all
+from guideway.sessions import KV, Limits, Model, Row, Session, feed_all
 from guideway.sources import Regex
 from guideway.sources.base import Literal
 
@@ -80,6 +80,8 @@ class Plan:
             session.feed(prompt)
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
+        if not len(session):
+            raise NoTokens("the prompt is empty, and the tokenizer puts nothing before a text: there are no logits")
         healed = _healed(session) if self.settings.heal else ""
         automaton = self.behind(healed)
         room = session.context_size - len(session)
@@ -152,9 +154,15 @@ class Plan:
             session.row,
             tuple(one for one in session.memory if one[0] < start + len(tokens)),
             tuple(row.steps[: len(tokens)]),
-            session.kv() if self.settings.keep_kv else None,
+            self._kv(session),
             row.watch.healed,
         )
+
+    def _kv(self, session: Session) -> KV | None:
+        if not self.settings.keep_kv:
+            return None
+        with self.model.lock:  # it may run what waits
+            return session.kv()
 
 
 @dataclass(frozen=True)
@@ -169,11 +177,12 @@ class Prompted:
 def _healed(session: Session) -> str:
     """Take the prompt's last token back, and as many as it takes to cut between characters; gives their text.
 
-    One token stays, so that there are logits; where that is not enough, nothing is taken back.
+    One token stays, so that there are logits. Where that is not enough, or the last token has no text (a special one),
+    nothing is taken back.
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
-    while session.gives_back and len(session) > 1:
+    while session.gives_back and len(session) > 1 and table.bytes_of(session.tokens[-1:]):
         removed = [*session.rewind(1), *removed]
         try:
             return table.bytes_of(removed).decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from guideway.errors import InvalidToken
 from guideway.sampling import Step
 from guideway.sessions import KV, FinishReason, Model, Timings
 
@@ -44,9 +45,15 @@ class State:
         return data.decode("utf-8", "ignore")
 
     def edited(self, model: Model, text: str) -> State:
-        """The state with another output. The tokens that spell its unchanged beginning stay."""
+        """The state with another output. The tokens that spell its unchanged beginning stay.
+
+        Raises `InvalidToken` for a lone surrogate.
+        """
         table = model.vocabulary
-        wanted = (self.healed + text).encode()
+        try:
+            wanted = (self.healed + text).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
         ends = [0]
         for token_id in self.tokens:
             piece = table.bytes_of([token_id])

@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guideway.generation.options import BATCH, Messages
 from guideway.generation.plan import Plan
+from guideway.sampling import log_softmax
 from guideway.sessions import Model, Session, feed_all
 
-__all__ = ["Score", "log_softmax", "score"]
+__all__ = ["Score", "score"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     """
     if isinstance(prompt, (list, tuple)) and not all(isinstance(one, dict) for one in prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     spelled = _spelled(model, options, end)
     root = Plan(model, None, {}).prompted(prompt).session
     found = np.zeros(len(spelled))
@@ -88,6 +90,11 @@ def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int,
     if end and not model.tokenizer.eos_ids:
         raise ValueError(f"end=True: the tokenizer of {model.name} names no token that ends a text")
     spelled = [tuple(model.tokenizer.encode(option)) for option in options]
+    for option, ids in zip(options, spelled, strict=True):
+        if not ids:
+            raise ValueError(f"the tokenizer leaves nothing of the option {option!r}")
+        if spelled.count(ids) > 1:
+            raise ValueError(f"the option {option!r} has the same tokens as another")
     ordered = sorted(range(len(spelled)), key=lambda n: spelled[n])
     for one, other in pairwise(ordered):
         if not end and spelled[other][: len(spelled[one])] == spelled[one]:
@@ -96,10 +103,3 @@ def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int,
                 " give end=True, so that the end token tells them apart"
             )
     return spelled
-
-
-def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Log-probabilities: float64 [V]."""
-    values = logits.astype(np.float64)
-    values -= values.max()
-    return np.asarray(values - np.log(np.exp(values).sum()))

@@ -16,7 +16,7 @@ from guideway.sampling.chain import Drawn, draw
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
-from guideway.sampling.report import Alternative, Step, report
+from guideway.sampling.report import Alternative, Step, log_softmax, report
 from guideway.sampling.sampler import ORDER, Sampler, Stage
 from guideway.sampling.stages import probabilities
 
@@ -30,6 +30,7 @@ __all__ = [
     "Stage",
     "Step",
     "draw",
+    "log_softmax",
     "probabilities",
     "report",
     "uniform",

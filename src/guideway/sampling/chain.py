@@ -133,7 +133,7 @@ def _own(stage: Stage, ids: Ids, left: Logits, tokens: Sequence[int], width: int
     """A stage of the user's, over the whole vocabulary."""
     full = np.full(width, -np.inf)
     full[ids] = left
-    given = np.asarray(stage(tokens, full), dtype=np.float64)
+    given = np.asarray(stage(tuple(tokens), full), dtype=np.float64)
     if given.shape != (width,):
         raise ValueError(f"{_name(stage)} gave logits of the shape {given.shape}, not ({width},)")
     return np.where(left > -np.inf, given[ids], -np.inf)

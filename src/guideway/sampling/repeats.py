@@ -40,6 +40,10 @@ class Dry:
         object.__setattr__(self, "breakers", tuple(self.breakers))
         if not (0 <= self.multiplier < np.inf and 1 <= self.base <= 16):
             raise ValueError(f"dry: multiplier must be 0 or more and base 1 to 16: {self.multiplier}, {self.base}")
+        if any(int(count) != count for count in (self.allowed_length, self.window, *self.breakers)):
+            raise ValueError(f"dry: allowed_length, window and breakers must be integers: {self}")
+        object.__setattr__(self, "allowed_length", int(self.allowed_length))
+        object.__setattr__(self, "window", int(self.window))
         if self.allowed_length < 1 or self.window < 0:
             raise ValueError(f"dry: allowed_length must be at least 1 and window 0 or more: {self}")
 

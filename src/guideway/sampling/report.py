@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
+from guideway.errors import EngineError
 
-__all__ = ["Alternative", "Step", "report"]
+__all__ = ["Alternative", "Step", "log_softmax", "report"]
 
 
 class Alternative(NamedTuple):
@@ -34,6 +35,16 @@ class Step(NamedTuple):
     removed: float
     forced: bool
     alternatives: tuple[Alternative, ...] = ()
+
+
+def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
+    """Log-probabilities: float64 [V]. Raises `EngineError` for NaN, for +inf, and where every logit is -inf."""
+    values = logits.astype(np.float64)
+    best = int(values.argmax())  # NaN wins an argmax
+    if not np.isfinite(values[best]):
+        raise EngineError(f"the logit of token {best} is {values[best]}: there are no probabilities")
+    values = (values - values[best]) / temperature
+    return np.asarray(values - np.log(np.exp(values).sum()))
 
 
 def report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -81,7 +82,7 @@ class Sampler:
     def biases(self) -> tuple[tuple[int, float], ...]:
         """`logit_bias` as pairs, by ascending id."""
         pairs = self.logit_bias.items() if isinstance(self.logit_bias, Mapping) else self.logit_bias
-        return tuple(sorted((int(token_id), float(bias)) for token_id, bias in pairs))
+        return tuple(sorted((operator.index(token_id), float(bias)) for token_id, bias in pairs))
 
     @cached_property
     def bare(self) -> bool:
@@ -101,8 +102,9 @@ class Sampler:
         for name in ("top_k", "penalty_window"):
             if int(getattr(self, name)) != getattr(self, name):
                 raise ValueError(f"{name} must be an integer, got {getattr(self, name)}")
+            object.__setattr__(self, name, int(getattr(self, name)))
         for token_id, bias in self.biases:
-            if token_id < 0 or not bias < math.inf:
+            if not 0 <= token_id < 1 << 31 or not bias < math.inf:
                 raise ValueError(f"logit_bias must be finite or -inf, of ids from 0 on: {token_id} has {bias}")
 
     def _check_order(self) -> None:

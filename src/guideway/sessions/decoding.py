@@ -67,7 +67,8 @@ class Row:
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
     them with these `steps`.
     `healed`: the text at the start that is no output; `free_after`: the constraint is for this text only.
-    Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`.
+    Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`, `Unsatisfiable` for a banned string in
+    what has begun.
     """
 
     def __init__(
@@ -100,7 +101,8 @@ class Row:
         if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
         for token_id in self.tokens:
-            self.watch.push(token_id)
+            if self.watch.push(token_id) is not None:
+                raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.banned}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
 

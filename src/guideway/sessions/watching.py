@@ -53,7 +53,7 @@ class Watch:
         first = _first(self._data, self._banned, before, self.skipped)
         if first is not None:
             return next(n for n, end in enumerate(self._ends) if end > first[0])
-        stop = _first(self._data, self._stop, before, self.skipped)
+        stop = _first(self._data, self._stop, before, self.skipped) if self.cut is None else None
         if stop is not None:
             self.cut = stop[0]
             self.stopped_by = stop[1].decode()
