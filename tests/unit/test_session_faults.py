@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -146,6 +148,39 @@ def test_one_failing_row_moves_no_other() -> None:
     with pytest.raises(NoTokens):
         infer_all(sessions)
     assert [len(session) for session in sessions] == [3, 0, 4]
+
+
+class Overlapping(ToyEngine):
+    """Counts the calls during which another one ran."""
+
+    inside = overlaps = 0
+
+    def forward(self, rows: Any, caches: Any) -> Any:
+        self.inside += 1
+        self.overlaps += self.inside > 1
+        sleep(0.0002)
+        try:
+            return super().forward(rows, caches)
+        finally:
+            self.inside -= 1
+
+
+def test_threads_share_a_model_and_its_engine_runs_one_call_at_a_time(tmp_path: Path) -> None:
+    engine = Overlapping(len(TOKENS))
+    model = Model(engine, Tokenizer.of(VOCABULARY))
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            session = model.session(row=number)
+            session.feed("cab deaf")
+            session.infer()
+            session.fork().kv()
+            session.save(tmp_path / f"{number}-{turn}")
+            model.load_session(tmp_path / f"{number}-{turn}").infer()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert engine.overlaps == 0
 
 
 def test_a_closed_model_can_only_be_looked_at() -> None:

@@ -40,7 +40,7 @@ class Model:
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
         self.lock = RLock()
-        """Held for each round of a generation, so that several threads may generate with one model."""
+        """Held for each call to the engine and each round of a generation, so that threads may share a model."""
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 
@@ -96,13 +96,14 @@ class Model:
         return KV((), cache, self.engine, prefix=cache)
 
     def making_room(self, call: Callable[[], T]) -> T:
-        """What a call to the engine gives; where that has no room left, kept prefixes go first."""
-        while True:
-            try:
-                return call()
-            except OutOfRoom:
-                if not self.prefixes.drop_oldest():
-                    raise
+        """What a call to the engine gives, one at a time; where that has no room left, kept prefixes go first."""
+        with self.lock:
+            while True:
+                try:
+                    return call()
+                except OutOfRoom:
+                    if not self.prefixes.drop_oldest():
+                        raise
 
     def load_session(self, path: str | Path, *, constraint: Automaton | None = None) -> Session:
         """A session as `Session.save` left it. `constraint`: the automaton it was under, if it was.

@@ -7,6 +7,7 @@ new sequence, which then goes its own way.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
@@ -21,13 +22,26 @@ __all__ = ["Held", "Pool", "State"]
 
 
 class Pool:
-    """The numbers of sequences that are free."""
+    """The numbers of sequences that are free, and of those that nobody holds any more.
+
+    What is let go may be let go in any thread, also while llama.cpp runs; so its cells are given back before the next
+    call, and not there.
+    """
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.free = list(range(context.rows))[::-1]
+        self.dropped = deque[int]()
+
+    def reclaim(self) -> None:
+        """Give back the cells of what was let go."""
+        while self.dropped:
+            number = self.dropped.popleft()
+            self.context.remove(number, -1)
+            self.free.append(number)
 
     def take(self) -> Sequence:
+        self.reclaim()
         if not self.free:
             raise OutOfRoom(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
         return Sequence(self, self.free.pop())
@@ -48,8 +62,7 @@ class Sequence:
         return new
 
     def __del__(self) -> None:
-        self.pool.context.remove(self.number, -1)
-        self.pool.free.append(self.number)
+        self.pool.dropped.append(self.number)
 
 
 class Held:

@@ -47,8 +47,7 @@ class LlamaCppEngine:
         self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
         self._context = Context(self._file, gpu=gpu, half=half, context=context_size, room=room, rows=rows)
         self._pool = Pool(self._context)
-        self.context_size = self._context.size
-        self.vocab_size = self._context.vocab_size
+        self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.rewinds = not self._context.recurrent
 
     @cached_property
@@ -58,6 +57,7 @@ class LlamaCppEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. All rows are one batch, whatever their lengths."""
         self._check_open()
+        self._pool.reclaim()
         check_rows(self, rows, caches)
         if not self.rewinds:
             found = [self._recurrent(row, cache) for row, cache in zip(rows, caches, strict=True)]
