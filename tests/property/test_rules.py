@@ -8,8 +8,8 @@ import random
 import pytest
 
 import guideway as gw
-from guideway.grammar.regular import literal
-from guideway.grammar.rules import Choice, Ref, Rule, Series, Term, Text, lower
+from guideway.grammar.regular import EMPTY, literal
+from guideway.grammar.rules import Choice, Ref, Rule, Series, Term, Text, Times, lower
 from guideway.sources.fits import accepts, byte_automaton
 from tests.oracle.earley import EarleyOracle, Rules
 
@@ -90,6 +90,37 @@ def rules_hold(seeds: range, length: int, depth: int, nodes: int) -> Tally:
 
 def test_drawn_rules() -> None:
     assert rules_hold(range(300), 6, 3, 8).worlds > 150
+
+
+def test_counts_of_nothing() -> None:
+    rules = [
+        Rule("S", Choice((Series((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
+        Rule("X", Times(Text(literal("a")), 0, 0)),
+    ]
+    automaton = byte_automaton(lower(rules, "S").grammar)
+    assert [text for text in ("", "c", "cb", "cbb", "ac", "acb") if accepts(automaton, text)] == ["c", "cb", "cbb"]
+    with pytest.raises(gw.InvalidConstraint, match="at least -1"):
+        lower([Rule("S", Times(Text(literal("a")), -1, 1))], "S")
+
+
+def test_long_chains_and_counts_take_linear_time() -> None:
+    count = 1000
+    chain = [
+        Rule(f"A{n}", Choice((Ref(f"A{n + 1}"), Series((Text(literal("x")), Ref("S"), Text(literal("y")))))))
+        for n in range(count)
+    ]
+    start = Rule("S", Choice((Ref("A0"), Series((Text(literal("(")), Ref("S"), Text(literal(")")))))))
+    end = Rule(f"A{count}", Choice((Text(EMPTY), Ref("S"))))
+    automaton = byte_automaton(lower([start, *chain, end], "S").grammar)
+    assert accepts(automaton, "(x()y)")
+    rules = [Rule(f"B{n}", Choice((Ref(f"B{n + 1}"), Series((Ref("B0"), Text(literal("x"))))))) for n in range(4000)]
+    with pytest.raises(gw.LimitExceeded):
+        lower([*rules, Rule("B4000", Text(literal("b")))], "B0")
+    count = 20_000
+    counted = Series((Text(literal("(")), Times(Ref("S"), count, count), Text(literal(")"))))
+    automaton = byte_automaton(lower([Rule("S", Choice((counted, Text(literal("a")))))], "S").grammar)
+    assert accepts(automaton, "(" + "a" * count + ")")
+    assert not accepts(automaton, "(" + "a" * (count - 1) + ")")
 
 
 @pytest.mark.slow

@@ -58,7 +58,10 @@ class _Knot:
                     alone[corner].append(variable)
                 else:
                     self._edges[corner].append((one[1:], variable))
-        self._same = {variable: _reached(variable, alone) for variable in knot}  # what a text of it is as it stands
+        self._same: dict[int, list[int]] = {}  # what a text of it is as it stands
+        for variable in knot:
+            self._same[variable] = _reached(variable, alone)
+            made.work(len(self._same[variable]))
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:

@@ -19,24 +19,35 @@ def nullable_variables(
 ) -> set[int]:
     """The variables of a group that derive the empty text; `outside` says it of all others; `solid`: those that do not,
     whatever their productions."""
+    users: dict[int, list[tuple[int, int]]] = {}  # by variable: the productions that it stands in
+    waits: dict[tuple[int, int], int] = {}  # by production: variables of the group that must still be found
     found: set[int] = set()
+    todo: list[int] = []
 
-    def may_be_empty(symbol: Symbol) -> bool:
-        if isinstance(symbol, int):
-            return symbol in found if symbol in group else outside(symbol)
-        return isinstance(symbol, Regular) and expressions.nullable(symbol)
+    def add(variable: int) -> None:
+        if variable not in found and variable not in solid:
+            found.add(variable)
+            todo.append(variable)
 
-    changed = True
-    while changed:
-        changed = False
-        for variable, productions in group.items():
-            if (
-                variable not in found
-                and variable not in solid
-                and any(all(map(may_be_empty, one)) for one in productions)
-            ):
-                found.add(variable)
-                changed = True
+    def is_empty(symbol: Symbol) -> bool:
+        return (
+            outside(symbol) if isinstance(symbol, int) else isinstance(symbol, Regular) and expressions.nullable(symbol)
+        )
+
+    for variable, productions in group.items():
+        for number, one in enumerate(productions):
+            inner = {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
+            if all((isinstance(symbol, int) and symbol in inner) or is_empty(symbol) for symbol in one):
+                waits[variable, number] = len(inner)
+                for symbol in inner:
+                    users.setdefault(symbol, []).append((variable, number))
+                if not inner:
+                    add(variable)
+    while todo:
+        for variable, number in users.get(todo.pop(), ()):
+            waits[variable, number] -= 1
+            if waits[variable, number] == 0:
+                add(variable)
     return found
 
 
@@ -47,11 +58,13 @@ def without_empty(
     result: dict[int, list[Production]] = {}
 
     def combinations(parts: list[tuple[Symbol, bool]]) -> list[Production]:
-        found: list[Production] = [()]
+        found: list[list[Symbol]] = [[]]
         for symbol, optional in parts:
-            longer = [(*one, symbol) for one in found]
+            longer = [one.copy() for one in found] if optional else found
+            for one in longer:
+                one.append(symbol)
             found = longer + found if optional else longer
-        return [one for one in found if one]
+        return [tuple(one) for one in found if one]
 
     for variable, productions in group.items():
         options: dict[Hashable, Production] = {}

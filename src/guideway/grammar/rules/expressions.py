@@ -95,6 +95,8 @@ class Expressions:
                 return NEVER
             case Literals(texts):
                 return Literals(tuple(text for text in texts if text))
+            case Repeat(_, _, 0):
+                return NEVER
             case Repeat(part, _, most) if not self.nullable(part):
                 return Repeat(part, 1, most)
         return Both((expression, _SOME))

@@ -141,7 +141,8 @@ class _Lowering:
         part = self._known(made.part)
         if part is not None:
             possible = made.most is None or made.most >= made.least
-            self._regular[variable] = Repeat(part, made.least, made.most) if possible else NEVER
+            times = EMPTY if made.most == 0 else Repeat(part, made.least, made.most)
+            self._regular[variable] = times if possible else NEVER
         return part is not None
 
     def _known(self, symbol: Symbol) -> Regular | None:

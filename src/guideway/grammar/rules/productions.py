@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from guideway.errors import LimitExceeded
+from guideway.errors import InvalidConstraint, LimitExceeded
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
 
@@ -15,6 +15,9 @@ __all__ = ["MAX_SYMBOLS", "Difference", "Opaque", "Production", "Productions", "
 
 MAX_SYMBOLS = 500_000
 """How many symbols all productions may have together."""
+
+MAX_WORK = 4_000_000
+"""How many pairs of rules that begin each other are looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,7 @@ class Productions:
     of: list[list[Production] | Repeated | Difference] = field(default_factory=list)
     rule: list[int] = field(default_factory=list)
     size: int = 0
+    worked: int = 0
 
     def variable(self, rule: int) -> int:
         """A new one."""
@@ -71,6 +75,12 @@ class Productions:
         self.size += sum(len(one) + 1 for one in made)
         if self.size > MAX_SYMBOLS:
             raise LimitExceeded(f"the rules come down to more than {MAX_SYMBOLS} symbols")
+
+    def work(self, steps: int) -> None:
+        """Raises `LimitExceeded` where what is looked at, and not kept, becomes too much."""
+        self.worked += steps
+        if self.worked > MAX_WORK:
+            raise LimitExceeded("too many rules are each other's beginnings")
 
     def productions(self, variable: int) -> list[Production]:
         """The productions; a repetition is written out, with new variables for its parts."""
@@ -131,6 +141,8 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
             return fresh[-1][0]
 
         if isinstance(term, Times):
+            if term.least < 0:
+                raise InvalidConstraint(f"a repetition of at least {term.least} times", rules[rule].place)
             made.of[variable] = Repeated(symbol(term.part), term.least, term.most)
         elif isinstance(term, Except):
             made.of[variable] = Difference(symbol(term.part), symbol(term.without), term.place)
