@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .. import disk, grammar, sources
 from .._kernel import Automaton
-from ..errors import ConstraintError
+from ..errors import ConstraintError, Unsatisfiable
 from ..grammar.nodes import Grammar
 from ..grammar.program import encode
 from ..vocabulary import Tokenizer, Vocabulary
@@ -58,9 +58,9 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
     if found is None:
         try:
             found = _compile(made, program, table)
-        except ConstraintError:
+        except ConstraintError as error:
             if made is not None:
-                raise
+                raise _explained(error, constraint) from None
             found = _from_source(constraint, table)  # whose error says the place
         found = _automata.put((digest, table.fingerprint), found, len(program))
     known.keep(constraint, content, digest)
@@ -105,8 +105,18 @@ def _digest(program: bytes) -> bytes:
 
 
 def _from_source(constraint: object, table: Vocabulary) -> Automaton:
-    made = sources.of(constraint).grammar()
-    return _compile(made, encode(made), table)
+    source = sources.of(constraint)
+    made = source.grammar()
+    try:
+        return _compile(made, encode(made), table)
+    except Unsatisfiable as error:
+        raise _explained(error, source) from None
+
+
+def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
+    """The error, with what cannot be met together."""
+    why = sources.of(constraint).conflict(error.place) if isinstance(error, Unsatisfiable) else None
+    return error if why is None else Unsatisfiable(f"{error}: nothing meets {why}", error.place)
 
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:

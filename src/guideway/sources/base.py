@@ -36,6 +36,12 @@ class Source(ABC, Generic[T_co]):
     def _content(self) -> object:
         """What makes two sources of this class equal: a hashable value."""
 
+    def conflict(self, place: str | None) -> str | None:
+        """What rules out every text, in words, where that can be told: of a source that was found to have none, at the
+        place that the error names.
+        """
+        return None
+
     def regular(self) -> Regular | None:
         """The language, if it is written as one regular expression."""
         grammar = self.grammar()

@@ -51,7 +51,7 @@ class Documents:
     def __init__(
         self, document: object, dialect: Dialect | None, supplied: Mapping[str, object], nested_ids: bool
     ) -> None:
-        self._supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
+        self.supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
         self._default = dialect or DEFAULT_DIALECT
         self.resources: dict[str, Resource] = {}
         self.owners: dict[int, Resource] = {}  # by identity of their roots, which they keep
@@ -129,7 +129,7 @@ class Documents:
         found = DIALECTS.get(name.partition("://")[2].rstrip("#"))
         if found is not None:
             return found
-        meta = self._supplied.get(name.rstrip("#"))
+        meta = self.supplied.get(name.rstrip("#"))
         if isinstance(meta, dict):
             base = DIALECTS.get(str(meta.get("$schema")).partition("://")[2].rstrip("#"), outer)
             words = meta.get("$vocabulary")
@@ -143,7 +143,7 @@ class Documents:
         """The resource of a URI, out of the documents at hand."""
         found = self.resources.get(uri)
         if found is None:
-            document = self._supplied.get(uri)
+            document = self.supplied.get(uri)
             if document is None:
                 document = _metaschema(uri)
             if document is not None:

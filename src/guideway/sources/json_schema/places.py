@@ -19,7 +19,7 @@ class Places:
     """Literals are even numbers for places, odd ones for their opposites; 0 is `true`, 1 is `false`."""
 
     def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+        self.documents = documents
         self.places: list[Place] = [Place(0, True, "", documents.main, ())]
         self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}  # by identity of schemas, which places keep
         self._values: dict[str, int] = {}
@@ -28,8 +28,8 @@ class Places:
 
     def root(self) -> int:
         """The literal of the document."""
-        main = self._documents.main
-        return self.literal(main.root, main.place, main, (main,) if self._documents.dynamic else ())
+        main = self.documents.main
+        return self.literal(main.root, main.place, main, (main,) if self.documents.dynamic else ())
 
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
         """The literal of a schema; schemas that are only a reference are those that they lead to."""
@@ -69,7 +69,7 @@ class Places:
     def _target(
         self, schema: dict[str, Any], where: str, resource: Resource, scope: tuple[Resource, ...], name: str
     ) -> tuple[object, str, Resource, tuple[Resource, ...]]:
-        documents, reference = self._documents, str(schema[name])
+        documents, reference = self.documents, str(schema[name])
         at = pointer(where, name)
         if name == "$recursiveRef":
             found, target, home = documents.resolve("#", resource, at)
@@ -86,7 +86,7 @@ class Places:
         return found, target, home, self._scope(scope, home)
 
     def _scope(self, scope: tuple[Resource, ...], home: Resource) -> tuple[Resource, ...]:
-        if not self._documents.dynamic or home in scope:
+        if not self.documents.dynamic or home in scope:
             return scope
         return (*scope, home)
 
@@ -96,7 +96,7 @@ class Places:
         if schema is False:
             return 1
         resource, scope = place.resource, place.scope
-        owners = self._documents.owners
+        owners = self.documents.owners
         if owners and id(schema) in owners:
             resource = owners[id(schema)]
             scope = self._scope(scope, resource)

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from guideway.errors import ConstraintError, InvalidConstraint, InvalidText
+from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
+from guideway.sources.fits import is_empty as grammar_is_empty
+from guideway.sources.fits import single_bytes
 
+from .conflicts import MAX_PLACES, conflict
 from .contract import contract
 from .documents import Documents
 from .expand import Expander
 from .explain import Explanation, draw_examples, explain
+from .keys import MAX_STATES
 from .keywords import dialect_named
 from .lowering import Lowering
 from .reader import copy_schema, copy_value, read_json, write_json
@@ -78,6 +82,7 @@ class JsonSchema(Source[Any]):
         resources: Mapping[str, object] | None = None,
     ) -> None:
         documents = _documents(schema, dialect, resources)
+        self._dialect = None if dialect is None else dialect_named(dialect)
         self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
         self._document = documents.main.root
         self._expander = Expander(documents)
@@ -106,6 +111,25 @@ class JsonSchema(Source[Any]):
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
         """Some texts that the schema allows, a shortest one first. Raises `Unsatisfiable` where there is none."""
         return draw_examples(self._grammar, count, seed)
+
+    def conflict(self, place: str | None) -> str | None:
+        """The keywords that cannot be met together."""
+        if len(self._expander.places) > MAX_PLACES:
+            return None
+        document, searched = copy_value(self._document), single_bytes(MAX_STATES)
+
+        def is_empty() -> bool:
+            documents = Documents(document, self._dialect, self._expander.documents.supplied, True)
+            try:
+                return grammar_is_empty(Lowering(Expander(documents), self._style).run(), searched)
+            except (InvalidConstraint, Unsupported):  # without a keyword that others need
+                return False
+
+        try:
+            found = conflict(document, place or "", is_empty)
+        except LimitExceeded:
+            return None
+        return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
 
     def parse(self, text: str) -> Any:
         """The JSON value."""

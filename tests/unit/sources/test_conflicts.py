@@ -1,0 +1,52 @@
+"""Schemas without an instance: the error names the keywords that cannot be met together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import guideway as gw
+
+BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256])
+TWO_LENGTHS = {"type": "string", "minLength": 5, "maxLength": 3, "pattern": "a"}
+
+
+@pytest.mark.parametrize("profile", ["exact", "generation"])
+@pytest.mark.parametrize(
+    ("schema", "place", "named"),
+    [
+        (TWO_LENGTHS, "", "/type, /minLength and /maxLength"),
+        ({"allOf": [{"type": "string"}, {"type": "integer"}, {"minLength": 3}]}, "", "/allOf/0/type and /allOf/1/type"),
+        ({"type": "string", "pattern": "^a$", "const": "b"}, "", "/pattern and /const"),
+        ({"type": ["string", "null"], "not": {}}, "", "/not"),
+        (
+            {"type": "object", "properties": {"b": {}, "a": False}, "required": ["a"]},
+            "",
+            "/type, /required and /properties/a",
+        ),
+        (
+            {"type": "object", "properties": {"b": {}, "a/b": TWO_LENGTHS}, "required": ["b", "a/b"]},
+            "/properties/a~1b",
+            "/properties/a~1b/type, /properties/a~1b/minLength and /properties/a~1b/maxLength",
+        ),
+        (
+            {"type": "array", "items": {"enum": [1, 2]}, "minItems": 3, "uniqueItems": True, "maxItems": 7},
+            "",
+            "/type, /minItems, /uniqueItems and /items/enum",
+        ),
+    ],
+)
+def test_the_keywords_that_cannot_be_met_together(profile: Any, schema: Any, place: str, named: str) -> None:
+    for constraint in (gw.JsonSchema(schema, profile=profile), schema):
+        with pytest.raises(gw.Unsatisfiable) as caught:
+            gw.compile(constraint, BYTES)
+        assert caught.value.place == place
+        assert str(caught.value).endswith(f"nothing meets {named}")
+
+
+def test_large_schemas_are_not_searched() -> None:
+    many = {f"p{n}": {"type": "string", "minLength": n} for n in range(600)}
+    with pytest.raises(gw.Unsatisfiable) as caught:
+        gw.compile(gw.JsonSchema({"properties": many, "type": "object", "minProperties": 2, "maxProperties": 1}), BYTES)
+    assert str(caught.value) == "no text can fit the constraint (at the whole schema)"
