@@ -51,7 +51,21 @@ if TYPE_CHECKING:
     from .matcher import Matcher, advance_and_fill, fill_masks
     from .sampling import Dry, Mirostat, Sampler
     from .sessions import Model, Session
-    from .sources import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Reasoning, Regex, Tag, Tags, Tool, ToolCalls
+    from .sources import (
+        Choice,
+        Ebnf,
+        Format,
+        Gbnf,
+        JsonSchema,
+        Lark,
+        Reasoning,
+        Regex,
+        Substring,
+        Tag,
+        Tags,
+        Tool,
+        ToolCalls,
+    )
     from .vocabulary import Tokenizer, Vocabulary
 
 _HOMES = {
@@ -102,6 +116,7 @@ _HOMES = {
         "Lark",
         "Reasoning",
         "Regex",
+        "Substring",
         "Tag",
         "Tags",
         "Tool",
@@ -145,6 +160,7 @@ __all__ = [
     "Session",
     "SnapshotError",
     "State",
+    "Substring",
     "Tag",
     "Tags",
     "Tokenizer",

@@ -4,6 +4,8 @@ base.py         `Source`, and how sources combine
 regex.py        `Regex`, on top of patterns/
 format.py       `Format`, on top of formats/
 choice.py       `Choice`
+substring.py    `Substring`
+repeated.py     any source several times
 json_schema/    `JsonSchema`
 notations/      `Lark`, `Gbnf`, `Ebnf`
 tags.py         `Tags`, `Reasoning`
@@ -24,6 +26,7 @@ from .of import of
 from .progress import Progress
 from .python_types import PythonType
 from .regex import Regex
+from .substring import Substring
 from .tags import Reasoning, Tag, Tags
 from .tools import Reply, Tool, ToolCall, ToolCalls
 
@@ -40,6 +43,7 @@ __all__ = [
     "Regex",
     "Reply",
     "Source",
+    "Substring",
     "Tag",
     "Tags",
     "Tool",

@@ -21,7 +21,8 @@ class Source(ABC, Generic[T_co]):
     """A constraint as its user wrote it. Immutable; two of the same content are equal.
 
     They combine: `a | b` (either), `a + b` (one after the other; the value is the text) and, for regular ones,
-    `a & b` (both at once) and `~a` (every other text). A str stands for itself there.
+    `a & b` (both at once) and `~a` (every other text). A str stands for itself there. `a.repeat(2, 5)` and
+    `a.optional()` work for every source.
     """
 
     @abstractmethod
@@ -47,6 +48,16 @@ class Source(ABC, Generic[T_co]):
         grammar = self.grammar()
         root = grammar.nodes[grammar.root]
         return root.text if isinstance(root, Leaf) else None
+
+    def repeat(self, least: int = 0, most: int | None = None, *, separator: str = "") -> Source[str]:
+        """This, `least` to `most` times (None: no end), with a separator between. The value is the text."""
+        from .repeated import Repeated  # which is a source itself
+
+        return Repeated(self, least, most, separator)
+
+    def optional(self) -> Source[str]:
+        """This, or nothing. The value is the text."""
+        return self.repeat(0, 1)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Source) and type(self) is type(other) and bool(self._content() == other._content())

@@ -189,7 +189,7 @@ class Reasoning(Source[tuple[str, Any]]):
     ) -> None:
         self.answer = _source(answer)
         self.begin, self.end = check_text(begin, "the begin"), check_text(end, "the end")
-        self.optional = optional
+        self.skips = optional
         if not end:
             raise InvalidConstraint("reasoning must end with some text")
         gap = Text(Literals(("", "\n", "\n\n")))
@@ -216,7 +216,7 @@ class Reasoning(Source[tuple[str, Any]]):
         return "", self.answer.parse(text)
 
     def _content(self) -> object:
-        return self.answer, self.begin, self.end, self.optional
+        return self.answer, self.begin, self.end, self.skips
 
     def __repr__(self) -> str:
         return f"Reasoning({self.answer!r})"

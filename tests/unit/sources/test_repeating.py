@@ -1,0 +1,77 @@
+"""Sources repeated and left out, and quotations."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import guideway as gw
+
+
+def takes(source: gw.Regex | gw.Substring, text: str) -> bool:
+    try:
+        source.parse(text)
+    except gw.InvalidText:
+        return False
+    return True
+
+
+def test_regular_sources_repeat() -> None:
+    some = gw.Regex("[ab]").repeat(2, 3, separator=", ")
+    texts = ("a, b", "a, b, a", "a", "a, b, a, b", "a,b", "", "a, ")
+    assert [takes(some, text) for text in texts] == [True, True, False, False, False, False, False]  # type: ignore[arg-type]  # sources all
+    assert some.regular() is not None
+    assert [takes(gw.Choice(["x"]).repeat(0, 0), text) for text in ("", "x")] == [True, False]  # type: ignore[arg-type]  # as above
+
+
+def test_other_sources_repeat() -> None:
+    one = gw.JsonSchema({"type": "array", "items": {"type": "integer"}})
+    lines = one.repeat(1, separator="\n") + gw.Regex("!").optional()
+    assert lines.parse("[]\n[1, 2]!") == "[]\n[1, 2]!"
+    for text in ("", "[]\n", "[][]", "!"):
+        with pytest.raises(gw.InvalidText):
+            lines.parse(text)
+    nested = gw.Gbnf('root ::= "(" root ")" | "x"').repeat(2, 2)
+    assert nested.parse("(x)x") == "(x)x"
+
+
+def test_bad_bounds() -> None:
+    with pytest.raises(gw.InvalidConstraint, match="at least 3"):
+        gw.Regex("a").repeat(3, 2)
+    with pytest.raises(gw.InvalidConstraint, match="at least -1"):
+        gw.Substring("abc", least=-1)
+    with pytest.raises(gw.InvalidConstraint, match="fewer than 4"):
+        gw.Substring("abc", least=4)
+    with pytest.raises(gw.LimitExceeded, match="at most 100000"):
+        gw.Substring("a" * 100_001)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_quotations(seed: int) -> None:
+    rng = random.Random(seed)
+    text = "".join(rng.choice("abé\n") for _ in range(rng.randrange(1, 30)))
+    source = gw.Substring(text, least=1, most=6)
+    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
+    matcher = gw.compile(source, vocabulary, cache=False).matcher()
+    for _ in range(60):
+        quoted = "".join(rng.choice("abé\n") for _ in range(rng.randrange(5)))
+        expected = quoted != "" and quoted in text
+        ids = [*quoted.encode(), 256]
+        assert (matcher.validate(ids) == len(ids)) is expected
+        assert takes(source, quoted) is expected
+    for start in range(len(text)):
+        ids = [*text[start : start + 7].encode(), 256]
+        assert (matcher.validate(ids) == len(ids)) is (len(text) - start <= 6)
+
+
+def test_a_long_text() -> None:
+    rng = random.Random(1)
+    text = " ".join("".join(rng.choice("abcdefgh") for _ in range(6)) for _ in range(1000))
+    source = gw.Substring(text)
+    assert source.parse(text[1234:2345])
+    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
+    matcher = gw.compile(source, vocabulary, cache=False).matcher()
+    ids = [*text[1234:2345].encode(), 256]
+    assert matcher.validate(ids) == len(ids)
+    assert matcher.validate([*b"aaaaaaaa"]) < 8
