@@ -175,8 +175,16 @@ std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
 std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
-        for (std::uint32_t leaf : leaves_at(k, regs))
-            if (const ExprId left = unused(k, regs, leaf); pool_.alive(left)) least = std::min(least, pool_.shortest(left));
+        const auto record = records_.copy(regs, k.record_words);
+        if (const std::uint32_t hidden = record[kHidden]) {  // at worst the shortest ones are those not known
+            std::vector<ExprId> classes;
+            for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+            const auto lengths = key_lengths_.of(classes, record[kUsed], hidden + 1);
+            if (lengths.size() > hidden) least = lengths[hidden];
+        } else {
+            for (std::uint32_t leaf : leaves_at(k, regs))
+                if (const ExprId left = unused(k, regs, leaf); pool_.alive(left)) least = std::min(least, pool_.shortest(left));
+        }
         return sum(least, items_cost(k, after_unique(k, regs, Tapes::kUnknown)));
     }
     for (const Reading& r : item_after(k, items_so_far(k, regs))) {

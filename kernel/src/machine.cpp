@@ -10,7 +10,7 @@ Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool
     : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
-    for (const Component& c : components_) recalls_ |= (c.bounded && !c.open_leaf.empty()) || (c.unique && c.minimum > 1);
+    for (const Component& c : components_) recalls_ |= (c.bounded && !c.open_leaf.empty()) || c.unique;
     prepare_forks();
 }
 
