@@ -215,6 +215,12 @@ void Machine::join(Configs& configs) {
     configs.resize(kept);
 }
 
+void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
+    for (std::uint32_t frame : frames) end(frame, Tapes::kUnknown, out);
+    enter_together(-1, out);
+    join(out);
+}
+
 Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;

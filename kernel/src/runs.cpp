@@ -282,10 +282,15 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
         return;
     }
     tasks_.clear();
+    ended_.clear();
     unsure_.clear();
     auto note = [&](const Run& made, std::uint32_t frame) {
         if (made.unsure != kNoTokens) unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
         if (made.residual == 0) return;
+        if (machine.forks()) {
+            ended_[{~residuals_[made.residual - 1]->reach, made.residual}].push_back(frame);
+            return;
+        }
         below_.clear();
         machine.resume(frame, below_);
         for (const Config& c : below_) tasks_.push_back({made.residual, c});
@@ -305,6 +310,20 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
         const Run made = run(machine, task.trie, task.config);
         if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
         note(made, task.config.parent);
+    }
+    // Where a grammar calls itself, roads to one residual go on as one: those with the longest texts first, so that all
+    // that lead to a residual are known when its turn comes.
+    while (!ended_.empty()) {
+        const auto [key, frames] = std::move(*ended_.begin());
+        ended_.erase(ended_.begin());
+        Configs together;
+        machine.resume_all(frames, together);
+        for (const Config& c : together) {
+            if (c.node == kDone) continue;
+            const Run made = run(machine, key.second, c);
+            if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
+            note(made, c.parent);
+        }
     }
     std::sort(mask.more.begin(), mask.more.end());
     mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 
+import numpy as np
 import pytest
 
 import guideway as gw
@@ -121,6 +123,24 @@ def test_long_chains_and_counts_take_linear_time() -> None:
     automaton = byte_automaton(lower([Rule("S", Choice((counted, Text(literal("a")))))], "S").grammar)
     assert accepts(automaton, "(" + "a" * count + ")")
     assert not accepts(automaton, "(" + "a" * (count - 1) + ")")
+
+
+def test_masks_of_long_tokens() -> None:
+    """As many ways through a token as it has parts in order: they are followed together."""
+    inner = tuple(Series((Text(literal("a" * count)), Ref("S"), Text(literal("b" * count)))) for count in range(1, 5))
+    grammar = lower([Rule("S", Choice((*inner, Text(literal("c")))))], "S").grammar
+    texts = [b"a", b"b", b"c", b"a" * 16, b"a" * 40, b"b" * 9, b"ccc"]
+    table = gw.Vocabulary([*texts, b""], eos_ids=[len(texts)], special_ids=[])
+    matcher = gw.compile(Made(grammar), table, cache=False).matcher()
+    row = np.zeros(1, np.uint32)
+    begun = time.process_time()
+    for token, expected in ((3, "aA@c"), (4, "aA@c"), (2, "aA@c"), (5, "bB"), (5, "bB")):
+        matcher.fill_mask(row)
+        assert "".join(name for n, name in enumerate("abcA@BC$") if int(row[0]) >> n & 1) == "".join(
+            name for name in "abcA@BC$" if name in expected
+        )
+        matcher.advance(token)
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.slow

@@ -110,6 +110,9 @@ public:
     bool recalls() const { return recalls_; }
     // Adds what goes on once the component above `frame` has ended; `tape`: what it read, where that is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
+    // The same above many frames, joined; for grammars that call themselves.
+    void resume_all(const std::vector<std::uint32_t>& frames, Configs& out);
+    bool forks() const { return forks_; }
     bool accepting(const Config& config);
     // Bytes of the shortest text that completes it.
     std::uint32_t cost(const Config& config);

@@ -23,6 +23,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -165,6 +166,7 @@ private:
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended_;  // by reach and residual: frames
     std::vector<std::uint32_t> scratch_, unsure_, row_;
     Configs below_, next_;
 };
