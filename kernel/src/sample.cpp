@@ -8,15 +8,7 @@
 #include <string>
 
 #include "guideway/error.h"
-
-// Loops over the whole vocabulary are compiled for several widths of vector registers, and the machine picks one. Products
-// and sums are never fused (ISO C++), so all of them give the same bits.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define GUIDEWAY_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define GUIDEWAY_WIDE
-#endif
+#include "guideway/wide.h"
 
 namespace guideway {
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "guideway/flat.h"
+#include "guideway/wide.h"
 
 namespace guideway {
 
@@ -142,11 +143,9 @@ Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
     bool good = below_.size() == trie.size() && characters_.size() == trie.tokens.size();
     for (const Set& set : sets_) good = good && std::uint64_t{set.first} + set.count <= members_.size();
     for (const Block& block : blocks_) good = good && block.size >= 1 && block.size <= 3;
-    // Every one is looked at, since loops without a way out go several steps at once; `below` may be unknown, 0xffff.
-    std::uint32_t set = 0, member = 0;
-    for (const std::uint16_t id : below_) set = std::max<std::uint32_t>(set, static_cast<std::uint16_t>(id + 1));
-    for (const std::uint16_t id : members_) member = std::max<std::uint32_t>(member, id + 1u);
-    if (!good || set > sets_.size() || member > blocks_.size()) throw Error(ErrorKind::argument, "subtrees that point out of place");
+    good = good && largest(below_, 1) <= sets_.size();  // unknown (0xffff) becomes 0
+    good = good && (members_.empty() || largest(members_) < blocks_.size());
+    if (!good) throw Error(ErrorKind::argument, "subtrees that point out of place");
 }
 
 void Subtrees::lay_out(std::span<const std::uint64_t> file) {
@@ -158,7 +157,7 @@ void Subtrees::lay_out(std::span<const std::uint64_t> file) {
     blocks_ = reader.view<Block>();
     characters_ = reader.view<std::uint8_t>();
     if (!reader.done()) throw Error(ErrorKind::argument, "subtrees with something behind them");
-    for (const std::uint8_t count : characters_) most_ = std::max(most_, count);
+    most_ = static_cast<std::uint8_t>(largest(characters_));
 }
 
 bool Subtrees::has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const {

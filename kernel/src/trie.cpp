@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "guideway/error.h"
+#include "guideway/wide.h"
 
 namespace guideway {
 
@@ -20,6 +21,30 @@ std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
 std::size_t words_for(const Counts& n) {
     return 2 + words_for(std::size_t{n.nodes} * 4) + words_for((std::size_t{n.nodes} + 1) * 4) + words_for(std::size_t{n.tokens} * 4) +
            words_for(std::size_t{n.children} * 4) + std::size_t{n.wides} * 5 + 2 * words_for(std::size_t{n.nodes} * 2) + words_for(n.nodes);
+}
+
+// Loops that a compiler makes several steps of at once, since they run whenever a process begins.
+GUIDEWAY_WIDE bool rises(const std::uint32_t* numbers, std::size_t steps) {
+    std::uint32_t bad = 0;
+    for (std::size_t i = 0; i < steps; ++i) bad |= numbers[i] > numbers[i + 1];
+    return !bad;
+}
+
+// A subtree ends at the next node that is not deeper. None ends before it (depth[end] would be too large), and since a
+// node is in as many subtrees as it is deep, the sum of their sizes says that none ends behind it.
+GUIDEWAY_WIDE bool nests(const std::uint32_t* end, const std::uint16_t* depth, std::int32_t n) {
+    std::uint32_t bad = 0;
+    std::uint64_t sizes = 0, depths = static_cast<std::uint64_t>(n);
+    for (std::int32_t i = 0; i < n; ++i) {
+        const auto to = static_cast<std::int32_t>(end[i]);
+        bad |= (to <= i) | (to > n);
+        sizes += static_cast<std::uint32_t>(to - i);
+    }
+    for (std::int32_t i = 0; i < n; ++i) depths += depth[i];
+    for (std::int32_t i = 1; i < n; ++i) bad |= (depth[i] < 1) | (depth[i] > depth[i - 1] + 1);
+    if (bad || sizes != depths) return false;
+    for (std::int32_t i = 0; i < n; ++i) bad |= end[i] < static_cast<std::uint32_t>(n) && depth[end[i]] > depth[i];
+    return !bad;
 }
 
 }  // namespace
@@ -53,28 +78,13 @@ Trie Trie::over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_s
     return made;
 }
 
-// Whatever a walk relies on: subtrees nest, indices stay inside, wide nodes know their children. Loops that a compiler
-// makes several steps of at once (hence the signed numbers), since this runs whenever a process begins.
+// Whatever a walk relies on: subtrees nest, indices stay inside, wide nodes know their children.
 bool Trie::is_whole(std::uint32_t vocabulary_size) const {
-    const auto n = static_cast<std::int32_t>(byte.size());
-    if (byte.size() > 0x7fffffff || depth[0] != 0 || first_token[0] != 0 || first_token[byte.size()] != tokens.size()) return false;
-    std::uint32_t bad = 0;
-    const auto number = [](std::span<const std::uint32_t> array, std::int32_t i) { return static_cast<std::int32_t>(array[static_cast<std::size_t>(i)]); };
-    for (std::int32_t i = 0; i < n; ++i) bad |= (number(end, i) <= i) | (number(end, i) > n);
-    for (std::int32_t i = 0; i < n; ++i) bad |= number(first_token, i) > number(first_token, i + 1);
-    for (const std::uint32_t token : tokens) bad |= token >= vocabulary_size;
-    std::uint32_t below = 0;
-    for (const std::uint16_t wide : wide_of) below = std::max<std::uint32_t>(below, wide);
-    bad |= below > wides.size();
-    // A subtree ends at the next node that is not deeper. None ends before it (depth[end] would be too large), and since
-    // a node is in as many subtrees as it is deep, the sum of their sizes says that none ends behind it.
-    std::uint64_t sizes = 0, depths = byte.size();
-    for (std::size_t i = 0; i < byte.size(); ++i) sizes += end[i] - i;
-    for (const std::uint16_t here : depth) depths += here;
-    for (std::size_t i = 1; i < byte.size(); ++i) bad |= (depth[i] < 1) | (depth[i] > depth[i - 1] + 1);
-    if (bad || sizes != depths) return false;
-    for (std::size_t i = 0; i < byte.size(); ++i) bad |= end[i] < byte.size() && depth[end[i]] > depth[i];
-    return !bad && leads_on();
+    const std::size_t n = byte.size();
+    if (n > 0x7fffffff || depth[0] != 0 || first_token[0] != 0 || first_token[n] != tokens.size()) return false;
+    if (!tokens.empty() && largest(tokens) >= vocabulary_size) return false;
+    if (largest(wide_of) > wides.size() || !rises(first_token.data(), n)) return false;
+    return nests(end.data(), depth.data(), static_cast<std::int32_t>(n)) && leads_on();
 }
 
 bool Trie::leads_on() const {

@@ -1,0 +1,22 @@
+// Loops over whole vocabularies, compiled for several widths of vector registers; the machine picks one when it starts.
+// Products and sums are never fused (ISO C++), so all of them give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define GUIDEWAY_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define GUIDEWAY_WIDE
+#endif
+
+namespace guideway {
+
+// 0 for none. `add` is added to each first, within its 16 bits.
+std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add = 0);
+std::uint32_t largest(std::span<const std::uint8_t> numbers);
+std::uint32_t largest(std::span<const std::uint32_t> numbers);
+
+}  // namespace guideway

@@ -1,0 +1,34 @@
+#include "guideway/wide.h"
+
+namespace guideway {
+
+namespace {
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint16_t* numbers, std::size_t size, std::uint16_t add) {
+    std::uint16_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto number = static_cast<std::uint16_t>(numbers[i] + add);
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint8_t* numbers, std::size_t size) {
+    std::uint8_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) most = numbers[i] > most ? numbers[i] : most;
+    return most;
+}
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint32_t* numbers, std::size_t size) {
+    std::uint32_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) most = numbers[i] > most ? numbers[i] : most;
+    return most;
+}
+
+}  // namespace
+
+std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
+std::uint32_t largest(std::span<const std::uint8_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+std::uint32_t largest(std::span<const std::uint32_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+
+}  // namespace guideway
