@@ -46,6 +46,7 @@ class Sessions(RuleBasedStateMachine):
         self.tokens: list[int] = []
         self.start: int | None = None  # where the constraint began
         self.others: list[tuple[Session, list[int], int | None]] = []
+        self.ran: list[list[int]] = [[]]  # what sessions held at some time, for others that begin alike
 
     def fresh(self) -> Session:
         """A session that was only ever fed."""
@@ -109,10 +110,25 @@ class Sessions(RuleBasedStateMachine):
         self.session.constrain(AUTOMATON.matcher())
         self.start = len(self.tokens)
 
+    @rule(which=st.integers(0, 99), share=st.floats(0, 1), ids=IDS)
+    def begin_like_another(self, which: int, share: float, ids: list[int]) -> None:
+        before = self.ran[which % len(self.ran)]
+        self.tokens, self.start = [*before[: round(share * len(before))], *ids][:50], None
+        self.session = self.model.session(**self.options)
+        self.session.feed(self.tokens)
+        if self.tokens:
+            assert np.allclose(self.session.logits(), self.fresh().logits(), rtol=0, atol=self.tolerance)
+
     @precondition(lambda self: len(self.others) < 3)
-    @rule()
-    def fork(self) -> None:
+    @rule(constrained=st.booleans(), more=st.booleans())
+    def fork(self, constrained: bool, more: bool) -> None:
+        if constrained and self.start is None:
+            self.session.constrain(AUTOMATON.matcher())
+            self.start = len(self.tokens)
         self.others.append((self.session.fork(), list(self.tokens), self.start))
+        finished = self.session.matcher is not None and self.session.matcher.is_finished
+        if more and self.tokens and len(self.tokens) < 60 and not finished:
+            self.tokens.append(self.session.infer())
 
     @precondition(lambda self: self.others)
     @rule()
@@ -145,7 +161,11 @@ class Sessions(RuleBasedStateMachine):
     @invariant()
     def tokens_are_those(self) -> None:
         assert self.session.tokens == self.tokens
-        assert (self.session.matcher is None) == (self.start is None)
+        for session, tokens, start in [(self.session, self.tokens, self.start), *self.others]:
+            position = None if session.matcher is None else session.matcher.position
+            assert position == (None if start is None else len(tokens) - start)
+        if self.tokens and self.ran[-1] != self.tokens:
+            self.ran.append(list(self.tokens))
 
     @precondition(lambda self: self.tokens)
     @rule()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import guideway as gw
-from guideway.errors import OutOfRoom
+from guideway.errors import EngineError, OutOfRoom
 from guideway.sessions import Counts, Model, PrefixCache
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.vocabulary import Tokenizer, Vocabulary
@@ -235,6 +237,22 @@ def test_threads_share_it() -> None:
         thread.join()
     assert not failed
     assert cache.statistics.nbytes <= 20_000
+
+
+def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
+    shared = model()
+    session = shared.session()
+    session.feed("abc def " * 5)
+    session.save(tmp_path / "s")
+    shared.prefixes.clear()
+    loaded = shared.load_session(tmp_path / "s")
+    for one in (loaded, loaded.fork(), shared.session(kv=loaded.kv())):
+        one.feed("abc def " * 4)
+        one.logits()
+        one.remember()
+    assert shared.prefixes.statistics.entries == 0
+    with pytest.raises(EngineError, match="3 tokens for 72 positions"):
+        shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
 
 
 def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:

@@ -22,6 +22,8 @@ class KV:
     owner: object = field(repr=False)
     prefix: Cache | None = field(default=None, repr=False)
     logits: Logits | None = field(default=None, repr=False)
+    shareable: bool = field(default=True, repr=False)
+    """Whether the model ran all of it here, so that the prefix cache may give it to others; files are not believed."""
 
     @property
     def positions(self) -> int:

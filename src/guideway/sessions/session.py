@@ -79,6 +79,8 @@ class Session:
         engine = model.engine
         if kv is not None and kv.owner is not engine:
             raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
+        if kv is not None and len(kv) + (kv.prefix.length if kv.prefix is not None else 0) != kv.positions:
+            raise EngineError(f"this kv has {len(kv)} tokens for {kv.positions} positions")
         self.model = model
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size
@@ -87,6 +89,7 @@ class Session:
         self._floor = len(model.opening) if self._tokens[: len(model.opening)] == list(model.opening) else 0
         self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
         self._cache: Cache | None = None
+        self._shareable = kv is None or kv.shareable
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.rewinds else Checkpoints(checkpoint_bytes)
@@ -298,6 +301,7 @@ class Session:
         other = Session(self.model, seed=self.seed, row=row, sampler=self.sampler)
         other._return_to(self._mark())
         other._floor, other._prefix, other.counts = self._floor, self._prefix, self.counts
+        other._shareable = self._shareable
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
         other.sample_seconds = self.sample_seconds
@@ -309,11 +313,12 @@ class Session:
         Runs what waits. Raises `NoTokens` where nothing was fed.
         """
         cache = catch_up(self)
-        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, self._ring.at(len(self)))
+        logits = self._ring.at(len(self))
+        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, logits, self._shareable)
 
     def remember(self) -> None:
         """Keep what the model ran so far in its prefix cache; prompts are kept without asking."""
-        if self._cache is not None and self._prefix is None:
+        if self._cache is not None and self._prefix is None and self._shareable:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
 
     def save(self, path: str | Path) -> None:

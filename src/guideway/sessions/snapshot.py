@@ -136,7 +136,7 @@ def _put_back(session: Session, tokens: list[int], arrays: Mapping[str, NDArray[
     covered = (kept.length if kept else 0) - (kept_prefix.length if kept_prefix else 0)
     if not 0 <= covered <= len(tokens):
         raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")
-    session._tokens = tokens
+    session._tokens, session._shareable = tokens, False
     if kept is not None:
         session._start_from(KV(tuple(tokens[:covered]), kept, engine, kept_prefix))
     logits = arrays.get("logits")
