@@ -78,7 +78,8 @@ def roads(task: Task) -> list[tuple[type[Engine], str]]:
 
 def rows_of(task: Task, engines: dict[type[Engine], Engine], limit: float, report: Report) -> list[list[str]]:
     """The table of a language."""
-    encoded = [data.encoder()(text) for text in task.texts]
+    encode = data.encoder()
+    encoded = [encode(text) for text in task.texts]
     done: dict[tuple[type[Engine], str], tuple[float, list[list[Any]]]] = {}
     rows = []
     for kind, notation in roads(task):
@@ -137,7 +138,10 @@ def main() -> None:
     given = parser.parse_args()
     report = Report("grammars", [f"Tekken 131k, {given.texts} texts, {given.limit:g} s for each language and engine"])
     engines: dict[type[Engine], Engine] = {kind: kind(data.tekken()) for kind in (Guideway, LLGuidance, XGrammar)}
-    rows = [row for task in tasks(given.texts, given.only) for row in rows_of(task, engines, given.limit, report)]
+    rows: list[list[str]] = []
+    for task in tasks(given.texts, given.only):
+        rows += rows_of(task, engines, given.limit, report)
+        print("\n".join(" | ".join(row) for row in rows if row[0] == task.name), flush=True)
     heads = ["language", "engine", "compile ms", "p50", "p99", "again p50", "p99", "max cold", "texts, or why not"]
     report.table("Steps in us", heads, rows)
     report.done(given.record)
