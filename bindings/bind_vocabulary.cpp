@@ -67,7 +67,7 @@ void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "Vocabulary",
                            "The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what "
                            "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
-                           "deltas, clipped counts, white space taken off), which change no mask.")
+                           "deltas, clipped counts, punctuation as leaves), which change no mask.")
         .def(
             "__init__",
             [](Vocabulary* self, const nb::sequence& tokens, const Ids& eos_ids, const Ids& special_ids, std::size_t memo_bytes,

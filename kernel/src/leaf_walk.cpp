@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/words.h"
+
 namespace guideway {
 
 const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
@@ -208,6 +210,129 @@ std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId sta
     PairWalker walker(pool, trie, bound);
     if (!walker.run(state, base)) return std::nullopt;
     return std::move(walker.made);
+}
+
+namespace {
+
+class KeyWalker {
+public:
+    KeyWalker(ExprPool& pool, const Trie& trie, const std::function<bool(std::uint32_t)>& is_open, KeyWalk& made)
+        : pool_(pool), words_(pool.words()), x_(trie), is_open_(is_open), made_(made) {}
+
+    // From a state that stands above the nodes [begin, end); `whole_of`: they are all below this one.
+    bool run(std::uint32_t begin, std::uint32_t end, ExprId state, std::optional<std::uint32_t> whole_of) {
+        if (!pool_.is_word(state)) return false;
+        const auto [node, part] = pool_.node_and_part(state);
+        const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
+        path_.assign(1, {{node, part}, {}});
+        if (whole_of) path_[0].leap = leap_below(*whole_of, {node, part});
+        for (std::uint32_t i = begin; i < end;) {
+            path_.resize(x_.depth[i] - above);
+            if (const std::uint32_t wanted = path_.back().leap.next(x_, i); wanted != i) {
+                i = wanted;
+                continue;
+            }
+            const Words::Step here = path_.back().step;
+            const std::uint8_t byte = x_.byte[i];
+            if (const ExprId last = here.part == 0 ? words_.end(here.node) : kNone; last != kNone && byte == '"') {
+                if (!leave(i, last)) return false;
+                i = x_.end[i];
+                continue;
+            }
+            const Words::Step next = words_.next(here.node, here.part, byte);
+            if (next.part == 0 && words_.end(next.node) != kNone && pool_.nullable(words_.end(next.node))) return false;  // no quote
+            if (next.node == Words::kNowhere || !leads_on(next)) {
+                i = x_.end[i];
+                continue;
+            }
+            add(i);
+            path_.push_back({next, leap_below(i, next)});
+            ++i;
+        }
+        return true;
+    }
+    void add(std::uint32_t i) {
+        const Places here{x_.first_token[i], x_.first_token[i + 1]};
+        if (here.begin == here.end) return;
+        if (!made_.places.empty() && made_.places.back().end == here.begin) made_.places.back().end = here.end;
+        else made_.places.push_back(here);
+    }
+
+    bool leads_on(const Words::Step& at) {
+        if (const std::uint32_t last = words_.last_label_below(at.node, at.part); last != kInfinite && open(last)) return true;
+        if (at.part == 0 && words_.count(at.node) == 1) return false;
+        for (const LabelDistance& l : pool_.labels(pool_.word(at.node, at.part)))
+            if (l.further && open(l.label)) return true;
+        return false;
+    }
+
+private:
+    bool open(std::uint32_t label) {
+        if (open_.size() <= label) open_.resize(label + 1, 2);
+        if (open_[label] == 2) open_[label] = is_open_(label);
+        return open_[label];
+    }
+    // Behind the closing quote stands the label, and nothing else.
+    bool leave(std::uint32_t i, ExprId end) {
+        const ExprId behind = pool_.next(end, '"');
+        bool some = false;
+        pool_.each_accepted_label(behind, [&](std::uint32_t label) {
+            some = true;
+            if (!open(label)) return;
+            if (made_.exits.empty() || made_.exits.back().second != i) add(i);
+            made_.exits.emplace_back(label, i);
+        });
+        return some;
+    }
+    ChildLeap leap_below(std::uint32_t i, const Words::Step& at) const {
+        if (!x_.wide(i)) return {};
+        ByteSet wanted;
+        words_.live(at.node, at.part, wanted);
+        if (at.part == 0 && words_.end(at.node) != kNone) wanted.insert('"');
+        return ChildLeap(x_, i, wanted);
+    }
+
+    struct Level {
+        Words::Step step;
+        ChildLeap leap;
+    };
+    ExprPool& pool_;
+    const Words& words_;
+    const Trie& x_;
+    const std::function<bool(std::uint32_t)>& is_open_;
+    KeyWalk& made_;
+    std::vector<Level> path_;
+    std::vector<std::uint8_t> open_;
+};
+
+}  // namespace
+
+bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state, const std::function<bool(std::uint32_t)>& is_open) {
+    const Trie& x = *grove.trie;
+    KeyWalker walker(pool, x, is_open, *this);
+    if (pool.is_word(state)) {
+        for (const Grove::Part& part : grove.parts)
+            if (!walker.run(part.begin, part.end, state, grove.whole() ? std::optional(0u) : std::nullopt)) return false;
+        return true;
+    }
+    // The quote before the name.
+    bool good = true;
+    auto take = [&](std::uint32_t top, std::uint8_t byte) {
+        const ExprId next = pool.next(state, byte);
+        if (next == kNone || !good) return;
+        if (!(good = pool.is_word(next))) return;
+        const auto [node, part] = pool.node_and_part(next);
+        if (!walker.leads_on({node, part})) return;
+        walker.add(top);
+        good = walker.run(top + 1, x.end[top], next, top);
+    };
+    if (!grove.whole())
+        for (const Grove::Part& part : grove.parts) take(part.begin, x.byte[part.begin]);
+    else
+        pool.live(state).each([&](std::uint8_t byte) {
+            if (const std::uint32_t top = x.child(0, byte)) take(top, byte);
+        });
+    return good;
 }
 
 }  // namespace guideway

@@ -26,8 +26,11 @@ Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts
       budget_(budget), shortcuts_(shortcuts), sets_(words_) {}
 
 std::uint32_t Runs::component_id(const Component& component) {
-    if (component.kind != NodeKind::leaf) return next_component_++;
-    auto [place, fresh] = leaf_ids_.emplace(component.follow, next_component_);
+    return component.kind == NodeKind::leaf ? leaf_id(component.follow) : next_component_++;
+}
+
+std::uint32_t Runs::leaf_id(const ByteSet& follow) {
+    auto [place, fresh] = leaf_ids_.emplace(follow, next_component_);
     if (fresh) ++next_component_;
     return place->second;
 }
@@ -43,8 +46,8 @@ void Runs::clear() {
     smooth_.reset();
     std::fill(std::begin(rough_), std::end(rough_), 0);
     smooth_up_to_.clear();
-    spaces_ = kNoTokens;
-    behind_space_.clear();
+    exits_.clear();
+    free_exits_.clear();
     used_ = 0;
 }
 
@@ -68,9 +71,16 @@ void Runs::drop_before(std::uint32_t time) {
         used_ -= entry.second.bytes();
         return true;
     });
+    auto forget = [&](const Run& run) {
+        used_ -= kRunBytes;
+        if (run.exits == kNoTokens) return;
+        used_ -= exits_[run.exits].size() * 8 + 48;
+        exits_[run.exits] = {};
+        free_exits_.push_back(run.exits);
+    };
     std::erase_if(memo_, [&](const auto& entry) {
         if (entry.second.time >= time) return false;
-        used_ -= kRunBytes;
+        forget(entry.second.run);
         return true;
     });
     std::vector<bool> sets, tries(residuals_.size() + 1);
@@ -80,14 +90,16 @@ void Runs::drop_before(std::uint32_t time) {
         sets[set] = true;
     };
     tries[0] = true;
-    use(spaces_);
     for (std::uint32_t trie : rough_) tries[trie] = true;
     for (std::uint32_t set : smooth_up_to_) use(set);
-    for (const auto& [bytes, trie] : behind_space_) tries[trie] = true;
-    for (const auto& [key, known] : memo_) tries[known.run.residual] = true;
+    for (const auto& [key, known] : memo_) {
+        tries[known.run.residual] = true;
+        if (known.run.exits != kNoTokens)
+            for (const auto& [label, trie] : exits_[known.run.exits]) tries[trie] = true;
+    }
     std::erase_if(memo_, [&](const auto& entry) {
         if (tries[entry.first.trie]) return false;
-        used_ -= kRunBytes;
+        forget(entry.second.run);
         return true;
     });
     for (const auto& [key, known] : memo_) {
@@ -222,56 +234,101 @@ std::uint32_t Runs::smooth_up_to(std::uint32_t characters) {
     return made = sets_.row(std::move(row));
 }
 
-// What comes of tokens that begin with white space: sets and tasks. False: white space means more here.
-bool Runs::take_space_off(Machine& machine, const Config& config, Mask& mask) {
-    const auto blank = [](const ByteSet& bytes) { return std::any_of(std::begin(kSpace), std::end(kSpace), [&](char b) { return bytes.contains(static_cast<std::uint8_t>(b)); }); };
-    if (spaces_ == kNoTokens) {
-        std::vector<std::uint32_t> tokens;
-        space_nodes_.clear();
-        for (std::uint32_t i = 1; i < trie_.size();) {
-            if (!is_space(trie_.byte[i])) {
-                i = trie_.end[i];
-                continue;
-            }
-            space_nodes_.push_back(i);
-            for (std::uint32_t t : trie_.tokens_at(i)) tokens.push_back(t);
-            ++i;
-        }
-        std::sort(tokens.begin(), tokens.end());
-        spaces_ = sets_.sparse(std::move(tokens));
-    }
-    below_.clear();
-    Outcome outcome;
-    machine.step(config, ' ', below_, outcome);
-    if (outcome.popped || outcome.unsure) return false;
-    for (const Config& c : below_)
-        if (!(c == config) && blank(machine.begins(c))) return false;
-    for (const Config& c : below_) {
-        ByteSet bytes = machine.begins(c);
-        for (char b : kSpace) bytes.erase(static_cast<std::uint8_t>(b));
-        if (const std::uint32_t trie = bytes.empty() ? 0 : behind_space(bytes)) tasks_.push_back({trie, c});
-    }
-    mask.more.push_back(spaces_);
-    return true;
-}
-
-// What is left of the tokens that begin with white space and go on with one of these bytes, or with others too. JSON's
-// punctuation has few, and one trie for all.
-std::uint32_t Runs::behind_space(const ByteSet& bytes) {
-    static const ByteSet punctuation = [] {
-        ByteSet made = ByteSet::range(0x21, 0x40);
-        made |= ByteSet::range(0x5b, 0x60);
-        made |= ByteSet::range(0x7b, 0x7e);
+// The canonical set among a few that holds these bytes, so that residuals are shared: what follows JSON's punctuation.
+ByteSet Runs::canonical(const ByteSet& bytes) {
+    static const auto known = [] {
+        std::array<ByteSet, 3> made;
+        const char* const members[] = {" \t\n\r\"", " \t\n\r,]}", " \t\n\r\"{[]}:,-0123456789tfn"};
+        for (std::size_t i = 0; i < made.size(); ++i)
+            for (const char* b = members[i]; *b; ++b) made[i].insert(static_cast<std::uint8_t>(*b));
         return made;
     }();
-    const bool few = bytes.within(punctuation);
-    auto [place, fresh] = behind_space_.try_emplace(few ? punctuation : bytes, 0);
-    if (!fresh) return place->second;
-    std::vector<std::uint32_t> pieces;
-    for (std::uint32_t node : space_nodes_)
-        for (std::uint32_t c = node + 1; c < trie_.end[node]; c = trie_.end[c])
-            if (place->first.contains(trie_.byte[c])) pieces.push_back(c);
-    return place->second = residual_of(trie_, pieces, few);
+    for (const ByteSet& set : known)
+        if (bytes.within(set)) return set;
+    return bytes;
+}
+
+// White space, then a text, as a leaf that every grammar shares; over a trie, and what is left behind it, which `after`
+// goes on with.
+void Runs::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after, Mask& mask) {
+    ExprPool& pool = machine.pool();
+    static const ByteSet blank = [] {
+        ByteSet made;
+        for (char b : kSpace) made.insert(static_cast<std::uint8_t>(b));
+        return made;
+    }();
+    ExprId e = kEmpty;
+    for (std::size_t i = text.size(); i-- > 0;) e = pool.cat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
+    if (spaced) e = pool.cat(pool.repeat(pool.set(blank), text.empty() ? 1 : 0, kInfinite), e);
+    ByteSet follow;
+    for (const Config& c : after) follow |= machine.begins(c);
+    follow = canonical(follow);
+    if (text.empty())
+        for (char b : kSpace) follow.erase(static_cast<std::uint8_t>(b));
+    const Key key{trie, leaf_id(follow), e, 0};
+    auto known = memo_.find(key);
+    if (known == memo_.end()) {
+        ++misses_;
+        ++time_;
+        known = memo_.emplace(key, Known{walk_leaf(pool, trie, e, follow), time_}).first;
+        used_ += kRunBytes;
+    }
+    known->second.time = time_;
+    const Run& made = known->second.run;
+    if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
+    if (made.residual)
+        for (const Config& c : after) tasks_.push_back({made.residual, c});
+}
+
+// Punctuation, and the white space around it: what a configuration of an object or array can go on with by itself. False:
+// it stands somewhere else, or white space means more than that here.
+bool Runs::take_marks(Machine& machine, const Task& task, Mask& mask) {
+    const Config c = task.config;
+    const Component& k = machine.component(c.node);
+    if (!shortcuts_.marks || (k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
+    const Punctuation& marks = k.punctuation;
+    const Phase phase = phase_of(c.state);
+    const std::uint32_t at = rest_of(c.state);
+    std::string_view texts[2];
+    switch (phase) {
+        case Phase::open: texts[0] = std::string_view(marks.open).substr(at); break;
+        case Phase::first: texts[0] = marks.close; break;
+        case Phase::colon: texts[0] = std::string_view(marks.colon).substr(at & 0xff); break;
+        case Phase::gap:
+        case Phase::value: break;
+        case Phase::after:
+            texts[0] = marks.comma;
+            texts[1] = marks.close;
+            break;
+        case Phase::comma: texts[0] = std::string_view(marks.comma).substr(at); break;
+        case Phase::close: texts[0] = std::string_view(marks.close).substr(at); break;
+        default: return false;
+    }
+    const bool spaced = machine.is_spaced(c);
+    if (marks.space && !spaced && (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(at & 0xff))))
+        return false;  // punctuation that begins with white space
+    Configs after, next;
+    Outcome outcome;
+    if (spaced && phase != Phase::after && phase != Phase::colon) {
+        machine.step(c, ' ', after, outcome);
+        std::erase(after, c);
+        for (const Config& one : after) {
+            const ByteSet bytes = machine.begins(one);
+            if (outcome.unsure || std::any_of(std::begin(kSpace), std::end(kSpace), [&](char b) { return bytes.contains(static_cast<std::uint8_t>(b)); })) return false;
+        }
+        take_text(machine, task.trie, true, {}, after, mask);
+    }
+    for (const std::string_view text : texts) {
+        if (text.empty()) continue;
+        after.assign(1, c);
+        for (char b : text) {
+            next.clear();
+            for (const Config& one : after) machine.step(one, static_cast<std::uint8_t>(b), next, outcome);
+            after.swap(next);
+        }
+        if (!after.empty()) take_text(machine, task.trie, spaced, text, after, mask);
+    }
+    return true;
 }
 
 // The sets of the configuration's own run, and of what comes of its residual further down the stack; and what is unsure,
@@ -284,33 +341,37 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
     tasks_.clear();
     ended_.clear();
     unsure_.clear();
-    auto note = [&](const Run& made, std::uint32_t frame) {
+    auto note = [&](const Run& made, const Config& at) {
         if (made.unsure != kNoTokens) unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+        if (made.exits != kNoTokens)
+            for (const auto& [label, trie] : exits_[made.exits])
+                tasks_.push_back({trie, {at.node, phase_state(Phase::colon, label << 8), at.regs, at.parent}});
         if (made.residual == 0) return;
         if (machine.forks()) {
-            ended_[{~residuals_[made.residual - 1]->reach, made.residual}].push_back(frame);
+            ended_[{~residuals_[made.residual - 1]->reach, made.residual}].push_back(at.parent);
             return;
         }
         below_.clear();
-        machine.resume(frame, below_);
+        machine.resume(at.parent, below_);
         for (const Config& c : below_) tasks_.push_back({made.residual, c});
     };
-    if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) {
-        bare_ = shortcuts_.spaces && machine.is_spaced(config) && take_space_off(machine, config, mask);
-        const Run top = run(machine, 0, config);
-        bare_ = false;
-        mask.first = top.tokens;
-        note(top, config.parent);
-    }
+    mask.first = kNoTokens;
+    if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) tasks_.push_back({0, config});
     std::unordered_map<std::uint32_t, Gone> gone;
-    for (std::size_t count = 0; !tasks_.empty();) {
-        const Task task = tasks_.back();
-        tasks_.pop_back();
-        if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
-        const Run made = run(machine, task.trie, task.config);
-        if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
-        note(made, task.config.parent);
-    }
+    std::size_t count = 0;
+    auto work_off = [&] {
+        while (!tasks_.empty()) {
+            const Task task = tasks_.back();
+            tasks_.pop_back();
+            if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
+            if (!machine.forks() && take_marks(machine, task, mask)) continue;
+            const Run made = run(machine, task.trie, task.config);
+            if (mask.first == kNoTokens) mask.first = made.tokens;  // the only one that may clear some
+            else if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
+            note(made, task.config);
+        }
+    };
+    work_off();
     // Where a grammar calls itself, roads to one residual go on as one: those with the longest texts first, so that all
     // that lead to a residual are known when its turn comes.
     while (!ended_.empty()) {
@@ -318,13 +379,10 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
         ended_.erase(ended_.begin());
         Configs together;
         machine.resume_all(frames, together);
-        for (const Config& c : together) {
-            if (c.node == kDone) continue;
-            const Run made = run(machine, key.second, c);
-            if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
-            note(made, c.parent);
-        }
+        for (const Config& c : together) tasks_.push_back({key.second, c});
+        work_off();
     }
+    if (mask.first == kNoTokens) mask.first = sets_.sparse({});
     std::sort(mask.more.begin(), mask.more.end());
     mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());
     mask.unsure = !unsure_.empty();
@@ -358,8 +416,9 @@ Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
     Run made{};
     Config at = config;
     at.state = key.state;
-    if (!leaf) made = walk(machine, trie, at);
-    else if (trie != 0 || !walk_difference(machine, at, made))
+    if (!leaf) {
+        if (!walk_keys(machine, trie, at, made)) made = walk(machine, trie, at);
+    } else if (trie != 0 || !walk_difference(machine, at, made))
         made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     memo_.emplace(key, Known{made, time_});
     used_ += kRunBytes;
@@ -388,7 +447,19 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
     LeafWalk walked;
     walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
     const std::uint32_t residual = residual_of(*grove.trie, walked.pieces);
-    return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens};
+    return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens, kNoTokens};
+}
+
+// Names that may still come, up to where each has ended.
+bool Runs::walk_keys(Machine& machine, std::uint32_t id, const Config& config, Run& made) {
+    if (!shortcuts_.marks || machine.component(config.node).kind != NodeKind::object || phase_of(config.state) != Phase::key) return false;
+    const Grove grove = grove_of(id);
+    KeyWalk keys;
+    if (!keys.run(machine.pool(), grove, rest_of(config.state), [&](std::uint32_t label) { return machine.may_open(config.node, config.regs, label); })) return false;
+    LeafWalk walked;
+    walked.places = std::move(keys.places);
+    made = {keep(*grove.trie, walked, !grove.whole()), 0, kNoTokens, keep_exits(machine, config, *grove.trie, keys.exits)};
+    return true;
 }
 
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
@@ -414,8 +485,6 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         if (!x.wide(node) || !shortcuts_.subtrees || (depth == 0 && !grove.whole())) return;
         ByteSet bytes;
         for (std::size_t c = begin[depth]; c < path.size(); ++c) bytes |= path[c].node == kDone ? follow : machine.begins(path[c]);
-        if (bare_ && depth == 0)
-            for (char b : kSpace) bytes.erase(static_cast<std::uint8_t>(b));
         leaps[depth] = ChildLeap(x, node, bytes);
     };
     enter(0, 0);
@@ -426,10 +495,6 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
             continue;
         }
         const std::size_t depth = x.depth[i] - grove.parts[at].above;
-        if (bare_ && depth == 1 && is_space(x.byte[i])) {
-            i = x.end[i];
-            continue;
-        }
         if (const std::uint32_t next = leaps[depth - 1].next(x, i); next != i) {
             i = next;
             continue;
@@ -467,7 +532,33 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     const std::uint32_t residual = residual_of(x, walked.pieces);
     std::sort(unsure.begin(), unsure.end());
     unsure.erase(std::unique(unsure.begin(), unsure.end()), unsure.end());
-    return {keep(x, walked, !grove.whole()), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure))};
+    return {keep(x, walked, !grove.whole()), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure)), kNoTokens};
+}
+
+// The residuals behind the names that have ended at these nodes.
+std::uint32_t Runs::keep_exits(Machine& machine, const Config& config, const Trie& x, std::vector<std::pair<std::uint32_t, std::uint32_t>>& ends) {
+    if (ends.empty()) return kNoTokens;
+    std::sort(ends.begin(), ends.end());
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> made;
+    std::vector<std::uint32_t> pieces;
+    const ByteSet bytes = machine.begins({config.node, phase_state(Phase::colon), config.regs, kBottom});
+    for (std::size_t i = 0; i < ends.size();) {
+        const std::uint32_t label = ends[i].first;
+        for (pieces.clear(); i < ends.size() && ends[i].first == label; ++i)
+            for (std::uint32_t c = ends[i].second + 1; c < x.end[ends[i].second]; c = x.end[c])
+                if (bytes.contains(x.byte[c])) pieces.push_back(c);
+        if (const std::uint32_t residual = residual_of(x, pieces)) made.emplace_back(label, residual);
+    }
+    if (made.empty()) return kNoTokens;
+    used_ += made.size() * 8 + 48;
+    if (free_exits_.empty()) {
+        exits_.push_back(std::move(made));
+        return static_cast<std::uint32_t>(exits_.size() - 1);
+    }
+    const std::uint32_t id = free_exits_.back();
+    free_exits_.pop_back();
+    exits_[id] = std::move(made);
+    return id;
 }
 
 Grove Runs::grove_of(std::uint32_t id) const {
@@ -480,14 +571,14 @@ Grove Runs::grove_of(std::uint32_t id) const {
 }
 
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
-std::uint32_t Runs::residual_of(const Trie& x, std::vector<std::uint32_t>& pieces, bool merge) {
+std::uint32_t Runs::residual_of(const Trie& x, std::vector<std::uint32_t>& pieces) {
     if (pieces.empty()) return 0;
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     std::size_t nodes = 0;
     for (std::uint32_t p : pieces) nodes += x.end[p] - p;
     Residual made;
-    if (!merge && &x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
+    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
     else made.trie = merged(x, pieces);
     return keep_residual(std::move(made));
 }

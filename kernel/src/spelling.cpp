@@ -169,6 +169,10 @@ ExprId Speller::universe(Spelling spelling) {
 }
 
 ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
+    if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it
+        const char32_t c = texts[0][0];
+        return pool_.cat(characters({{c, c}}, spelling), tail);
+    }
     const bool ends = pool_.may_end_words(tail);
     std::vector<Words::Text> all;
     all.reserve(texts.size());

@@ -105,6 +105,8 @@ public:
     // Sets of texts, and what is left of one (0: nothing yet) inside a character.
     Words& words() { return *words_; }
     ExprId word(std::uint32_t node, std::uint32_t part = 0);
+    bool is_word(ExprId e) const { return exprs_[e].op == Op::words; }
+    std::pair<std::uint32_t, std::uint32_t> node_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
 
     ExprId set(const ByteSet& bytes);
     ExprId cat(ExprId a, ExprId b);

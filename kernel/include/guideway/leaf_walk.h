@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -83,6 +85,15 @@ struct LeafWalk {
         else places.push_back({begin, end});
     }
     void add_up_to(std::uint8_t characters, Places more);
+};
+
+// How a trie is walked over the names that an object may still have, character by character; no expression is made.
+struct KeyWalk {
+    std::vector<Places> places;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> exits;  // a label, and the node where its name has ended
+
+    // False: the state is not a set of texts whose ends are a quote and a label. `is_open(label)`: whether it may come.
+    bool run(ExprPool& pool, const Grove& grove, ExprId state, const std::function<bool(std::uint32_t)>& is_open);
 };
 
 // Tokens that a leaf takes (or that leave it) in one state and not in the other.

@@ -122,6 +122,8 @@ public:
     const Component& component(std::uint32_t node) const { return components_[node]; }
     // Whether it stands where white space changes nothing but that values or keys may begin behind it.
     bool is_spaced(const Config& c) const;
+    // Whether an object may have this entry next.
+    bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     // The bytes that a configuration can go on with, and perhaps more.
     ByteSet begins(const Config& c);
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
@@ -161,7 +163,6 @@ private:
     ExprId open_keys(const Component& k, std::uint32_t regs, std::uint32_t label);
     bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
     std::uint32_t position(const Component& k, std::uint32_t regs);
-    bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     bool may_open_some(std::uint32_t node, std::uint32_t regs);
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const Component& k, std::uint32_t regs);

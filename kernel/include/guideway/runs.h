@@ -12,8 +12,8 @@
 // A state that takes every smooth token (smooth.h), at most n characters of them, has these by a table; the run is that
 // over the rough ones.
 //
-// Where white space may come, it is taken off: behind it, whatever it was, there is one residual, small and the same for
-// all grammars; only tokens that begin with something else are walked.
+// Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
+// left behind them. A run of keys ends behind each name.
 //
 // What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up.
 //
@@ -28,7 +28,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "guideway/leaf_walk.h"
@@ -40,12 +42,14 @@
 
 namespace guideway {
 
+inline constexpr std::uint32_t kNoTokens = 0xffffffff;
+
 struct Run {
     std::uint32_t tokens;    // number of a token set
     std::uint32_t residual;  // number of a trie, 0: nothing is left
     std::uint32_t unsure;    // tokens that depend on text before them, a list; kNoTokens: none
+    std::uint32_t exits = kNoTokens;  // of keys: number of a list of names that end, and what is left behind each
 };
-inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
 class Vocabulary;
 
@@ -54,7 +58,7 @@ struct Shortcuts {
     bool subtrees = true;  // subtrees that loop are taken whole
     bool deltas = true;    // runs are written as another and what differs
     bool clips = true;     // counts beyond the longest token are one state
-    bool spaces = true;    // white space at a token's beginning is taken off
+    bool marks = true;     // punctuation is walked once for all grammars
 };
 
 class Runs {
@@ -129,11 +133,15 @@ private:
     bool take_smooth(Machine& machine, const Config& config, Mask& mask);
     std::uint32_t smooth_up_to(std::uint32_t characters);
     std::uint32_t keep_residual(Residual made);
-    bool take_space_off(Machine& machine, const Config& config, Mask& mask);
-    std::uint32_t behind_space(const ByteSet& bytes);
+    std::uint32_t leaf_id(const ByteSet& follow);
+    bool walk_keys(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
+    std::uint32_t keep_exits(Machine& machine, const Config& config, const Trie& x, std::vector<std::pair<std::uint32_t, std::uint32_t>>& ends);
+    static ByteSet canonical(const ByteSet& bytes);
+    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after, Mask& mask);
+    bool take_marks(Machine& machine, const Task& task, Mask& mask);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
-    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces, bool merge = false);
+    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces);
     static Trie merged(const Trie& x, const std::vector<std::uint32_t>& pieces);
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
@@ -159,10 +167,8 @@ private:
     std::unique_ptr<SmoothTokens> smooth_;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
     std::vector<std::uint32_t> smooth_up_to_;                             // by characters: the set of smooth tokens
-    std::uint32_t spaces_ = kNoTokens;                                    // the set of all tokens of white space alone
-    std::vector<std::uint32_t> space_nodes_;                              // of the vocabulary's trie
-    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> behind_space_;  // residuals of what begins with these bytes
-    bool bare_ = false;                                                   // the walk leaves out what begins with white space
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> exits_;  // of runs of keys: a label, and the residual behind its name
+    std::vector<std::uint32_t> free_exits_;
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`
