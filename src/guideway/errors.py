@@ -95,7 +95,7 @@ class BudgetTooSmall(GuidewayError, ValueError):
 
 
 class NoTokens(GuidewayError, LookupError):
-    """Logits were asked for before any token was fed."""
+    """There are not the tokens that this needs: logits of nothing, or more to give back than were taken."""
 
 
 class NotAvailable(GuidewayError, LookupError):

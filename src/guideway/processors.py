@@ -150,11 +150,11 @@ class Rows:
 
 
 class Processor:
-    """What an engine's adapter is made of: constraints compiled, rows told apart, errors kept.
+    """What an engine's adapter is made of: constraints compiled, rows told apart.
 
     `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
     `tokenizer`: whatever `Tokenizer.of` takes. Made for one call of the engine: its prompts are learned from the first
-    call, and rows that begin otherwise are refused. `error`: the first that was raised, for engines that swallow them.
+    call, and rows that begin otherwise are refused.
     """
 
     def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
@@ -171,25 +171,16 @@ class Processor:
         self._widest = 0
         self._lock = Lock()
         self.timings = ProcessorTimings()
-        self.error: BaseException | None = None
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Around each call of the engine: one at a time, and errors are kept."""
+        """Around each call of the engine: one at a time."""
         if not self._lock.acquire(blocking=False):
             raise EngineError("a logits processor is in use: make one for each call of the engine")
         try:
             yield
-        except BaseException as error:
-            self.error = self.error or error
-            raise
         finally:
             self._lock.release()
-
-    def check(self) -> None:
-        """Raise what went wrong, where the engine went on regardless."""
-        if self.error is not None:
-            raise self.error
 
     def masks(self, ids: Ids) -> tuple[Row, list[bool]]:
         """See `Rows.masks`. `ids`: [rows, tokens], prompts included."""

@@ -249,7 +249,7 @@ def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
     for one in (loaded, loaded.fork(), shared.session(kv=loaded.kv())):
         one.feed("abc def " * 4)
         one.logits()
-        one.remember()
+        one.keep_prefix()
     assert shared.prefixes.statistics.entries == 0
     with pytest.raises(EngineError, match="3 tokens for 72 positions"):
         shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
@@ -261,7 +261,7 @@ def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
     session = shared.session(kv=shared.learned_prefix(arrays))
     session.feed("abc " * 10)
     session.logits()
-    session.remember()
+    session.keep_prefix()
     plain = shared.session()
     plain.feed("abc " * 10)
     plain.logits()

@@ -134,7 +134,7 @@ def test_budgets() -> None:
         text.append(max(expected))
 
 
-def test_two_calls_at_once_are_refused_and_errors_are_kept() -> None:
+def test_two_calls_at_once_are_refused() -> None:
     processor = Processor(gw.Regex("a+"), VOCABULARY)
     inside, leave = Event(), Event()
 
@@ -150,13 +150,10 @@ def test_two_calls_at_once_are_refused_and_errors_are_kept() -> None:
         run(processor, [[1]], np.zeros((1, 8), np.float32))
     leave.set()
     thread.join()
-    processor.check()
     run(processor, [[1]], np.zeros((1, 8), np.float32))
     for wrong in ([[2, 1]], [[1, 1, 1, 1]]):
         with pytest.raises(EngineError):
             run(processor, wrong, np.zeros((1, 8), np.float32))
-    with pytest.raises(EngineError, match="no prompt begins"):
-        processor.check()
     assert processor.timings.calls == 1
 
 

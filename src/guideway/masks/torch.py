@@ -18,8 +18,8 @@ def masked(logits: Any, rows: Row, held: Sequence[bool], *, in_place: bool = Fal
 
     `logits`: floating [rows, width], not changed unless `in_place`: prompt lookup in transformers 5.23 hands in the
     same ones again and again. `rows`: uint32 [rows, words]; `held[i]`: whether row i is held to its mask. Tokens beyond
-    are illegal.
-    float32 on the CPU is masked word by word; everything else with PyTorch's own operations, on the logits' device.
+    are illegal. float32 on the CPU is masked word by word; everything else with PyTorch's own operations, on the
+    logits' device.
     """
     import torch
 

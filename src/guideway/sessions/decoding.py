@@ -65,10 +65,9 @@ class Row:
     `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
     met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits.details`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
-    them with these `steps`.
-    `healed`: the text at the start that is no output; `free_after`: the constraint is for this text only.
-    Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`, `Unsatisfiable` for a banned string in
-    what has begun.
+    them with these `steps`. `healed`: the text at the start that is no output; `free_after`: the constraint is for this
+    text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`, `Unsatisfiable` for a banned
+    string in what has begun.
     """
 
     def __init__(
@@ -231,7 +230,7 @@ class Row:
         elif self.left <= 0:
             self.finish_reason = "length"
         if self.finish_reason is not None:
-            self.session.remember()  # what is asked next often begins with this text and its answer
+            self.session.keep_prefix()  # what is asked next often begins with this text and its answer
         if self._free_after and self.watch.size >= self._free_after:
             self.session.constrain(None)
             self._free_after = 0

@@ -40,7 +40,7 @@ class Model:
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
         self.lock = RLock()
-        """Held for each call to the engine and each round of a generation, so that threads may share a model."""
+        """Held for each call to the engine (`run`), and by generations for whole rounds, whose rows are one batch."""
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 
@@ -92,11 +92,11 @@ class Model:
 
         Raises `EngineError` for names, shapes or types that are not the model's.
         """
-        cache = self.making_room(lambda: self.engine.restore(arrays))
+        cache = self.run(lambda: self.engine.restore(arrays))
         return KV((), cache, self.engine, prefix=cache)
 
-    def making_room(self, call: Callable[[], T]) -> T:
-        """What a call to the engine gives, one at a time; where that has no room left, kept prefixes go first."""
+    def run(self, call: Callable[[], T]) -> T:
+        """One call to the engine: no other runs meanwhile, and where it has no room left, kept prefixes go first."""
         with self.lock:
             while True:
                 try:

@@ -316,7 +316,7 @@ class Session:
         logits = self._ring.at(len(self))
         return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, logits, self._shareable)
 
-    def remember(self) -> None:
+    def keep_prefix(self) -> None:
         """Keep what the model ran so far in its prefix cache; prompts are kept without asking."""
         if self._cache is not None and self._prefix is None and self._shareable:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
@@ -384,7 +384,7 @@ class Session:
         self.counts = Counts(counts.run + len(ids), counts.again + again, counts.found + found)
         self._ran = max(self._ran, reached)
         if len(ids) >= self.model.prefixes.shortest:
-            self.remember()
+            self.keep_prefix()
 
     def _need_room(self, count: int, *, kept: int | None = None) -> None:
         total = self._shift + (len(self._tokens) if kept is None else kept) + count

@@ -44,7 +44,7 @@ FORMAT = 2
 _MAGIC = b"GWSESSON"
 _HEADER = struct.Struct("<8sIIQ32s")
 _TYPES = ("float32", "float16", "uint16", "uint8", "int64", "int32")
-_DEEPEST = 1 << 26  # bytes of JSON: far more than the longest context's ids take
+_MAX_JSON_BYTES = 1 << 26  # far more than the longest context's ids take
 
 
 def save(session: Session, path: Path) -> None:
@@ -53,7 +53,7 @@ def save(session: Session, path: Path) -> None:
     arrays: dict[str, NDArray[Any]] = {}
     for part, cache in (("prefix", session._prefix), ("cache", session._cache)):
         if cache is not None and cache.length:
-            found = session.model.making_room(partial(engine.export, cache))
+            found = session.model.run(partial(engine.export, cache))
             arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in found.items())
     if (logits := session._ring.at(len(session))) is not None:
         arrays["logits"] = logits
@@ -130,7 +130,7 @@ def _put_back(session: Session, tokens: list[int], arrays: Mapping[str, NDArray[
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
     session._check(tokens, 0)
     session._floor = len(session.model.opening) if tuple(tokens[: session._floor]) == session.model.opening else 0
-    make = session.model.making_room
+    make = session.model.run
     kept_prefix = make(lambda: engine.restore(prefix)) if prefix else None
     kept = make(lambda: engine.restore(cache)) if cache else kept_prefix
     covered = (kept.length if kept else 0) - (kept_prefix.length if kept_prefix else 0)
@@ -176,8 +176,8 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
 def _most_bytes(model: Model, count: int) -> int:
     """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
     engine = model.engine
-    _, (cache,) = model.making_room(partial(engine.forward, [[0]], [None]))
-    one = sum(np.asarray(array).nbytes for array in model.making_room(partial(engine.export, cache)).values())
+    _, (cache,) = model.run(partial(engine.forward, [[0]], [None]))
+    one = sum(np.asarray(array).nbytes for array in model.run(partial(engine.export, cache)).values())
     return 2 * one * (engine.context_size if engine.rewinds else count + 1) + 4 * engine.vocab_size + (1 << 16)
 
 
@@ -192,8 +192,10 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     body = memoryview(data)[_HEADER.size :]
     if hashlib.blake2b(body, digest_size=32).digest() != digest:
         raise SnapshotError(f"{path.name} is damaged: its digest does not agree")
+    if text_size > _MAX_JSON_BYTES:
+        raise SnapshotError(f"{path.name} announces {text_size} bytes of JSON; {_MAX_JSON_BYTES} are read at most")
     try:
-        meta = json.loads(bytes(body[: min(text_size, _DEEPEST)]))
+        meta = json.loads(bytes(body[:text_size]))
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     if not isinstance(meta, dict):

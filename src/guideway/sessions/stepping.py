@@ -57,7 +57,7 @@ def _run(work: list[Work]) -> None:
     while work:
         some = [ids if engine.rewinds else ids[:CHECKPOINT_EVERY] for _, _, ids in work]
         start = perf_counter()
-        logits, caches = model.making_room(partial(engine.forward, some, [cache for _, cache, _ in work]))
+        logits, caches = model.run(partial(engine.forward, some, [cache for _, cache, _ in work]))
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
         for index, ((session, before, ids), part) in enumerate(zip(work, some, strict=True)):
