@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations, product
 from typing import Any, Literal
@@ -19,13 +20,15 @@ from urllib.parse import unquote
 
 import jsonschema
 
+from guideway.grammar import nodes as ir
+
 from . import regular
 from .entries import OpenKey, said
-from .exact import Exact
-from .exact import viable as can_fit
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
 from .spelling import Text, decode
+from .values import ByValue
+from .values import viable as can_fit
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 FREE, NOWHERE = "*", "!"  # the places of the schemas that allow everything, and nothing
@@ -221,7 +224,7 @@ class SchemaWorld:
                 return bool(texts)
             case Number():
                 return viable(term)
-            case Exact():
+            case ByValue():
                 return can_fit(term)
             case Members(place):
                 required = self.at(place).get("required", ())
@@ -311,7 +314,7 @@ class SchemaWorld:
                     schema
                 ):
                     return [(Text(_json_number()),)]
-                return [(Exact(_bounds(schema), name == "integer"),)]
+                return [(_by_value(_bounds(schema), name == "integer"),)]
             case "integer":
                 return [(Number.whole(_bounds(schema)),)]
             case "number":
@@ -357,7 +360,7 @@ class SchemaWorld:
             ]
         if p.exact and isinstance(value, int | float) and not isinstance(value, bool):
             point = Fraction(str(value))
-            return [(Exact(Bounds(point, point), False),)]
+            return [(_by_value(Bounds(point, point), False),)]
         return [(Fixed(json.dumps(value).encode()),)]
 
     def _framed(self, opening: str, entries: Iterable[Stack], closing: str) -> Stack:
@@ -403,6 +406,12 @@ class SchemaWorld:
 
     def _space(self) -> Stack:
         return (Spaces(),) if self.profile.whitespace == "any" else ()
+
+
+def _by_value(bounds: Bounds, whole: bool) -> ByValue:
+    """Numbers between bounds in any spelling."""
+    low, high = (None if b is None else Decimal(b.numerator) / b.denominator for b in (bounds.low, bounds.high))
+    return ByValue(ir.Number((ir.Cell(low, high, bounds.open_low, bounds.open_high, (Decimal(1),) if whole else ()),)))
 
 
 def _bounds(schema: dict[str, Any]) -> Bounds:
