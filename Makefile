@@ -16,7 +16,7 @@ test: .venv/.test                  ## every test that needs no optional engine; 
 	$(BIN)/python -m pytest -m "not engine and not slow" $(T)
 test-slow: .venv/.test             ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow $(T)
-proofs: .venv/.test                ## some 100,000 tiny worlds, and masks sampled at length, against the oracle in tests/oracle
+proofs: .venv/.test                ## some 250,000 tiny worlds, and masks sampled at length, against the oracle in tests/oracle; 20 minutes or so
 	$(BIN)/python -m pytest -m slow -s tests/property
 storm: .venv/.test                 ## 64 processes on one cache directory, killed and begun again while bits are flipped
 	$(BIN)/python -m tests.stress.cache_storm

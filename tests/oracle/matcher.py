@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from .machine import Oracle, State
+from .spelling import Text, leads
 
 
 @dataclass
@@ -143,13 +144,19 @@ class SlowMatcher:
             state = self.oracle.step(state, byte)
         return made
 
+    def _bytes(self, state: State) -> Iterable[int]:
+        """Bytes among which are all that may come next, or at least two of them."""
+        readers = [stack[0] for stack in state.stacks if stack]
+        plain = [r for r in readers if isinstance(r, Text) and r.spelling == "plain" and not r.pending]
+        return set().union(*(leads(r.expr) for r in plain)) if len(plain) == len(readers) else range(256)
+
     def _only_byte(self, state: State) -> int | None:
         """The only byte that may come next, where there is only one and the text cannot end."""
         if state.whole:
             return None
         likely = {self.tokens.texts[n][0]: None for n in self.tokens.ordinary}
         found: int | None = None
-        for byte in [*likely, *(byte for byte in range(256) if byte not in likely)]:
+        for byte in [*likely, *(byte for byte in self._bytes(state) if byte not in likely)]:
             if self.oracle.step(state, byte) is not None:
                 if found is not None:
                     return None

@@ -26,6 +26,8 @@ class Expr:
     parts: tuple[Any, ...]
 
 
+NEVER, EMPTY = Expr("or", (frozenset(),)), Expr("empty", ())
+FORGETFUL: list[Any] = []  # caches elsewhere that hold expressions
 _interned: dict[tuple[str, tuple[Any, ...]], Expr] = {}
 
 
@@ -33,18 +35,21 @@ def _expr(kind: str, *parts: Any) -> Expr:
     key = (kind, parts)
     found = _interned.get(key)
     if found is None:
+        if not _interned:
+            _interned.update({(one.kind, one.parts): one for one in (NEVER, EMPTY)})
+            return _expr(kind, *parts)
         found = _interned[key] = Expr(kind, parts)
     return found
 
 
 def never() -> Expr:
     """No text at all."""
-    return _expr("or", frozenset())
+    return NEVER
 
 
 def empty() -> Expr:
     """The empty text only."""
-    return _expr("empty")
+    return EMPTY
 
 
 def one(*ranges: tuple[int, int]) -> Expr:
@@ -249,5 +254,5 @@ def alive_after(expr: Expr, low: int, high: int) -> bool:
 def forget() -> None:
     """Empty the caches, between worlds. Expressions made before must not be mixed with those made after."""
     _interned.clear()
-    for cached in (nullable, derive, borders, alive):
+    for cached in (nullable, derive, borders, alive, *FORGETFUL):
         cached.cache_clear()

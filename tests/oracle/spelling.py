@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from . import regular
@@ -111,6 +112,19 @@ def _hex_range(digits: bytes) -> tuple[int, int] | None:
         return None
     value, left = int(text or b"0", 16), 4 * (4 - len(text))
     return value << left, (value + 1 << left) - 1
+
+
+@cache
+def leads(expr: Expr) -> frozenset[int]:
+    """Bytes that characters begin with: all if there is one, and at least two if there are more."""
+    starts = [0, *regular.borders(expr), regular.SURROGATES[0], regular.SURROGATES[1] + 1, regular.MAX_CODE_POINT + 1]
+    ends = sorted({n for n in starts if n <= regular.MAX_CODE_POINT + 1})
+    surrogates = range(regular.SURROGATES[0], regular.SURROGATES[1] + 1)
+    points = (n for low, high in pairwise(ends) for n in (low, high - 1) if low not in surrogates)
+    return frozenset(chr(n).encode()[0] for n in points)
+
+
+regular.FORGETFUL.append(leads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,13 @@ def of_size(size: int, letters: tuple[str, ...] = LETTERS) -> tuple[Pattern, ...
     return tuple(_made(size, letters))
 
 
+def leads(pattern: Pattern) -> bool:
+    """Whether it stands for all that it becomes when letters change places (with classes: the first and the last)."""
+    orders = ("cba",) if "[" in pattern.text else ("acb", "bac", "bca", "cab", "cba")
+    renamed = (pattern.text.translate(str.maketrans("abc", order)).replace("[ca]", "[ac]") for order in orders)
+    return all(pattern.text <= text for text in renamed)
+
+
 def _made(size: int, letters: tuple[str, ...]) -> Iterator[Pattern]:
     for part in of_size(size - 1, letters):
         for mark in COUNTS:

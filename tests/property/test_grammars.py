@@ -52,4 +52,4 @@ def test_every_frame(part: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_drawn_grammars(part: int) -> None:
-    print(grammars_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 4000), depth=6, nodes=60))
+    print(grammars_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 1500), depth=6, nodes=60))

@@ -23,10 +23,12 @@ def test_some_of_the_schemas() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", range(len(PROFILES)))
 def test_every_schema(profile: int) -> None:
-    tally = Tally()
-    refused = tiny.hold(range(tiny.COUNT), profile, tally)
+    """Each in three profiles: the first, the one with all spellings, and one of those between."""
+    tally, between = Tally(), len(PROFILES) - 2
+    numbers = range(tiny.COUNT) if profile in (0, between + 1) else range(profile - 1, tiny.COUNT, between)
+    refused = tiny.hold(numbers, profile, tally)
     print(f"{PROFILES[profile][1]}: {refused} refused; {tally}")
-    assert tally.worlds + refused > 0.95 * tiny.COUNT
+    assert tally.worlds + refused > 0.95 * len(numbers)
 
 
 def test_some_patterns_of_6_nodes() -> None:
@@ -39,7 +41,7 @@ def test_some_patterns_of_6_nodes() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_pattern_of_6_nodes(part: int) -> None:
     rng = random.Random(part)
-    worlds = ((p, rng.choice(vocabularies.LETTERS)) for p in patterns.of_size(6)[part::PARTS])
-    tally = patterns_hold(worlds, part, depth=3, nodes=10)
+    made = filter(patterns.leads, patterns.of_size(6)[part::PARTS])  # up to the names of letters
+    tally = patterns_hold(((p, rng.choice(vocabularies.LETTERS)) for p in made), part, depth=3, nodes=10)
     print(tally)
-    assert tally.worlds > 31_000
+    assert tally.worlds > 18_000
