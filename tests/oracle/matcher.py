@@ -146,7 +146,7 @@ class SlowMatcher:
 
     def _bytes(self, state: State) -> Iterable[int]:
         """Bytes among which are all that may come next, or at least two of them."""
-        readers = [stack[0] for stack in state.stacks if stack]
+        readers = [stack[0] for stack in state.stacks if stack] if isinstance(state, State) else [None]
         plain = [r for r in readers if isinstance(r, Text) and r.spelling == "plain" and not r.pending]
         return set().union(*(leads(r.expr) for r in plain)) if len(plain) == len(readers) else range(256)
 
