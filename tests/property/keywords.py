@@ -156,9 +156,7 @@ class Drawer:
                 made["minContains"] = r.randrange(3)
             if r.random() < 0.4:
                 made["maxContains"] = r.randrange(1, 3)
-        if (
-            self.at_least("2020-12") and r.random() < 0.1
-        ):  # for 2019-09 the judge takes what `contains` met as evaluated
+        if self.at_least("2020-12") and r.random() < 0.1:  # 2019-09: the judge counts `contains` in
             made["unevaluatedItems"] = self.below(depth)
         if r.random() < 0.6:
             made["type"] = "array"
