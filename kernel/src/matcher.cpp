@@ -223,7 +223,7 @@ std::uint32_t Matcher::cost(const Configs& configs) const {
     return bytes;
 }
 
-std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
+std::string Matcher::completion_of(Configs configs, std::size_t& work, bool* whole) const {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
         throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
     std::string text;
@@ -235,6 +235,7 @@ std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
         work += configs.size() + 8;
         if (work > kMaxWork) throw Error(ErrorKind::limit, "the shortest completions are too long or too ambiguous to be followed");
     }
+    if (whole) *whole = accepting(configs);
     return text;
 }
 
@@ -245,13 +246,16 @@ std::string Matcher::completion() const {
     return completion_of(now(), work);
 }
 
+// 0: it depends on text that these configurations do not know.
 std::uint32_t Matcher::finish(const Configs& configs, std::size_t& work) const {
     auto& memo = automaton_->finish_;
     if (configs.size() == 1)
         if (auto known = memo.find(configs[0]); known != memo.end()) return known->second;
     // Beyond a length that no budget has, bytes are as good as tokens.
     const std::uint32_t bytes = cost(configs);
-    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
+    bool whole = true;
+    std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work, &whole)), 1);
+    if (!whole) tokens = 0;
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() == 1) memo.emplace(configs[0], tokens);
     return tokens;
@@ -309,9 +313,11 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
         if (const auto tokens = trie.tokens_at(i); !tokens.empty()) {
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            // Not even the longest tokens would do: no need to look.
-            if (sum(needs, 1) > left && bytes / vocabulary.longest() < left)
-                needs = machine.recalls() ? exactly(tokens.front()) : finish(here, work);
+            // What comes before is not known here, or may matter: step from the real configurations. Where not even the
+            // longest tokens would do there is no need to look.
+            if (bytes == kInfinite) needs = exactly(tokens.front());
+            else if (sum(needs, 1) > left && bytes / vocabulary.longest() < left)
+                if (needs = machine.recalls() ? 0 : finish(here, work); !needs) needs = exactly(tokens.front());
             for (std::uint32_t t : tokens) judge(t, needs);
         }
         if (trie.end[i] > i + 1 && loops_within(here, i, left)) {

@@ -15,10 +15,11 @@ from itertools import product
 from guideway.grammar import nodes as ir
 from guideway.grammar import regular as written
 from tests.oracle import grammars
+from tests.oracle.matcher import Tokens
 
 from . import vocabularies
 from .checks import Tally
-from .grammar_worlds import GrammarCase, together
+from .grammar_worlds import LETTERS, GrammarCase, together
 
 OBJECT, ARRAY = ir.Punctuation("{", ",", ":", "}"), ir.Punctuation("[", ",", ":", "]")
 SPACED = ir.Punctuation("{", ",", ":", "}", space=True)
@@ -175,6 +176,23 @@ def hold(chosen: range, seed: int) -> tuple[Tally, int]:
             group.clear()
             grammars.forget()
     return tally, threaded
+
+
+def budgets_hold(chosen: range, seed: int) -> Tally:
+    """Walk them over tokens that can spell every text: promises of how many tokens are enough must be kept."""
+    tally, rng, wanted = Tally(), random.Random(seed), set(chosen)
+    for number, build in enumerate(every()):
+        if number in wanted:
+            grammar = ir.Grammar()
+            grammar.root = build(grammar)
+            case = GrammarCase(f"frame {number}:", grammar)
+            texts = [*case.texts(rng, 4), b'",', b"],", b',"']
+            pieces = vocabularies.cut(rng, texts, 7)
+            more = [letter for letter in (*LETTERS, b"\xc3", b"\xa9") if letter not in pieces.texts]
+            tokens = Tokens((*pieces.texts, *more), pieces.eos)
+            case.walk([vocabularies.kernel(tokens)], tokens, rng, tally, depth=6, nodes=8, budgets=6)
+            grammars.forget()
+    return tally
 
 
 def _group_holds(group: list[GrammarCase], rng: random.Random, tally: Tally) -> int:

@@ -83,7 +83,8 @@ class GrammarCase:
             return None
         if not fits:
             raise Mismatch(f"unsatisfiable, but compiled: {self.name}")
-        pair = Lockstep(self.name, matcher, self.oracle, tokens, rng, tally, 0)
+        budgets = limits.get("budgets", 0)
+        pair = Lockstep(self.name, matcher, self.oracle, tokens, rng, tally, budgets, searched=False)
         pair.walk(limits.get("depth", 5), limits.get("nodes", 30))
         tally.worlds += 1
         return pair.slow

@@ -150,3 +150,27 @@ def test_a_character_begun_behind_a_count() -> None:
     row = np.zeros(1, dtype=np.uint32)
     matcher.fill_mask(row)
     assert 6 in ids(row)  # ends a character, is another, and begins a third that only the second part takes
+
+
+@pytest.mark.parametrize(
+    ("schema", "how", "text"),
+    [
+        ({"type": "array", "uniqueItems": True, "items": {"type": "number", "minimum": 12.75}}, "exact", "[14"),
+        ({"type": "array", "uniqueItems": True, "items": {"type": "number", "minimum": 12.75}}, "generation", "[14"),
+        ({"type": "object", "additionalProperties": {"const": 1}, "minProperties": 2}, "exact", '{"a":1'),
+        ({"type": "object", "additionalProperties": {"const": 1}}, "generation", '{"a'),
+    ],
+)
+def test_a_budget_counts_what_comes_behind_a_value_that_is_read(schema: dict, how: str, text: str) -> None:
+    tokens = [bytes([byte]) for byte in range(256)] + [b"", b'": 1, ', b'":1,', b"4,", b", "]
+    table = _kernel.Vocabulary(tokens, [256], [])
+    source = gw.JsonSchema(schema, profile=how)  # type: ignore[arg-type]  # one of the two
+    matcher, row = gw.Automaton.compile(table, encode(source.grammar())).matcher(), np.zeros(9, np.uint32)
+    for byte in text.encode():
+        matcher.advance(byte)
+    for left in range(1, 16):
+        assert matcher.fill_mask_within(row, left) == (matcher.tokens_to_finish() <= left) == bool(ids(row))
+        for token in ids(row):
+            after = matcher.fork()
+            after.advance(token)
+            assert after.tokens_to_finish() <= left - 1, (left, tokens[token])

@@ -42,6 +42,15 @@ def test_some_of_the_frames() -> None:
     assert threaded > 1000
 
 
+def test_budgets_of_some_frames() -> None:
+    assert frames.budgets_hold(range(3, frames.COUNT, 61), 2).budgets > 1000
+
+
+@pytest.mark.slow
+def test_budgets_of_many_frames() -> None:
+    print(frames.budgets_hold(range(0, frames.COUNT, 5), 3))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_frame(part: int) -> None:

@@ -79,7 +79,7 @@ private:
     void fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const;
     void fill_unlocked(std::span<const Config> configs, std::span<std::uint32_t> row) const;
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
-    std::string completion_of(Configs configs, std::size_t& work) const;
+    std::string completion_of(Configs configs, std::size_t& work, bool* whole = nullptr) const;
     std::string forced_of(Configs configs) const;
     std::uint32_t finish(const Configs& configs, std::size_t& work) const;
     bool loops_within(const Configs& configs, std::uint32_t node, std::uint32_t left) const;
