@@ -75,8 +75,13 @@ def name(text: bytes) -> str:
     read = said(written)
     if read is not None:
         return json.dumps(read)
-    number = re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", written)
-    return str(Fraction(written)) if number else written
+    number = re.fullmatch(r"(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?", written)
+    if not number:
+        return written
+    mantissa, power = Fraction(number[1]), int(number[2] or "0")
+    if mantissa == 0:
+        return "0"
+    return str(mantissa * Fraction(10) ** power) if abs(power) < 10_000 else written
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
