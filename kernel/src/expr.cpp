@@ -326,6 +326,11 @@ ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
     return intern(made);
 }
 
+ExprId ExprPool::end_of_word(ExprId e) const {
+    const Expr& x = exprs_[e];
+    return x.op == Op::words && x.b == 0 ? words_->end(x.a) : kNone;
+}
+
 ExprId ExprPool::negate(ExprId a) {
     if (exprs_[a].op == Op::negate) return exprs_[a].a;
     Expr made;

@@ -172,17 +172,25 @@ public:
     // Calls f(label) for each label that e matches with the empty text.
     template <class F>
     void each_accepted_label(ExprId e, F&& f) const {
-        const Expr& x = exprs_[e];  // texts that lead to labels go through their quote first
-        if (x.op == Op::label) f(x.a);
-        if (x.op == Op::alt)
-            for (std::uint32_t i = 0; i < x.b; ++i)
-                if (exprs_[args_[x.a + i]].op == Op::label) f(exprs_[args_[x.a + i]].a);
+        const auto each_part = [&](ExprId sum, auto&& g) {
+            const Expr& x = exprs_[sum];
+            for (std::uint32_t i = 0; i < (x.op == Op::alt ? x.b : 1); ++i) g(x.op == Op::alt ? args_[x.a + i] : sum);
+        };
+        const auto own = [&](ExprId p) {
+            if (exprs_[p].op == Op::label) f(exprs_[p].a);
+        };
+        each_part(e, [&](ExprId p) {
+            own(p);
+            if (const ExprId end = end_of_word(p); end != kNone) each_part(end, own);  // a key without quotes
+        });
     }
 
     std::size_t size() const { return exprs_.size(); }
     std::size_t bytes() const;
 
 private:
+    // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
+    ExprId end_of_word(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
     struct Row {
         std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
