@@ -36,11 +36,11 @@ def mask(matcher: _kernel.Matcher) -> list[int]:
 
 
 def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
-    rng, made = random.Random(1), automaton(store_bytes=2_000_000)
+    rng, made = random.Random(1), automaton(store_bytes=400_000)
     first = request(made, rng)
     known = mask(first)
     most, renewed, before = 0, 0, 0
-    for _ in range(1000):
+    for _ in range(800):
         matcher = request(made, rng)
         learned = made.stats()["expressions"]
         renewed, before, most = renewed + (learned < before), learned, max(most, learned)
