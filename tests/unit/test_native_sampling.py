@@ -181,8 +181,11 @@ def test_shares_are_those_of_the_report(seed: int, size: int, spread: float) -> 
     token = int(random.integers(size))
     bits[token] = True
     for mask in (None, packed(bits)):
-        expected = report(logits, mask, token)
+        expected = report(logits.astype(np.float64), mask, token, count=3)
         found = shares(logits, mask, token)
+        assert [a.token_id for a in report(logits, mask, token, count=3).alternatives] == [
+            a.token_id for a in expected.alternatives
+        ]
         assert found[0] == pytest.approx(expected.logprob, abs=1e-9, rel=1e-12)
         assert found[1] == pytest.approx(expected.mask_logprob, abs=1e-9, rel=1e-12)
         assert found[2] == pytest.approx(expected.removed, abs=1e-12, rel=1e-9)

@@ -1,6 +1,6 @@
 """compile: a constraint and a vocabulary become an automaton.
 
-Three things are remembered, each where it pays. The automaton, in memory (`cache.py`). What program a source, a type or
+Four things are remembered, each where it pays. The automaton, in memory (`memory.py`). What program a source, a type or
 a schema's content became, in memory (`memo.py`): a hit costs microseconds. And the program of a schema that took long
 to write, on disk: loading it costs about 0.1 ms, so what is written in less than `STORE_SECONDS` is not stored. The
 vocabulary's tables are the other thing on disk (`Vocabulary.kernel`).

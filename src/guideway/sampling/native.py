@@ -1,7 +1,7 @@
-"""The same draw in the kernel: float32 logits in main memory, the usual order, no callables.
+"""The same draw, and the same report, in the kernel: float32 logits in main memory, the usual order, no callables.
 
-One look at the whole vocabulary and one at what the stages can need, instead of an array per stage: 10 to 60 times
-faster than a chain of arrays over 131,072 tokens. What it does not know, NumPy does (`chain.py`).
+One look at the whole vocabulary and one at what the stages can need, instead of an array per stage (what that brings:
+`benchmarks/bench_sampler.py`). What it does not know, NumPy does (`chain.py`, `report.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from guideway.sampling.sampler import Sampler
 if TYPE_CHECKING:
     from guideway._kernel import Sampling
 
-__all__ = ["draw_native"]
+__all__ = ["draw_native", "shares_native"]
 
 _NONE = np.empty(0, dtype=np.uint32)
 _KNOWN = (  # to the kernel, in its order
@@ -38,11 +38,7 @@ def draw_native(
     attempt: int,
 ) -> int | None:
     """The token, by the kernel; None where NumPy must look: at other logits, other stages, or to say what is wrong."""
-    if logits.dtype != np.float32 or not logits.flags.c_contiguous:
-        return None
-    if mask is not None and not (mask.dtype == np.uint32 and mask.flags.c_contiguous and mask.size):
-        return None
-    settings = _settings(sampler)
+    settings = _settings(sampler) if _fits(logits, mask) else None
     if settings is None:
         return None
     seen, counts = _NONE, _NONE
@@ -51,6 +47,21 @@ def draw_native(
     number = number_of(*place, attempt) if sampler.temperature else 0.0
     exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
     return settings.draw(logits, mask, number, exclude_top, seen, counts)
+
+
+def shares_native(
+    logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
+) -> tuple[float, float, float] | None:
+    """A token's log-probability under the model and under the mask, and the mass removed; None for other logits."""
+    from guideway._kernel import shares
+
+    return shares(logits, mask, token_id) if _fits(logits, mask) else None
+
+
+def _fits(logits: NDArray[Any], mask: NDArray[np.uint32] | None) -> bool:
+    if logits.dtype != np.float32 or not logits.flags.c_contiguous:
+        return False
+    return mask is None or bool(mask.dtype == np.uint32 and mask.flags.c_contiguous and mask.size)
 
 
 def _seen(tokens: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

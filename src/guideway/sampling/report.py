@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from guideway import masks
 from guideway.errors import EngineError
+from guideway.sampling.native import shares_native
 
 __all__ = ["Alternative", "Step", "log_softmax", "report"]
 
@@ -55,25 +56,33 @@ def report(
     `logits`: floating [V]; `mask`: the allowed tokens' bits, None: all. `count`: how many of the most probable tokens
     to name, allowed or not.
     """
+    logprob, mask_logprob, removed = shares_native(logits, mask, token_id) or _shares(logits, mask, token_id)
+    best = np.argsort(-logits, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
+    own = float(logits[token_id])
+    allowed = np.ones(best.size, dtype=bool) if mask is None else masks.unpack(mask, logits.size)[best]
+    shares = np.exp(logits[best].astype(np.float64) - own + logprob)
+    named = tuple(
+        Alternative(int(i), float(share), bool(legal)) for i, share, legal in zip(best, shares, allowed, strict=True)
+    )
+    return Step(int(token_id), logprob, mask_logprob, removed, forced, named)
+
+
+def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int) -> tuple[float, float, float]:
+    """The token's log-probability under the model and under the mask, and the mass that the mask removes."""
     values = logits.astype(np.float64)
     top = float(values.max())
     weights = np.exp(values - top)
     total = float(weights.sum())
     own = float(values[token_id])
     logprob = own - top - math.log(total)
-    mask_logprob, removed = logprob, 0.0
-    allowed = None
-    if mask is not None:
-        allowed = masks.ids(mask, values.size)
-        highest = float(values[allowed].max())
-        mask_logprob = own - highest - math.log(float(np.exp(values[allowed] - highest).sum()))
-        legal = float(weights[allowed].sum())
-        removed = max(0.0, 1.0 - legal / total) if legal * 2 < total else _mass_outside(weights, allowed, total)
-    best = np.argsort(-values, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
-    named = tuple(
-        Alternative(int(i), float(weights[i]) / total, allowed is None or bool(np.isin(i, allowed))) for i in best
-    )
-    return Step(int(token_id), logprob, mask_logprob, removed, forced, named)
+    if mask is None:
+        return logprob, logprob, 0.0
+    allowed = masks.ids(mask, values.size)
+    highest = float(values[allowed].max())
+    mask_logprob = own - highest - math.log(float(np.exp(values[allowed] - highest).sum()))
+    legal = float(weights[allowed].sum())
+    removed = max(0.0, 1.0 - legal / total) if legal * 2 < total else _mass_outside(weights, allowed, total)
+    return logprob, mask_logprob, removed
 
 
 def _mass_outside(weights: NDArray[np.float64], allowed: NDArray[np.intp], total: float) -> float:
