@@ -201,5 +201,5 @@ def test_score(run: Run, folder: Path) -> None:
     assert [len(line["scores"]) for line in found] == [3, 2]
     assert found[0]["id"] == 7
     code, _, err = run("score", "choices.jsonl", *MODEL)
-    assert (code, 'line 2 of choices.jsonl has no list of strings under "options"' in err) == (2, True)
+    assert (code, 'request 2 of choices.jsonl has no list of strings under "options"' in err) == (2, True)
     assert run("score", "Ada", "a", "a", *MODEL)[0] == 2

@@ -35,7 +35,9 @@ def score(
         for number, line in enumerate(track(lines, "scoring", disable=not many, console=_stderr())):
             given: Any = line.get("options", options)
             if not isinstance(given, list) or not all(isinstance(one, str) for one in given) or not given:
-                raise NotAvailable(f'line {number + 1} of {prompt} has no list of strings under "options"')
+                if not many:
+                    raise NotAvailable("give options: guideway score PROMPT OPTION OPTION")
+                raise NotAvailable(f'request {number + 1} of {prompt} has no list of strings under "options"')
             found = scored(loaded, line["prompt"], given, end=end)
             if many or as_json:
                 scores = [{"option": one.option, "logprob": one.logprob, "share": one.share} for one in found]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from guideway.generation.loop import Call, loop_of
 from guideway.generation.options import Options
 from guideway.generation.plan import Job
-from guideway.generation.streams import Partial, pieces_of, values_of
+from guideway.generation.streams import Partial, only_values, pieces_of, values_of
 from guideway.sessions import Model, Row
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ async def agenerate(
     model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """As `generate`. Cancelling it takes its rows out of the batch."""
-    return _values(await agenerate_details(model, prompt, output, samples=samples, **options))
+    return only_values(await agenerate_details(model, prompt, output, samples=samples, **options))
 
 
 async def agenerate_details(
@@ -77,7 +77,3 @@ async def _rounds(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Async
                 yield item
     finally:
         call.cancelled = True
-
-
-def _values(found: Any) -> Any:
-    return [_values(one) for one in found] if isinstance(found, list) else found.value

@@ -43,8 +43,8 @@ def beam_search(
     In every round the `width` most probable beginnings go on, by their log-probability under the model (not
     renormalised by the mask); texts that have ended step aside. It stops when no beginning can beat the worst result
     any more: a longer text is never more probable. Where `width` is at least the number of beginnings, the result is
-    exact. Of `Options` it takes
-    max_tokens, close and keep_kv; the others are refused by name (`ValueError`). Errors are those of `generate`.
+    exact. Of `Options` it takes max_tokens, close and keep_kv; the others are refused by name (`ValueError`). Errors
+    are those of `generate`.
     """
     if refused := [name for name in options if name not in _TAKEN]:
         raise ValueError(

@@ -20,7 +20,7 @@ from guideway.errors import InvalidConstraint
 from guideway.generation.options import Messages, Options
 from guideway.generation.plan import Job, Request
 from guideway.generation.results import Generation
-from guideway.generation.streams import Partial, Piece, Stream, moving, pieces_of, run, values_of
+from guideway.generation.streams import Partial, Piece, Stream, moving, only_values, pieces_of, run, values_of
 from guideway.prompts import extraction_prompt
 from guideway.sessions import Model
 
@@ -100,7 +100,7 @@ def generate(
     room, `ConstraintError` for an `output` that cannot be enforced, `Unsatisfiable` where every way on holds a banned
     string (`LimitExceeded` where 512 of them did), `NotAvailable` for messages without a template.
     """
-    return _values(run(Job(model, prompt, output, samples, options)))
+    return only_values(run(Job(model, prompt, output, samples, options)))
 
 
 # fmt: off
@@ -149,7 +149,7 @@ def extract(model: Model, text: str | list[str], output: object, **options: Unpa
     `output`: a Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`. Options and errors are those
     of `generate`; a list of texts gives a list of records.
     """
-    return _values(_extract(model, text, output, options))
+    return only_values(_extract(model, text, output, options))
 
 
 # fmt: off
@@ -240,7 +240,3 @@ def _schema_of(output: object) -> Mapping[str, object]:
     if isinstance(schema, Mapping):
         return schema
     raise InvalidConstraint(f"extract takes a type or a JsonSchema that is an object, not {source!r}")
-
-
-def _values(found: Any) -> Any:
-    return [_values(one) for one in found] if isinstance(found, list) else found.value

@@ -161,7 +161,7 @@ class _Ways:
             return
         share = np.exp(logprobs - inside)
         asks = self._allows is not None or (not self._masked and session.matcher is not None)
-        numbers, estimate = _Numbers(session), 1.0
+        numbers = _Numbers(session)
         token_id, estimate = (
             rejection(share, lambda t: self._fits(session, t), numbers) if asks else (_pick(share, numbers()), 1.0)
         )

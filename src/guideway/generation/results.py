@@ -25,8 +25,8 @@ class State:
     the constraint; None: free. `seed`, `row`: the random numbers, which are keyed by these and the place of a token,
     so there is nothing else to save. `memory`: what the sampler remembers, by (place, id, value). `steps`: log-
     probabilities, where they were asked for. `kv`: keys and values of prompt and tokens, where they were asked for;
-    None: they run again. `healed`: the end of the
-    prompt's text that the output's tokens begin with once more (token healing).
+    None: they run again. `healed`: the end of the prompt's text that the output's tokens begin with once more (token
+    healing).
     """
 
     prompt: tuple[int, ...]

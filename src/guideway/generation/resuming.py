@@ -10,6 +10,7 @@ from guideway.generation.options import Options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation, State
 from guideway.sessions import Model, Row, Session, decode
+from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,8 +52,7 @@ def _session(model: Model, state: State, plan: Plan) -> Session:
     known = state.kv is not None and state.kv.owner is model.engine
     session = model.session(seed=settings.seed, row=state.row, sampler=settings.sampler, kv=state.kv if known else None)
     there = session.tokens
-    kept = next((n for n, pair in enumerate(zip(there, wanted, strict=False)) if pair[0] != pair[1]), None)
-    kept = min(len(there), len(wanted)) if kept is None else kept
+    kept = common_length(there, wanted)
     if len(there) - kept > session.gives_back:
         raise EngineError(f"the state's prompt does not begin as texts for {model.name} do: {state.prompt[:8]}")
     session.rewind(len(there) - kept)

@@ -12,7 +12,7 @@ from guideway.generation.results import Generation, State
 from guideway.sessions import Row, rounds
 from guideway.sources import JsonSchema, Progress, PythonType
 
-__all__ = ["Partial", "Piece", "Stream", "pieces_of", "run", "values_of"]
+__all__ = ["Partial", "Piece", "Stream", "only_values", "pieces_of", "run", "values_of"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -52,6 +52,11 @@ def run(job: Job) -> Any:
             if row.is_over:
                 job.finish(row)
     return job.shaped()
+
+
+def only_values(found: Any) -> Any:
+    """The values of results, in the same shape."""
+    return [only_values(one) for one in found] if isinstance(found, list) else found.value
 
 
 def moving(job: Job) -> Iterator[list[Row]]:
