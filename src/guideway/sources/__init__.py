@@ -6,6 +6,7 @@ format.py       `Format`, on top of formats/
 choice.py       `Choice`
 substring.py    `Substring`
 repeated.py     any source several times
+terms.py        sources as parts of rules
 json_schema/    `JsonSchema`
 notations/      `Lark`, `Gbnf`, `Ebnf`
 tags.py         `Tags`, `Reasoning`

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from guideway.errors import InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.rules import Rule, Series, Term, Text, Times, Whole, lower
+from guideway.grammar.regular import Literals
+from guideway.grammar.rules import Rule, Text, Times, lower
 
-from .base import Literal, Source
+from .base import Source
 from .fits import fits
+from .terms import separated, term_of
 
 __all__ = ["Repeated"]
 
@@ -19,20 +21,10 @@ class Repeated(Source[str]):
         if least < 0 or (most is not None and most < least):
             raise InvalidConstraint(f"at least {least} and at most {most} times")
         self.part, self.least, self.most, self.separator = part, least, most, separator
-        one = self._term(part)
-        if not separator or most == 0:
-            term: Term = Times(one, least, most)
-        else:
-            more = Times(
-                Series((self._term(Literal(separator)), one)), max(least - 1, 0), None if most is None else most - 1
-            )
-            term = Times(Series((one, more)), min(least, 1), 1)
+        one = term_of(part)
+        between = Text(Literals((separator,)))
+        term = separated(one, least, most, between) if separator else Times(one, least, most)
         self._grammar = lower([Rule("repeated", term)], "repeated").grammar
-
-    @staticmethod
-    def _term(source: Source[object]) -> Term:
-        language = source.regular()
-        return Text(language) if language is not None else Whole(source.grammar())
 
     def grammar(self) -> Grammar:
         """Rules, lowered; one leaf where the part is regular."""

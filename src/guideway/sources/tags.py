@@ -9,13 +9,13 @@ from typing import Any
 from guideway.errors import InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat
-from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, Whole, lower
+from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, lower
 
-from .base import Literal, Source, check_text
+from .base import Source, check_text
 from .fits import fits
-from .of import of
+from .terms import separated, source_of, term_of
 
-__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "term_of", "up_to", "without"]
+__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "up_to", "without"]
 
 
 def without(*markers: str) -> Regular:
@@ -29,19 +29,9 @@ def up_to(marker: str, *others: str) -> Regular:
     return Both((Cat((ANY_TEXT, Literals((marker,)))), Not(early)))
 
 
-def term_of(source: Source[Any]) -> Term:
-    """A source as a part of rules."""
-    language = source.regular()
-    return Text(language) if language is not None else Whole(source.grammar())
-
-
 def literal(text: str) -> Term:
     """A fixed text as a part of rules."""
     return Text(Literals((text,)))
-
-
-def _source(thing: object) -> Source[Any]:
-    return Literal(thing) if isinstance(thing, str) else of(thing)
 
 
 class Tag:
@@ -49,7 +39,7 @@ class Tag:
 
     def __init__(self, begin: str, content: object, end: str) -> None:
         self.begin = check_text(begin, "the begin of a tag")
-        self.content = _source(content)
+        self.content = source_of(content)
         self.end = check_text(end, "the end of a tag")
         if not begin:
             raise InvalidConstraint("a tag begins with some text")
@@ -112,11 +102,7 @@ class Tags(Source[list["str | Tagged"]]):
     def _term(self) -> Term:
         if self.separator is not None:
             one = Choice(tuple(self._after(tag, "") for tag in self.tags))
-            if self.most == 0:
-                return Series(())
-            most = None if self.most is None else self.most - 1
-            more = Times(Series((literal(self.separator), one)), max(self.least - 1, 0), most)
-            return Times(Series((one, more)), min(self.least, 1), 1)
+            return separated(one, self.least, self.most, literal(self.separator))
         options = [
             Series(
                 (
@@ -187,7 +173,7 @@ class Reasoning(Source[tuple[str, Any]]):
     def __init__(
         self, answer: object, *, begin: str = "<think>", end: str = "</think>", optional: bool = False
     ) -> None:
-        self.answer = _source(answer)
+        self.answer = source_of(answer)
         self.begin, self.end = check_text(begin, "the begin"), check_text(end, "the end")
         self.skips = optional
         if not end:

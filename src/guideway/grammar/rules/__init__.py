@@ -1,12 +1,13 @@
 """Context-free rules -> a `Grammar` that the kernel can walk: exact for every context-free grammar.
 
 terms.py        what a rule can say: text, other rules, series, choices, repetition, exceptions, whole grammars
-productions.py  terms -> productions; which rules are reached, and which can end
+productions.py  terms -> productions
 knots.py        which rules refer to each other, callees first
 empties.py      empty texts taken out of productions
 corners.py      left recursion turned round
 folding.py      what is regular becomes one expression
-lowering.py     all of it in order, group by group
+expressions.py  what is asked of expressions: empty texts, which are equal
+lowering.py     all of it in order, group by group; which rules are reached, and which can end
 writing.py      productions -> nodes
 """
 

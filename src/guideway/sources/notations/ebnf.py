@@ -48,13 +48,8 @@ class Ebnf(RuleSource):
         rules = reader.rules()
         if not rules:
             reader.expected("a rule")
-        names = {rule.name for rule in rules}
         start = rules[0].name if start is None else start
-        rules += [Rule(name, self.term_of(part)) for name, part in self.parts.items() if name not in names]
-        names.update(self.parts)
-        for name, at in reader.mentioned.items():
-            if name not in names:
-                reader.fail(f"the rule {name!r} is not defined; there are {', '.join(sorted(names))}", at)
+        names = self._completed(rules, reader, reader.mentioned)
         if start not in names:
             raise InvalidConstraint(f"there is no rule {start!r} to start with; there are {', '.join(sorted(names))}")
         return rules, start

@@ -35,12 +35,7 @@ class Gbnf(RuleSource):
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         reader = _GbnfReader(self.text)
         rules = reader.rules()
-        names = {rule.name for rule in rules}
-        rules += [Rule(name, self.term_of(part)) for name, part in self.parts.items() if name not in names]
-        names.update(self.parts)
-        for name, at in reader.mentioned.items():
-            if name not in names:
-                reader.fail(f"the rule {name!r} is not defined; there are {', '.join(sorted(names))}", at)
+        names = self._completed(rules, reader, reader.mentioned)
         if "root" not in names:
             reader.fail("there is no rule 'root', where every text begins", 0)
         return rules, "root"

@@ -8,6 +8,7 @@ from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, U
 from guideway.grammar.regular import Cat, Either, Regular, Repeat
 from guideway.grammar.rules import Choice, Ref, Rule, Series, Term, Text, Times
 from guideway.grammar.rules.knots import knots
+from guideway.sources.terms import term_of
 
 from .lark_reader import Definition, LarkReader
 from .lark_terminals import TerminalError, language_of
@@ -24,11 +25,10 @@ class Lark(RuleSource):
 
     The meaning is that of Lark's Earley parser with `lexer="dynamic_complete"`: a text fits if it can be cut into
     terminals in any way that the rules allow, with ignored text before, between and behind them; priorities do not
-    change that.
-    Terminals with a lazy repetition stand for their shortest texts. `parts`: sources for names that the text does not
-    define (declared or not). Refused: terminals that can be empty or look at the text around them, imports of anything
-    but `common`, templates of terminals. Raises `InvalidConstraint`, `Unsupported` with line, column and caret,
-    `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    change that. Terminals with a lazy repetition stand for their shortest texts. `parts`: sources for names that the
+    text does not define (declared or not). Refused: terminals that can be empty or look at the text around them, imports
+    of anything but `common`, templates of terminals. Raises `InvalidConstraint`, `Unsupported` with line, column and
+    caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
     """
 
     def __init__(self, text: str, *, start: str = "start", parts: Mapping[str, object] | None = None) -> None:
@@ -53,7 +53,7 @@ class Lark(RuleSource):
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
         taken = {rule.name for rule in rules}
-        rules += [Rule(name, with_gap(self.term_of(part))) for name, part in self.parts.items() if name not in taken]
+        rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items() if name not in taken]
         first: Term = Ref(start or "start")
         return [*rules, Rule(_ROOT, first if gap is None else Series((Text(gap), first)))], _ROOT
 
@@ -69,10 +69,6 @@ class Lark(RuleSource):
             raise InvalidConstraint(
                 f"there is no rule {start!r} to start with; there are {', '.join(sorted(reader.rules))}"
             )
-
-    @property
-    def _own(self) -> set[str]:
-        return {_ROOT}
 
 
 class _Terminals:

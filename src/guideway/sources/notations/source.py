@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidText
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.rules import Rule, Term, Text, Whole, lower
+from guideway.grammar.rules import Rule, lower
 from guideway.sources.base import Source, check_text
 from guideway.sources.fits import accepts, byte_automaton
+from guideway.sources.terms import source_of, term_of
+
+from .reader import Reader
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -22,7 +25,7 @@ class RuleSource(Source[str]):
 
     def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
         self.text = check_text(text, "the grammar")
-        self.parts = {name: self._part(name, part) for name, part in (parts or {}).items()}
+        self.parts = {name: source_of(part) for name, part in (parts or {}).items()}
         rules, self.start = self._read(start)
         lowered = lower(rules, self.start)
         self._grammar = lowered.grammar
@@ -36,20 +39,15 @@ class RuleSource(Source[str]):
         """The rules, and the one to start with."""
         raise NotImplementedError
 
-    @staticmethod
-    def _part(name: str, part: object) -> Source[object]:
-        from guideway.sources.base import Literal
-        from guideway.sources.of import of
-
-        if not isinstance(name, str):
-            raise InvalidConstraint(f"parts are given by name, not by {type(name).__name__}")
-        return Literal(part) if isinstance(part, str) else of(part)
-
-    @staticmethod
-    def term_of(part: Source[object]) -> Term:
-        """Another source as a term."""
-        language = part.regular()
-        return Text(language) if language is not None else Whole(part.grammar())
+    def _completed(self, rules: list[Rule], reader: Reader, mentioned: Mapping[str, int]) -> set[str]:
+        """Adds the parts as rules; the names of all. Names that are mentioned must be among them."""
+        names = {rule.name for rule in rules}
+        rules += [Rule(name, term_of(part)) for name, part in self.parts.items() if name not in names]
+        names.update(self.parts)
+        for name, at in mentioned.items():
+            if name not in names:
+                reader.fail(f"the rule {name!r} is not defined; there are {', '.join(sorted(names))}", at)
+        return names
 
     def grammar(self) -> Grammar:
         """The nodes that the rules come to."""

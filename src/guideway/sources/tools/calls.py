@@ -16,7 +16,8 @@ from guideway.sources.base import Source
 from guideway.sources.fits import fits
 from guideway.sources.json_schema import JsonSchema
 from guideway.sources.of import of
-from guideway.sources.tags import literal, term_of, up_to, without
+from guideway.sources.tags import literal, up_to, without
+from guideway.sources.terms import term_of
 from guideway.vocabulary.tokenizer import Tokenizer
 
 from .families import FAMILIES, Family, family_of
