@@ -26,7 +26,7 @@ class Lark(RuleSource):
     The meaning is that of Lark's Earley parser with `lexer="dynamic_complete"`: a text fits if it can be cut into
     terminals in any way that the rules allow, with ignored text before, between and behind them; priorities do not
     change that. Terminals with a lazy repetition stand for their shortest texts. `parts`: sources for names that the
-    text does not define (declared or not). Refused: terminals that can be empty or look at the text around them, imports
+    text does not define (declared or not). Refused: terminals that can be empty or look at text around them, imports
     of anything but `common`, templates of terminals. Raises `InvalidConstraint`, `Unsupported` with line, column and
     caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
     """
