@@ -116,10 +116,11 @@ class Model:
 
     def close(self) -> None:
         """Close the engine; a second time does nothing. Sessions of this model can only be looked at after."""
-        engine, self._engine = self._engine, None
-        self.prefixes.clear()
-        if engine is not None:
-            engine.close()
+        with self.lock:  # not under the feet of another thread's call
+            engine, self._engine = self._engine, None
+            self.prefixes.clear()
+            if engine is not None:
+                engine.close()
 
     def __enter__(self) -> Model:
         return self
