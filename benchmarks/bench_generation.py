@@ -1,0 +1,228 @@
+"""Tokens per second of whole generations, beside the loops of transformers and llama-cpp-python over the same weights.
+
+    python benchmarks/bench_generation.py [--tokens 96] [--rounds 5] [--record]
+
+The bundled `tiny` (V = 4,096) and a random llama of 131,072 tokens (2 layers, width 128), float32, greedy, one thread.
+Peers and we run in turn, round by round; the figures are medians of tokens per second of processor time, since the
+machine is shared; a ratio is that of the medians.
+"unconstrained": transformers.generate and our loop over the same engine, batch 1 and 16; llama-cpp-python's own
+`Llama.generate` and our loop over llama.cpp, batch 1, and 16 prompts one after the other for it. "overhead": what a
+constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time.
+"records": tokens per second of JSON records, most of them forced, against free text of the same length.
+Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from time import process_time, thread_time
+
+import numpy as np
+
+import guideway as gw
+from guideway.generation import generate_details
+from guideway.testing import ConstantModel
+from guideway.vocabulary import Tokenizer, Vocabulary
+from harness.report import Report
+
+sys.path[:0] = [str(Path(__file__).parents[1])]  # the writer of GGUF files, of the tests
+TINY = Path(gw.__file__).parent / "tiny"
+PROMPT = "Ada Lovelace, 36, mathematician from London, met"
+WIDE = 131_072
+
+
+def wide_model(folder: Path) -> Path:
+    """A random llama over 131,072 tokens, with a tokenizer that knows single bytes and one pair."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=WIDE,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        tie_word_embeddings=False,
+        bos_token_id=WIDE - 2,
+        eos_token_id=WIDE - 1,
+        initializer_range=0.5,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    written = json.loads((folder / "config.json").read_text("utf-8"))
+    written |= {"rope_theta": 10_000.0, "head_dim": 64}  # where the writer of GGUF files looks for them
+    (folder / "config.json").write_text(json.dumps(written), "utf-8")
+    read = json.loads((TINY / "tokenizer.json").read_text("utf-8"))
+    old = sorted(read["model"]["vocab"], key=read["model"]["vocab"].get)
+    alphabet = [token for token in old if len(token) == 1]
+    first, second = alphabet[:2]
+    tokens = [*alphabet, first + second]
+    tokens += [f"{n:06d}" for n in range(WIDE - 2 - len(tokens))]
+    read["model"] |= {"vocab": {token: n for n, token in enumerate(tokens)}, "merges": [[first, second]]}
+    names = [("<s>", WIDE - 2), ("</s>", WIDE - 1)]
+    shape = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    read["added_tokens"] = [{"id": number, "content": name, **shape} for name, number in names]
+    read["post_processor"] = None
+    (folder / "tokenizer.json").write_text(json.dumps(read), "utf-8")
+    return folder
+
+
+def rates(ways: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
+    """Tokens per second of each way, the median of rounds in which each had its turn."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, way in ways.items():
+            gc.collect()
+            start = process_time()
+            tokens = way()
+            if number:  # the first round warms up
+                found[name].append(tokens / (process_time() - start))
+    return {name: median(values) for name, values in found.items()}
+
+
+def ours(model: gw.Model, prompts: list[str], tokens: int) -> Callable[[], int]:
+    def way() -> int:
+        model.prefixes.clear()
+        made = generate_details(model, prompts, max_tokens=tokens, batch_size=len(prompts))
+        return sum(len(one.tokens) for one in made)
+
+    return way
+
+
+def against_transformers(folder: Path, place: str, tokens: int, rounds: int, batch: int) -> dict[str, float]:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(1)
+    endless = Tokenizer.of(folder, eos_ids=[])
+    model = gw.load(f"hf:{folder}", tokenizer=endless, dtype="float32")  # the file has half precision
+    theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    theirs.generation_config.eos_token_id = None
+    theirs.generation_config.pad_token_id = 0
+    ids = torch.tensor([[*model.opening, *endless.encode(PROMPT)]] * batch)
+    mask = torch.ones_like(ids)
+
+    def way() -> int:
+        with torch.inference_mode():
+            made = theirs.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=tokens)
+        return int(made.numel() - ids.numel())
+
+    with model:
+        return rates({"theirs": way, "ours": ours(model, [PROMPT] * batch, tokens)}, rounds)
+
+
+def against_llama_cpp(folder: Path, place: str, tokens: int, rounds: int, batch: int) -> dict[str, float]:
+    import llama_cpp
+
+    from tests.helpers.gguf_models import write_gguf
+
+    endless = Tokenizer.of(folder, eos_ids=[])
+    file = Path(place) / f"{folder.name}.gguf"
+    if not file.exists():
+        write_gguf(folder, file)
+    model = gw.load(f"gguf:{file}", tokenizer=endless)
+    theirs = llama_cpp.Llama(
+        str(file), n_ctx=1024, n_threads=1, n_threads_batch=1, type_k=0, type_v=0, flash_attn=False, verbose=False
+    )
+    ids = [*model.opening, *endless.encode(PROMPT)]
+
+    def way() -> int:
+        made = 0
+        for _ in range(batch):
+            theirs.reset()
+            made += sum(1 for _ in islice(theirs.generate(ids, temp=0.0), tokens))
+        return made
+
+    with model:
+        return rates({"theirs": way, "ours": ours(model, [PROMPT] * batch, tokens)}, rounds)
+
+
+def overhead(size: int, tokens: int, rounds: int) -> tuple[float, float]:
+    """A step without and with a constraint, over an engine that takes no time; microseconds of the calling thread."""
+    pieces = [bytes([n]) for n in range(32, 127)] + [b"%06d" % n for n in range(size - 96)] + [b""]
+    vocabulary = Vocabulary(pieces, eos_ids=[size - 1], special_ids=[size - 1])
+    logits = np.random.default_rng(0).normal(0, 1, size)
+    logits[-1] = -9.0  # no early end
+    model, any_text = ConstantModel(vocabulary, logits), gw.Regex(r"[\s\S]*")
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(rounds):
+        for constrained in (False, True):
+            start = thread_time()
+            made = generate_details(model, "a", any_text if constrained else None, max_tokens=tokens)
+            times[constrained].append((thread_time() - start) / len(made.tokens) * 1e6)
+    return min(times[False]), min(times[True])
+
+
+def records(rounds: int) -> tuple[dict[str, float], float]:
+    """Tokens per second of records and of free text of the same length; the part of tokens that is forced."""
+    fields = ["identifier", "family_name", "date_of_birth", "place_of_residence", "profession", "nationality"]
+    kinds = {name: {"enum": ["yes", "no", None]} for name in fields}
+    source = gw.JsonSchema({"type": "object", "properties": kinds, "required": fields})
+    with gw.load("tiny") as model, gw.load("tiny", tokenizer=Tokenizer.of(TINY, eos_ids=[])) as endless:
+        made = generate_details(model, PROMPT, source)
+
+        def held() -> int:
+            model.prefixes.clear()
+            return len(generate_details(model, PROMPT, source).tokens)
+
+        ways = {"free": ours(endless, [PROMPT], len(made.tokens)), "records": held}
+        return rates(ways, rounds), made.forced / len(made.tokens)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--record", action="store_true")
+    given = parser.parse_args()
+    report = Report("generation", [line for line in __doc__.splitlines()[4:] if line])
+    rows, slow = [], []
+    with tempfile.TemporaryDirectory() as place:
+        folders = {"tiny": TINY}
+        if importlib.util.find_spec("transformers") is not None:
+            folders["131k"] = wide_model(Path(place) / "wide")
+        for peer, library, run in (
+            ("transformers", "transformers", against_transformers),
+            ("llama-cpp-python", "llama_cpp", against_llama_cpp),
+        ):
+            if importlib.util.find_spec(library) is None:
+                report.line(f"{peer} is not installed, so not run")
+                continue
+            for name, folder in folders.items():
+                for batch in (1, 16):
+                    tokens = given.tokens if batch == 1 else given.tokens // 2
+                    found = run(folder, place, tokens, given.rounds, batch)
+                    ratio = found["ours"] / found["theirs"]
+                    rows.append(
+                        [peer, name, str(batch), f"{found['theirs']:,.0f}", f"{found['ours']:,.0f}", f"{ratio:.2f}x"]
+                    )
+                    slow.append((f"{peer}, {name}, batch {batch}", ratio, 1.0))
+                    print(*rows[-1], file=sys.stderr, flush=True)  # it takes minutes
+    report.table("unconstrained, tokens per second", ["peer", "model", "batch", "theirs", "ours", "ratio"], rows)
+    for size in (4_096, WIDE):
+        free, held = overhead(size, 300, given.rounds)
+        report.limit(
+            f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step", held - free, 10, "us"
+        )
+    found, forced = records(given.rounds)
+    rated = ", ".join(f"{name} {rate:,.0f}" for name, rate in found.items())
+    report.line(f"tokens per second of tiny: {rated}; {forced:.0%} of the records' tokens are forced")
+    slow.append(("records against free text", found["records"] / found["free"], 1.5))
+    for what, ratio, least in slow:
+        report.line(f"bar: {what}: {ratio:.2f}x, at least {least:g}x: {'met' if ratio >= least else 'MISSED'}")
+    report.done(given.record)
+
+
+if __name__ == "__main__":
+    main()
