@@ -14,6 +14,7 @@ from guideway.grammar import regular as written
 from .machine import Oracle, Stack
 from .reader import Reader
 
+FAR = 200  # numbers with such exponents are told apart by how they are written: a longer name would be too deep a trie
 NUMBER = re.compile(r"-?[0-9]+(/[0-9]+)?")  # the name of a number
 
 
@@ -81,7 +82,7 @@ def name(text: bytes) -> str:
     mantissa, power = Fraction(number[1]), int(number[2] or "0")
     if mantissa == 0:
         return "0"
-    return str(mantissa * Fraction(10) ** power) if abs(power) < 10_000 else written
+    return str(mantissa * Fraction(10) ** power) if abs(power) < FAR else written
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
