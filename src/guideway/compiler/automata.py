@@ -2,8 +2,8 @@
 
 Four things are remembered, each where it pays. The automaton, in memory (`memory.py`). What program a source, a type or
 a schema's content became, in memory (`memo.py`): a hit costs microseconds. And the program of a schema that took long
-to write, on disk: loading it costs about 0.1 ms, so what is written in less than `STORE_SECONDS` is not stored. The
-vocabulary's tables are the other thing on disk (`Vocabulary.kernel`).
+to write, on disk: loading it costs about 0.1 ms, so what is written in less than `STORE_SECONDS` is not stored; beside
+it the vocabulary's tables (`Vocabulary.kernel`).
 """
 
 from __future__ import annotations
