@@ -320,7 +320,9 @@ ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = words_->last_label(node) != kInfinite;
     made.sure = made.finite = made.lean = true;
-    made.within = part == 0 && words_->is_plain(node) ? static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node))) : 0;
+    if (part == 0 && words_->is_plain(node)) {
+        made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node)));
+    }
     made.depth = static_cast<std::uint16_t>(words_->depth(node) + 1);
     made.shortest = words_->shortest(node, part);
     return intern(made);
