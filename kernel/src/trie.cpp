@@ -38,7 +38,7 @@ GUIDEWAY_WIDE bool nests(const std::uint32_t* end, const std::uint16_t* depth, s
     for (std::int32_t i = 0; i < n; ++i) {
         const auto to = static_cast<std::int32_t>(end[i]);
         bad |= (to <= i) | (to > n);
-        sizes += static_cast<std::uint32_t>(to - i);
+        sizes += end[i] - static_cast<std::uint32_t>(i);  // a damaged file may hold any number: unsigned
     }
     for (std::int32_t i = 0; i < n; ++i) depths += depth[i];
     for (std::int32_t i = 1; i < n; ++i) bad |= (depth[i] < 1) | (depth[i] > depth[i - 1] + 1);
