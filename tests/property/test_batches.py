@@ -34,7 +34,7 @@ SOURCES = [
 
 def automaton(source: object, **settings: object) -> gw.Automaton:
     """The source compiled on its own, with settings of the kernel."""
-    table = _kernel.Vocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]
+    table = _kernel.Vocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]  # by name
     return gw.Automaton.compile(table, encode(of(source).grammar()))
 
 

@@ -99,7 +99,7 @@ def accepts(automaton: gw.Automaton, text: str) -> bool:
 def compiled(schema: Any, profile: str, tally: Tally) -> gw.Automaton | None:
     """The automaton; None where the schema is refused, which is counted."""
     try:
-        return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]
+        return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
     except gw.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
         if isinstance(error, gw.InvalidConstraint):  # the schemas drawn are good ones

@@ -89,7 +89,7 @@ class Tree(RuleBasedStateMachine):
 
     @invariant()
     def holds_what_it_should(self) -> None:
-        assert [piece.ids for piece, _ in self.cache._held.values()] == self.held  # type: ignore[attr-defined]
+        assert [piece.ids for piece, _ in self.cache._held.values()] == self.held  # type: ignore[attr-defined]  # a Piece
         found = self.cache.statistics
         assert (found.entries, found.nbytes) == (len(self.held), 1000 * len(self.held))
         assert found.nbytes <= self.room
@@ -225,7 +225,7 @@ def test_threads_share_it() -> None:
             for _ in range(2000):
                 ids = [chance.randrange(3) for _ in range(chance.randrange(1, 20))]
                 found = cache.find(ids)
-                assert found is None or found.ids == ids[: found.length]  # type: ignore[attr-defined]
+                assert found is None or found.ids == ids[: found.length]  # type: ignore[attr-defined]  # a Piece
                 cache.put(ids, Piece(ids))
         except BaseException as error:
             failed.append(error)

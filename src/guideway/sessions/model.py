@@ -108,7 +108,8 @@ class Model:
     def load_session(self, path: str | Path, *, constraint: Automaton | None = None) -> Session:
         """A session as `Session.save` left it. `constraint`: the automaton it was under, if it was.
 
-        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format.
+        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format; `TypeError` where
+        the constraint is no automaton.
         """
         from guideway.sessions.snapshot import load
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.compiler import Automaton
 from guideway.engines.base import Arrays
 from guideway.errors import EngineError, GuidewayError, SnapshotError
 from guideway.sampling import Dry, Mirostat, Sampler
@@ -35,7 +36,6 @@ from guideway.sessions.session import Session
 from guideway.vocabulary import Tokenizer
 
 if TYPE_CHECKING:
-    from guideway.compiler import Automaton
     from guideway.sessions.model import Model
 
 __all__ = ["load", "save", "tokenizer_digest"]
@@ -85,6 +85,8 @@ def save(session: Session, path: Path) -> None:
 
 def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
     """See `Model.load_session`."""
+    if constraint is not None and not isinstance(constraint, Automaton):
+        raise TypeError(f"constraint= takes the automaton that gw.compile made, not {constraint!r}")
     engine = model.engine
     meta, packed, size = _opened(path)
     if meta.get("model") != engine.fingerprint:

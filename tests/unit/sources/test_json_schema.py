@@ -12,6 +12,7 @@ import pytest
 from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Leaf
 from guideway.sources import JsonSchema
+from guideway.sources.json_schema.source import explain_schema
 
 from .sampler import Sampler
 from .twin import fits
@@ -318,6 +319,15 @@ def test_contract_parse_and_equality() -> None:
     assert ("", "type", "enforced") in source.contract()
     assert ("", "title", "annotation") in source.contract()
     assert ("", "minimum", "no effect") in JsonSchema({"type": "null", "minimum": 1}).contract()
+    for name, formats, status in (
+        ("date", "known", "enforced"),
+        ("date", "annotate", "annotation"),
+        ("dat", "known", "annotation"),
+        ("password", "strict", "annotation"),
+    ):
+        asked = JsonSchema({"type": "string", "format": name}, formats=formats)
+        assert ("", "format", status) in asked.contract()
+    assert ("", "format", "refused") in explain_schema({"type": "string", "format": "dat"}, formats="strict").contract
     assert source.parse('{"a": 1.5}') == {"a": 1.5}
     assert source.schema["title"] == "T"
     with pytest.raises(InvalidText):

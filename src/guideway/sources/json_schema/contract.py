@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .expand import Expander
 from .keywords import ALL_TYPES, check_keyword, pointer
+from .scalars import is_asserted
+from .style import Style
 
 __all__ = ["contract"]
 
 
-def contract(expander: Expander) -> list[tuple[str, str, str]]:
+def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
     """Every keyword that was reached: its schema's JSON Pointer, its name, and its status ("enforced", "refused",
     "annotation" or "no effect").
     """
@@ -26,6 +28,8 @@ def contract(expander: Expander) -> list[tuple[str, str, str]]:
             if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
                 row = check_keyword(name, value, place.pointer, dialect)
             status = "annotation" if row is None else "enforced" if row.types & types else "no effect"
+            if name == "format" and row is not None and not is_asserted(value, style):
+                status = "annotation"
             if row is not None and pointer(place.pointer, name) in expander.refusals:
                 status = "refused"
             found.setdefault((place.pointer, name), status)

@@ -42,11 +42,11 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
     expander = Expander(documents)
     try:
         grammar = Lowering(expander, style).run()
-        return Explanation(contract(expander), {}, draw_examples(grammar, examples))
+        return Explanation(contract(expander, style), {}, draw_examples(grammar, examples))
     except Unsupported as problem:
-        return Explanation(contract(expander), expander.refusals or {problem.place or "": str(problem)})
+        return Explanation(contract(expander, style), expander.refusals or {problem.place or "": str(problem)})
     except Unsatisfiable as problem:
-        return Explanation(contract(expander), {}, [], str(problem))
+        return Explanation(contract(expander, style), {}, [], str(problem))
 
 
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:

@@ -37,7 +37,16 @@ from .reader import write_number
 from .style import Style
 
 __all__ = [
-    *("HARMLESS_FORMATS", "SPECIFIED_FORMATS", "any_key", "any_scalar", "number", "pattern_language", "plain_scalar"),
+    *(
+        "HARMLESS_FORMATS",
+        "SPECIFIED_FORMATS",
+        "any_key",
+        "any_scalar",
+        "is_asserted",
+        "number",
+        "pattern_language",
+        "plain_scalar",
+    ),
     *("string", "tested", "text"),
 ]
 
@@ -226,10 +235,13 @@ def pattern_language(pattern: str, place: str) -> Regular:
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
     """None: it says nothing."""
-    if style.formats == "annotate":
-        return None
-    if name in SPECIFIED_FORMATS and name in FORMATS:
+    if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
         raise Unsupported(f"the format {name!r}", place)
     return None
+
+
+def is_asserted(name: str, style: Style) -> bool:
+    """Whether the name of a format says which texts are allowed."""
+    return style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS

@@ -106,7 +106,7 @@ class JsonSchema(Source[Any]):
         "annotation" and "no effect" (it speaks about types that are not allowed there). Of a schema that is refused,
         `explain` tells as much.
         """
-        return contract(self._expander)
+        return contract(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
         """Some texts that the schema allows, a shortest one first. Raises `Unsatisfiable` where there is none."""
