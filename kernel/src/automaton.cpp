@@ -36,7 +36,7 @@ ByteSet alphabet_of(const Component& c, const std::vector<Component>& all, ExprP
 std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> words) {
     auto store = vocabulary->store();
     const std::lock_guard<std::shared_mutex> guard(store->lock);
-    Program program = read_program(words, store->pool);
+    Program program = read_program(words, store->pool, vocabulary.get());
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (Component& c : components) {

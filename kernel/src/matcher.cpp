@@ -95,19 +95,22 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
             throw Error(ErrorKind::argument, "the parent of draft token " + std::to_string(i) + " must be an earlier one, or -1");
         const std::uint32_t token = checked(tokens[i]);
         Draft draft = parents[i] < 0 ? Draft{now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
-        if (draft.legal && (draft.finished || automaton_->vocabulary_->is_eos(token))) {
+        if (draft.legal) {
             const Alone guard(automaton_->store_->lock);
-            draft.legal = !draft.finished && accepting(draft.configs);
-            draft.finished = true;
-        } else if (draft.legal) {
-            const Alone guard(automaton_->store_->lock);
-            draft.legal = step_token(draft.configs, token);
+            if (draft.finished) draft.legal = false;
+            else if (ends(draft.configs, token)) draft.finished = true;
+            else draft.legal = step_token(draft.configs, token);
         }
         const auto row = rows.subspan(i * width, width);
         if (draft.legal) fill(draft.configs, draft.finished, row);
         else std::fill(row.begin(), row.end(), 0);
         drafts.push_back(std::move(draft));
     }
+}
+
+// Where the text is not complete a grammar may still ask for a token by name that would end it.
+bool Matcher::ends(std::span<const Config> configs, std::uint32_t token) const {
+    return automaton_->vocabulary_->is_eos(token) && accepting(configs);
 }
 
 bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
@@ -125,15 +128,17 @@ void Matcher::advance(std::int64_t id) {
     const std::uint32_t token = checked(id);
     if (finished_) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " comes after the end of the text");
     const Alone guard(automaton_->store_->lock);
-    if (automaton_->vocabulary_->is_eos(token)) {
-        if (!accepting(history_.now()))
-            throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
+    if (ends(history_.now(), token)) {
         finished_ = true;
         return;
     }
     Configs& configs = automaton_->store_->now;
     configs.assign(history_.now().begin(), history_.now().end());
-    if (!step_token(configs, token)) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
+    if (!step_token(configs, token)) {
+        if (automaton_->vocabulary_->is_eos(token))
+            throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
+        throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
+    }
     history_.push(configs);
 }
 
@@ -155,10 +160,8 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (finished || tokens[i] < 0 || tokens[i] >= std::int64_t{vocabulary.size()}) return i;
         const auto token = static_cast<std::uint32_t>(tokens[i]);
-        if (vocabulary.is_eos(token)) {
-            if (!accepting(configs)) return i;
-            finished = true;
-        } else if (!step_token(configs, token)) return i;
+        if (ends(configs, token)) finished = true;
+        else if (!step_token(configs, token)) return i;
     }
     return tokens.size();
 }
@@ -186,7 +189,7 @@ std::string Matcher::forced_of(Configs configs) const {
 std::string Matcher::forced_bytes() const {
     if (finished_) return {};
     const Alone guard(automaton_->store_->lock);
-    return forced_of(now());
+    return automaton_->vocabulary_->shown(forced_of(now()));
 }
 
 // Longest tokens first over the forced bytes, but only up to where no legal token could reach past their end: a token
@@ -243,7 +246,7 @@ std::string Matcher::completion() const {
     if (finished_) return {};
     const Alone guard(automaton_->store_->lock);
     std::size_t work = 0;
-    return completion_of(now(), work);
+    return automaton_->vocabulary_->shown(completion_of(now(), work));
 }
 
 // 0: it depends on text that these configurations do not know.
@@ -344,6 +347,8 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     if (configs.size() == 1)
         if (auto known = memo.find(configs[0]); known != memo.end() && sum(known->second, 1) <= left) return true;
     const std::uint32_t worst = keep_within(configs, row, left, work);
+    if (accepting(configs))  // also those that the grammar asks for by name
+        for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() == 1) memo.insert_or_assign(configs[0], worst);
     return true;

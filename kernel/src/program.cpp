@@ -2,12 +2,24 @@
 
 #include "guideway/error.h"
 #include "guideway/spelling.h"
+#include "guideway/vocabulary.h"
 
 namespace guideway {
 
 namespace {
 
 constexpr unsigned kSpellings = 3;
+
+std::string utf8_of(const std::u32string& text) {
+    std::string made;
+    for (const char32_t c : text) {
+        const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        constexpr unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
+        made.push_back(static_cast<char>(lead[more] | c >> (6 * more)));
+        for (unsigned i = more; i-- > 0;) made.push_back(static_cast<char>(0x80 | (c >> (6 * i) & 0x3f)));
+    }
+    return made;
+}
 
 struct RawExpr {
     std::uint32_t op = 0;
@@ -18,7 +30,8 @@ struct RawExpr {
 
 class Reader {
 public:
-    Reader(std::span<const std::uint32_t> words, ExprPool& pool) : words_(words), pool_(pool), speller_(pool.speller()) {}
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary)
+        : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary) {}
 
     Program read() {
         if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
@@ -84,6 +97,10 @@ private:
                 below(kSpellings);
                 break;
             case 8: scan_graph(index); break;
+            case 9:
+                for (std::uint32_t n = counted(1); n--;) code_point();
+                break;
+            case 10: word(); break;
             default: fail("an unknown expression");
         }
         exprs_.push_back(raw);
@@ -257,12 +274,30 @@ private:
 
     std::vector<std::u32string> read_texts() {
         std::vector<std::u32string> texts;
-        for (std::uint32_t n = word(); n--;) {
-            std::u32string text;
-            for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
-            texts.push_back(std::move(text));
-        }
+        for (std::uint32_t n = word(); n--;) texts.push_back(read_text());
         return texts;
+    }
+    std::u32string read_text() {
+        std::u32string text;
+        for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
+        return text;
+    }
+
+    ExprId bytes(std::string_view text) {
+        ExprId made = kEmpty;
+        for (std::size_t i = text.size(); i-- > 0;) {
+            const auto b = static_cast<std::uint8_t>(text[i]);
+            made = pool_.cat(pool_.set(ByteSet::range(b, b)), made);
+        }
+        return made;
+    }
+
+    // Inside a JSON string there is text alone.
+    ExprId special(const std::u32string& name, Spelling mode) {
+        std::vector<ExprId> tokens;
+        if (vocabulary_ && mode == Spelling::text)
+            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(bytes(special_text(id)));
+        return tokens.empty() ? speller_.literals({name}, mode) : pool_.alt(std::move(tokens));
     }
 
     // What follows many texts becomes part of their trie, so that a state of it is a node, not a product of two.
@@ -321,6 +356,13 @@ private:
                     for (GraphEdge& edge : state.edges) edge.step = lowered(edge.step, spelling);
                 return pool_.graph(states);
             }
+            case 9: return special(read_text(), mode);
+            case 10: {
+                const std::uint32_t id = word();
+                if (!vocabulary_ || !vocabulary_->is_special(id))
+                    throw Error(ErrorKind::invalid, "token " + std::to_string(id) + " is no special token of this vocabulary");
+                return bytes(special_text(id));
+            }
             default: break;
         }
         if (raw.op == 2) {
@@ -339,11 +381,14 @@ private:
     std::size_t at_ = 0;
     ExprPool& pool_;
     Speller& speller_;
+    const Vocabulary* vocabulary_;
     std::vector<RawExpr> exprs_;
 };
 
 }  // namespace
 
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool) { return Reader(words, pool).read(); }
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary) {
+    return Reader(words, pool, vocabulary).read();
+}
 
 }  // namespace guideway

@@ -16,11 +16,28 @@ std::string block_of(const std::vector<std::string>& tokens) {
     return made.take();
 }
 
+// The tokens that hold this byte.
+std::vector<std::uint32_t> holders_of(std::uint8_t byte, const TokenBlock& tokens) {
+    std::vector<std::uint32_t> found;
+    for (std::size_t at = tokens.text.find(static_cast<char>(byte)); at != tokens.text.npos;) {
+        const auto after = std::upper_bound(tokens.starts.begin(), tokens.starts.end(), static_cast<std::uint32_t>(at));
+        found.push_back(static_cast<std::uint32_t>(after - tokens.starts.begin()) - 1);
+        at = tokens.text.find(static_cast<char>(byte), *after);
+    }
+    return found;
+}
+
 }  // namespace
+
+std::string special_text(std::uint32_t id) {
+    std::string made(1, static_cast<char>(kSpecialByte));
+    for (int shift = 24; shift >= 0; shift -= 8) made.push_back(static_cast<char>(id >> shift & 0xff));
+    return made;
+}
 
 Vocabulary::Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                        VocabularyLimits limits)
-    : starts_(std::move(tokens.starts)), eos_(std::move(eos)), limits_(limits) {
+    : starts_(tokens.starts), eos_(std::move(eos)), limits_(limits) {
     const auto sort = [](std::vector<std::uint32_t>& ids) {
         std::sort(ids.begin(), ids.end());
         ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -33,22 +50,35 @@ Vocabulary::Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, 
         const std::string all = std::to_string(size());
         throw Error(ErrorKind::argument, "id " + std::to_string(silent.back()) + " is not in a vocabulary of " + all + " tokens");
     }
-    // Between two silent tokens that have bytes, the text is taken in one piece.
-    std::uint32_t from = 0, gone = 0, moved = 0;
+    // Between two tokens whose text becomes another, the text is taken in one piece.
+    std::uint32_t from = 0, moved = 0, by = 0;  // modulo 2^32: texts grow and shrink
     const auto keep_up_to = [&](std::uint32_t id, std::uint32_t at) {
         text_.append(tokens.text.substr(from, at - from));
-        for (; gone && moved < id; ++moved) starts_[moved] -= gone;
+        for (; by && moved < id; ++moved) starts_[moved] += by;
         moved = id;
     };
-    for (const std::uint32_t id : silent) {
-        const std::uint32_t begin = starts_[id], end = starts_[id + 1];
-        if (begin == end) continue;
+    const auto replace = [&](std::uint32_t id, std::string_view written) {
+        const std::uint32_t begin = tokens.starts[id], end = tokens.starts[id + 1];
         keep_up_to(id + 1, begin);
+        text_.append(written);
         from = end;
-        gone += end - begin;
+        by += static_cast<std::uint32_t>(written.size()) - (end - begin);
+    };
+    const std::vector<std::uint32_t> never = holders_of(kSpecialByte, tokens);
+    for (std::size_t i = 0, j = 0; i < silent.size() || j < never.size();) {
+        const std::uint32_t id = i < silent.size() && (j == never.size() || silent[i] <= never[j]) ? silent[i] : never[j];
+        const bool is_special = i < silent.size() && silent[i] == id;
+        i += is_special;
+        j += j < never.size() && never[j] == id;
+        const std::string_view name = tokens.view()[id];
+        if (name.empty()) continue;
+        if (is_special) names_.emplace_back(name, id);
+        replace(id, is_special ? special_text(id) : std::string());
     }
     keep_up_to(size() + 1, static_cast<std::uint32_t>(tokens.text.size()));
+    std::sort(names_.begin(), names_.end());
     std::array<bool, 256> single{};
+    single[kSpecialByte] = true;  // no text holds it
     for (std::uint32_t id = 0; id < size(); ++id) {
         const std::uint32_t length = starts_[id + 1] - starts_[id];
         longest_ = std::max(longest_, length);
@@ -73,6 +103,29 @@ Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::
     : Vocabulary(TokenBlock(block_of(tokens)), std::move(eos), special, limits) {}
 
 bool Vocabulary::is_eos(std::uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
+
+std::vector<std::uint32_t> Vocabulary::special(std::string_view name) const {
+    std::vector<std::uint32_t> found;
+    for (auto at = std::lower_bound(names_.begin(), names_.end(), name, [](const auto& one, std::string_view b) { return one.first < b; });
+         at != names_.end() && at->first == name; ++at)
+        found.push_back(at->second);
+    return found;
+}
+
+std::string Vocabulary::shown(std::string_view bytes) const {
+    std::string made;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        if (static_cast<std::uint8_t>(bytes[i]) != kSpecialByte || bytes.size() - i < kSpecialBytes) {
+            made.push_back(bytes[i]);
+            continue;
+        }
+        std::uint32_t id = 0;
+        for (std::size_t last = i + kSpecialBytes - 1; i < last;) id = id << 8 | static_cast<std::uint8_t>(bytes[++i]);
+        for (const auto& [name, named] : names_)
+            if (named == id) made += name;
+    }
+    return made;
+}
 
 std::shared_ptr<Store> Vocabulary::store() const {
     std::shared_ptr<Store> made, left;

@@ -15,7 +15,7 @@ NAMES = {
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
     *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),
     *("JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
-    *("Substring", "Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
+    *("SpecialToken", "Substring", "Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
     *errors.__all__,
     "__version__",

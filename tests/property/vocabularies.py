@@ -47,6 +47,11 @@ SETTINGS: tuple[dict[str, int], ...] = (
 def kernel(tokens: Tokens, **limits: int) -> gw.Vocabulary:
     """The same for the library; `limits` are those of the kernel's vocabulary."""
     made = gw.Vocabulary(list(tokens.texts), eos_ids=sorted(tokens.eos), special_ids=sorted(tokens.special))
+    return limited(made, **limits)
+
+
+def limited(made: gw.Vocabulary, **limits: int) -> gw.Vocabulary:
+    """The same under limits of the kernel's vocabulary."""
     if limits:
         table = _kernel.Vocabulary(made.token_bytes, made.eos_ids, made.special_ids, **limits)
         object.__setattr__(made, "_kernel", table)  # limits are for tests and servers of the kernel; not public

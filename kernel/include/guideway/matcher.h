@@ -73,6 +73,7 @@ public:
 private:
     Configs now() const { return {history_.now().begin(), history_.now().end()}; }
     bool accepting(std::span<const Config> configs) const;
+    bool ends(std::span<const Config> configs, std::uint32_t token) const;
     bool step_token(Configs& configs, std::uint32_t token) const;
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;

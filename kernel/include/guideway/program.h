@@ -4,6 +4,8 @@
 //   expression: 0 chars n (low high)*n | 1 literals n (length code_point*)*n | 2 cat n id* | 3 either n id*
 //             | 4 both n id* | 5 not id | 6 repeat id minimum maximum | 7 spelled id spelling
 //             | 8 graph n (accepting m (id state)*m)*n : steps by characters (kind 0), from the first state
+//             | 9 special n code_point*n : the special tokens of that name, or the name as text where there are none
+//             | 10 id : the special token of that id; one that is none is an error
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
 //             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
@@ -29,6 +31,8 @@ namespace guideway {
 
 inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
 inline constexpr std::uint32_t kProgramVersion = 2;
+
+class Vocabulary;
 
 enum class NodeKind : std::uint8_t { leaf, sequence, alternative, object, array, number };
 
@@ -75,7 +79,8 @@ struct Program {
     std::uint32_t root = 0;
 };
 
-// Throws Error(invalid) for a malformed program, Error(limit) for one that is too large.
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool);
+// `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
+// Error(limit) for one that is too large.
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary = nullptr);
 
 }  // namespace guideway

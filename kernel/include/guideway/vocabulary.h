@@ -1,9 +1,12 @@
 // The tokens of a model as bytes, and what all grammars over them share.
 //
-// A special token, and one without bytes, is never in a mask; end-of-sequence tokens are, exactly when the text is
-// complete. The store is the lazily grown part: expressions, residual tries and runs. One lock guards it and every
-// automaton made from it; masks that are remembered need it shared only. A vocabulary starts a new store when the old one has outgrown its budget; automata keep the
-// one that they were made with.
+// A token without bytes is never in a mask. The bytes of a special one are its name: it is in a mask where the grammar
+// asks for it by that name, and is walked as `special_text`, whose first byte no text in UTF-8 holds (nor does any token
+// here: those that would are never legal). End-of-sequence tokens are special, and in a mask when the text is complete.
+//
+// The store is the lazily grown part: expressions, residual tries and runs. One lock guards it and every
+// automaton made from it; masks that are remembered need it shared only. A vocabulary starts a new store when the old one
+// has outgrown its budget; automata keep the one that they were made with.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,11 @@
 #include "guideway/trie.h"
 
 namespace guideway {
+
+inline constexpr std::uint8_t kSpecialByte = 0xff;
+inline constexpr std::size_t kSpecialBytes = 5;
+// What a special token is walked as: that byte, and its number.
+std::string special_text(std::uint32_t id);
 
 struct VocabularyLimits {
     std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; dropped and made anew when full
@@ -68,6 +76,12 @@ public:
     std::string_view token(std::uint32_t id) const { return tokens()[id]; }
     TokenView tokens() const { return {starts_, text_.data()}; }
     bool is_eos(std::uint32_t id) const;
+    // Whether a grammar may ask for it by its number.
+    bool is_special(std::uint32_t id) const { return id < size() && token(id).size() == kSpecialBytes && static_cast<std::uint8_t>(token(id)[0]) == kSpecialByte; }
+    // The special tokens of a name.
+    std::vector<std::uint32_t> special(std::string_view name) const;
+    // Bytes that a machine took, special tokens by their names.
+    std::string shown(std::string_view bytes) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const Trie& trie() const { return trie_; }
     const Subtrees& subtrees() const { return *subtrees_; }
@@ -85,6 +99,7 @@ private:
 
     std::vector<std::uint32_t> starts_;
     std::string text_;  // without that of silent tokens
+    std::vector<std::pair<std::string, std::uint32_t>> names_;  // of special tokens, sorted
     std::vector<std::uint32_t> eos_;
     VocabularyLimits limits_;
     std::shared_ptr<const void> owner_;  // of the file that the tries are views of, if they were read

@@ -41,7 +41,7 @@ class State:
 
     def text(self, model: Model) -> str:
         """The output so far; an incomplete character at its end is left out."""
-        data = model.vocabulary.bytes_of(self.tokens)[len(self.healed.encode()) :]
+        data = model.vocabulary.bytes_of(self.tokens, special=self.source is not None)[len(self.healed.encode()) :]
         return data.decode("utf-8", "ignore")
 
     def edited(self, model: Model, text: str) -> State:
@@ -56,7 +56,7 @@ class State:
             raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
         ends = [0]
         for token_id in self.tokens:
-            piece = table.bytes_of([token_id])
+            piece = table.bytes_of([token_id], special=self.source is not None)
             if not wanted.startswith(piece, ends[-1]):
                 break
             ends.append(ends[-1] + len(piece))

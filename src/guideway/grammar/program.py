@@ -28,7 +28,7 @@ from .nodes import (
     Value,
     readings,
 )
-from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
+from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
 
 __all__ = ["encode", "shared"]
 
@@ -197,11 +197,15 @@ def _words(at: Regular, parts: list[int]) -> list[int]:
                 for _, after in steps:
                     words += [next(numbered), after]
             return words
+        case Special(str(name)):
+            return [9, len(name), *map(ord, name)]
+        case Special(int(number)):
+            return [10, number]
     raise TypeError(at)  # literals and spellings are written where they are met
 
 
 def _parts(expression: Regular) -> tuple[Regular, ...]:
-    if isinstance(expression, (Literals, Chars)):
+    if isinstance(expression, (Literals, Chars, Special)):
         return ()
     if isinstance(expression, (Cat, Either, Both)):
         return expression.parts

@@ -25,6 +25,7 @@ __all__ = [
     "Not",
     "Regular",
     "Repeat",
+    "Special",
     "Spelled",
     "Spelling",
     "both",
@@ -102,6 +103,17 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
+class Special:
+    """One special token, by its name or id, and no text: complements are of text alone, and do not hold it.
+
+    Where the vocabulary has no special token of that name, the name as text; an id that is no special token's is an
+    error there.
+    """
+
+    name: str | int
+
+
+@dataclass(frozen=True, slots=True)
 class Spelled:
     """The part's characters as written inside a JSON string.
 
@@ -113,7 +125,7 @@ class Spelled:
     spelling: Spelling
 
 
-Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Graph | Spelled
+Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Graph | Special | Spelled
 
 EMPTY = Cat(())
 NEVER = Either(())

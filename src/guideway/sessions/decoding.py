@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
+from guideway.matcher import Matcher
 from guideway.sampling import Step, report
 from guideway.sessions.session import Session
 from guideway.sessions.stepping import feed_all
@@ -99,9 +100,8 @@ class Row:
         matcher = session.matcher
         if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
-        for token_id in self.tokens:
-            if self.watch.push(token_id) is not None:
-                raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.banned}")
+        if any(found is not None for found in self._watched(self.tokens, matcher)):
+            raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.banned}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
 
@@ -213,19 +213,19 @@ class Row:
         return ids
 
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
-        start = len(self.session)
+        start, matcher = len(self.session), self.session.matcher
         self.session.feed(ids)
+        ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
         if forced:
             self._forced.update(range(start, len(self.session)))
-        for number, token_id in enumerate(ids, start - self._start):
-            begun = self.watch.push(token_id)
+        for number, begun in enumerate(self._watched(ids, matcher), start - self._start):
             if begun is not None:
                 self.session.rewind(len(self.session) - self._start - number - 1)
                 self._take_back(number + 1 - begun)
                 return
         if len(self.session) > self._furthest:
             self._taken_back, self._furthest = 0, len(self.session)
-        if ids[-1] in self._eos_ids or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
+        if ended or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
             self.finish_reason = "stop"
         elif self.left <= 0:
             self.finish_reason = "length"
@@ -234,6 +234,12 @@ class Row:
         if self._free_after and self.watch.size >= self._free_after:
             self.session.constrain(None)
             self._free_after = 0
+
+    def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> Iterator[int | None]:
+        """The ids as text, special ones by name where a constraint asked for them: all but an end that it did not."""
+        for left, token_id in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
+            named = matcher is not None and not (left == 0 and matcher.is_finished)
+            yield self.watch.push(token_id, named=named)
 
     def _take_back(self, count: int) -> None:
         """Give tokens back; the first of them must not come there again."""

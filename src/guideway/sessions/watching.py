@@ -45,10 +45,13 @@ class Watch:
         """How many tokens have bytes that were shown, and so cannot be taken back."""
         return sum(1 for start in (0, *self._ends[:-1]) if start < self._shown) if self._shown > self.skipped else 0
 
-    def push(self, token_id: int) -> int | None:
-        """A token was taken. Gives the number of the token in which a banned string begins, where one is whole now."""
+    def push(self, token_id: int, *, named: bool = False) -> int | None:
+        """A token was taken. Gives the number of the token in which a banned string begins, where one is whole now.
+
+        `named`: a special token is text by its name, since a constraint asked for it.
+        """
         before = len(self._data)
-        self._data += self._vocabulary.bytes_of([token_id])
+        self._data += self._vocabulary.bytes_of([token_id], special=named)
         self._ends.append(len(self._data))
         first = _first(self._data, self._banned, before, self.skipped)
         if first is not None:

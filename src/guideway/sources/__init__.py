@@ -5,6 +5,7 @@ regex.py        `Regex`, on top of patterns/
 format.py       `Format`, on top of formats/
 choice.py       `Choice`
 substring.py    `Substring`
+special.py      `SpecialToken`, and markers that hold some
 repeated.py     any source several times
 terms.py        sources as parts of rules
 json_schema/    `JsonSchema`
@@ -27,6 +28,7 @@ from .of import of
 from .progress import Progress
 from .python_types import PythonType
 from .regex import Regex
+from .special import SpecialToken
 from .substring import Substring
 from .tags import Reasoning, Tag, Tags
 from .tools import Reply, Tool, ToolCall, ToolCalls
@@ -44,6 +46,7 @@ __all__ = [
     "Regex",
     "Reply",
     "Source",
+    "SpecialToken",
     "Substring",
     "Tag",
     "Tags",

@@ -13,6 +13,7 @@ from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, lowe
 
 from .base import Source, check_text
 from .fits import fits
+from .special import cuts_name, ends_as_it_begins, marker, up_to_marker
 from .terms import separated, source_of, term_of
 
 __all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "up_to", "without"]
@@ -69,8 +70,9 @@ class Tags(Source[list["str | Tagged"]]):
     """Free text in which every trigger begins one of the tags.
 
     `triggers`: beginnings of tags that free text must not hold, by default the tags' whole `begin`. `least` and `most`:
-    how many tags. `separator`: there is no free text at all, and this stands between tags. The value is the list of the
-    pieces, texts and `Tagged`. Raises `InvalidConstraint` where a trigger holds another one, or none begins a tag.
+    how many tags. `separator`: there is no free text at all, and this stands between tags. `special`: names in begins
+    and ends that are special tokens, where the vocabulary has them. The value is the list of the pieces, texts and
+    `Tagged`. Raises `InvalidConstraint` where a trigger holds another one, or none begins a tag.
     """
 
     def __init__(
@@ -81,8 +83,9 @@ class Tags(Source[list["str | Tagged"]]):
         least: int = 0,
         most: int | None = None,
         separator: str | None = None,
+        special: Iterable[str] = (),
     ) -> None:
-        self.tags = tuple(tags)
+        self.tags, self.special = tuple(tags), tuple(special)
         if not self.tags:
             raise InvalidConstraint("there must be at least one tag")
         if least < 0 or (most is not None and most < least):
@@ -97,16 +100,18 @@ class Tags(Source[list["str | Tagged"]]):
         for tag in self.tags:
             if not any(tag.begin.startswith(one) for one in self.triggers):
                 raise InvalidConstraint(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
+            if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
+                raise InvalidConstraint(f"a trigger of {tag.begin!r} ends inside the name of a special token")
         self._grammar = lower([Rule("tags", self._term())], "tags").grammar
 
     def _term(self) -> Term:
         if self.separator is not None:
             one = Choice(tuple(self._after(tag, "") for tag in self.tags))
-            return separated(one, self.least, self.most, literal(self.separator))
+            return separated(one, self.least, self.most, marker(self.separator, self.special))
         options = [
             Series(
                 (
-                    Text(up_to(trigger, *self.triggers)),
+                    up_to_marker(trigger, self.special, *self.triggers),
                     Choice(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
                 )
             )
@@ -114,9 +119,9 @@ class Tags(Source[list["str | Tagged"]]):
         ]
         return Series((Times(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
 
-    @staticmethod
-    def _after(tag: Tag, trigger: str) -> Term:
-        return Series((literal(tag.begin[len(trigger) :]), term_of(tag.content), literal(tag.end)))
+    def _after(self, tag: Tag, trigger: str) -> Term:
+        begin, end = (marker(text, self.special) for text in (tag.begin[len(trigger) :], tag.end))
+        return Series((begin, term_of(tag.content), end))
 
     def grammar(self) -> Grammar:
         """Rules, lowered."""
@@ -157,7 +162,7 @@ class Tags(Source[list["str | Tagged"]]):
         raise InvalidText(f"no tag ends behind {text[start : start + 40]!r}")
 
     def _content(self) -> object:
-        return self.tags, self.triggers, self.least, self.most, self.separator
+        return self.tags, self.triggers, self.least, self.most, self.separator, self.special
 
     def __repr__(self) -> str:
         return f"Tags({list(self.tags)!r})"
@@ -167,19 +172,29 @@ class Reasoning(Source[tuple[str, Any]]):
     """Reasoning between its markers, then an answer that fits a constraint.
 
     The value is the pair of the reasoning's text and the answer's value. `optional`: the answer may come at once, and
-    the reasoning is then empty. Between them stand two line breaks at most, as the model likes.
+    the reasoning is then empty. Between them stand two line breaks at most, as the model likes. `special`: names in the
+    markers that are special tokens, where the vocabulary has them; by default both markers are.
     """
 
     def __init__(
-        self, answer: object, *, begin: str = "<think>", end: str = "</think>", optional: bool = False
+        self,
+        answer: object,
+        *,
+        begin: str = "<think>",
+        end: str = "</think>",
+        optional: bool = False,
+        special: Iterable[str] | None = None,
     ) -> None:
         self.answer = source_of(answer)
         self.begin, self.end = check_text(begin, "the begin"), check_text(end, "the end")
         self.skips = optional
+        self.special = (
+            tuple(one for one in (begin, end) if not ends_as_it_begins(one)) if special is None else tuple(special)
+        )
         if not end:
             raise InvalidConstraint("reasoning must end with some text")
         gap = Text(Literals(("", "\n", "\n\n")))
-        thought = Series((literal(begin), Text(up_to(end)), gap))
+        thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
         parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
         self._grammar = lower([Rule("reasoning", Series(parts))], "reasoning").grammar
 
@@ -202,7 +217,7 @@ class Reasoning(Source[tuple[str, Any]]):
         return "", self.answer.parse(text)
 
     def _content(self) -> object:
-        return self.answer, self.begin, self.end, self.skips
+        return self.answer, self.begin, self.end, self.skips, self.special
 
     def __repr__(self) -> str:
         return f"Reasoning({self.answer!r})"

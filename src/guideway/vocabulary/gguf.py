@@ -101,7 +101,7 @@ class Gguf:
     def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary:
         special = [i for i, kind in enumerate(self.kinds) if kind in (_CONTROL, _UNKNOWN)]
         silent = {*special, *eos_ids}
-        table = [b"" if i in silent else self._bytes(i) for i in range(len(self.tokens))]
+        table = [self.tokens[i] if i in silent else self._bytes(i) for i in range(len(self.tokens))]
         return Vocabulary(table, eos_ids, special)
 
     def _bytes(self, token_id: int) -> bytes:

@@ -82,12 +82,12 @@ class HuggingFace:
         silent = special.union(eos_ids)
         in_model, total = set(model_vocabulary.values()), 0
         for token_id, text in spelling.items():
-            if token_id not in silent:
-                # A token added to the side of the model is matched in the text as it is spelled.
-                table[token_id] = to_bytes(text) if token_id in in_model else text.encode("utf-8")
-                total += len(table[token_id])
-                if total > _MAX_BYTES:
-                    raise EngineError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
+            # A token added to the side of the model is matched in the text as it is spelled.
+            in_text = token_id in in_model and token_id not in silent
+            table[token_id] = to_bytes(text) if in_text else text.encode("utf-8")
+            total += len(table[token_id])
+            if total > _MAX_BYTES:
+                raise EngineError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
         return Vocabulary(table, eos_ids, special)
 
     def _unknown_ids(self) -> set[int]:

@@ -84,16 +84,16 @@ class SentencePiece:
         ):
             if control or unknown:
                 special.add(token_id)
-            data = bytes([int(piece[3:5], 16)]) if byte else piece.replace(_SPACE, " ").encode("utf-8")
-            table.append(b"" if control or unknown or unused else data)
+            if control or unknown:
+                data = piece.encode("utf-8")
+            else:
+                data = bytes([int(piece[3:5], 16)]) if byte else piece.replace(_SPACE, " ").encode("utf-8")
+            table.append(b"" if unused else data)
         for token in self.added:
             table.extend([b""] * (token.id + 1 - len(table)))
             if token.special:
                 special.add(token.id)
-            table[token.id] = b"" if token.special else token.text.encode("utf-8")
-        for token_id in eos_ids:
-            if 0 <= token_id < len(table):
-                table[token_id] = b""
+            table[token.id] = token.text.encode("utf-8")
         return Vocabulary(table, eos_ids, special)
 
     def __getstate__(self) -> dict[str, object]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Vocabulary"]
 
 _FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
-_KIND = f"vocabulary-2-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
+_KIND = f"vocabulary-3-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
 _STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
 
@@ -29,9 +29,10 @@ _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time g
 class Vocabulary:
     """The bytes of every token id, and which ids end a text or are no text at all.
 
-    `token_bytes[i]` are the bytes of id i; `b""` for specials and for ids without text. Several ids may have the same
-    bytes. `eos_ids` end a text; `special_ids` (BOS, padding, roles) never appear inside one. Both are kept sorted and
-    without repetition. Assignment raises `AttributeError`.
+    `token_bytes[i]` are the bytes of id i; `b""` for ids without text. Several ids may have the same bytes. `eos_ids`
+    end a text; `special_ids` (BOS, padding, roles) stand for no text. The bytes of both are their names (`<|im_end|>`),
+    by which a grammar can ask for them; without a name they never come inside a text. Both are kept sorted and without
+    repetition. Assignment raises `AttributeError`.
 
     Raises `TypeError` where a token is not bytes, `InvalidToken` where an EOS or special id is outside the table.
     """
@@ -112,9 +113,11 @@ class Vocabulary:
             files.put(_KIND, self.fingerprint, made.save())
         return made
 
-    def bytes_of(self, ids: Iterable[int]) -> bytes:
-        """The bytes of these ids, joined. EOS and special ids have none. Raises `InvalidToken`."""
-        silent = {*self.eos_ids, *self.special_ids}
+    def bytes_of(self, ids: Iterable[int], *, special: bool = False) -> bytes:
+        """The bytes of these ids, joined. EOS and special ids have none, or their names if `special`. Raises
+        `InvalidToken`.
+        """
+        silent = set() if special else {*self.eos_ids, *self.special_ids}
         return b"".join(b"" if i in silent else self.token_bytes[i] for i in self.checked(ids))
 
     def checked(self, ids: Iterable[int]) -> list[int]:
@@ -130,8 +133,14 @@ class Vocabulary:
             result.append(plain)
         return result
 
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The ids of special and EOS tokens by their names."""
+        named = ((self.token_bytes[i].decode("utf-8", "replace"), i) for i in (*self.special_ids, *self.eos_ids))
+        return {name: i for name, i in named if name}
+
     def unusable(self) -> dict[int, str]:
-        """The ids that can never appear inside a text, and why ("special" or "empty")."""
+        """The ids that stand for no text, and why ("special" or "empty")."""
         special = {*self.special_ids, *self.eos_ids}
         return {
             i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special

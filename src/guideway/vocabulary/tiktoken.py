@@ -51,8 +51,8 @@ class Ranks:
         table = [b""] * self.offset + list(self.tokens)
         special = [token_id for _, token_id in self.named]
         table.extend([b""] * (max(special, default=-1) + 1 - len(table)))
-        for token_id in {*special, *(i for i in eos_ids if 0 <= i < len(table))}:
-            table[token_id] = b""
+        for name, token_id in self.named:
+            table[token_id] = name.encode("utf-8")
         return Vocabulary(table, eos_ids, special)
 
     def __getstate__(self) -> dict[str, object]:

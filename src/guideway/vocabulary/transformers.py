@@ -39,6 +39,8 @@ class Bytes:
         special = [token_id for _, token_id in self.named]
         table = [b""] * max(self.first + 256, max(special, default=-1) + 1)
         table[self.first : self.first + 256] = [bytes([byte]) for byte in range(256)]
+        for name, token_id in self.named:
+            table[token_id] = name.encode("utf-8")
         return Vocabulary(table, eos_ids, special)
 
 

@@ -17,6 +17,7 @@ from guideway.grammar.regular import (
     Not,
     Regular,
     Repeat,
+    Special,
     Spelled,
 )
 
@@ -147,12 +148,14 @@ def _own(at: Regular) -> object:
             return spelling
         case Graph(states):
             return states
+        case Special(name):
+            return type(name), name
     return None
 
 
 def _nullable(at: Regular, parts: list[bool]) -> bool:
     match at:
-        case Chars():
+        case Chars() | Special():
             return False
         case Literals(texts):
             return "" in texts

@@ -6,11 +6,23 @@ import re
 from collections.abc import Mapping
 
 from guideway.errors import Unsupported
-from guideway.grammar.regular import ANY_CHAR, Chars, literal
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    ANY_TEXT,
+    NEVER,
+    Both,
+    Cat,
+    Chars,
+    Literals,
+    Not,
+    Regular,
+    Repeat,
+    literal,
+)
 from guideway.grammar.rules import Ref, Rule, Text
 
 from .reader import Groups, Reader
-from .source import RuleSource
+from .source import RuleSource, special_of
 
 __all__ = ["Gbnf"]
 
@@ -18,15 +30,18 @@ _NAME = re.compile(r"[A-Za-z0-9-]+")
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+_TOKEN = re.compile(r"<[^<>\s]+>")
 _HEX = {"x": 2, "u": 4, "U": 8}
 
 
 class Gbnf(RuleSource):
     """What a grammar in llama.cpp's notation derives from `root`.
 
-    As llama.cpp reads it; left recursion works too. `parts`: sources for names that the text does not define. Refused:
-    a rule given twice, an empty class, tokens (`<think>`), which have no text. Raises `InvalidConstraint` with line,
-    column and caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    As llama.cpp reads it; left recursion works too. `parts`: sources for names that the text does not define. `<think>`
+    and `<[1000]>` are special tokens (a name that is none of the vocabulary's: its text), `!<think>*` is text without
+    it. Refused: a rule given twice, an empty class, any token but one where it is not repeated. Raises
+    `InvalidConstraint` with line, column and caret, `Unsatisfiable` with the names of rules that never end,
+    `LimitExceeded`.
     """
 
     def __init__(self, text: str, *, parts: Mapping[str, object] | None = None) -> None:
@@ -88,7 +103,7 @@ class _GbnfReader(Reader):
         elif self.skip("."):
             groups.add(Text(ANY_CHAR))
         elif self.next and self.next in "<!":
-            self.fail("tokens by name or number are not supported: they have no text", at, Unsupported)
+            groups.add(Text(self._token(at)))
         elif self.next and self.next in "*+?{":
             self._count(groups)
         else:
@@ -98,6 +113,22 @@ class _GbnfReader(Reader):
             self.mentioned.setdefault(name, at)
             groups.add(Ref(name))
         return True
+
+    def _token(self, at: int) -> Regular:
+        """A token by name or number; all text that is not that token."""
+        others = self.skip("!")
+        written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
+        token = special_of(written)
+        if not others:
+            return token
+        if self.next not in ("*", "+"):
+            self.fail(
+                "any token but one is not supported: only text without it, '!<name>*' and '!<name>+'", at, Unsupported
+            )
+        least = 0 if self.next == "*" else 1
+        self.at += 1
+        found = Literals((token.name,)) if isinstance(token.name, str) else NEVER
+        return Both((Repeat(ANY_CHAR, least, None), Not(Cat((ANY_TEXT, found, ANY_TEXT)))))
 
     def _count(self, groups: Groups) -> None:
         at = self.at

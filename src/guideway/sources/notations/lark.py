@@ -12,7 +12,7 @@ from guideway.sources.terms import term_of
 
 from .lark_reader import Definition, LarkReader
 from .lark_terminals import TerminalError, language_of
-from .source import RuleSource
+from .source import RuleSource, special_of
 
 __all__ = ["Lark"]
 
@@ -26,9 +26,10 @@ class Lark(RuleSource):
     The meaning is that of Lark's Earley parser with `lexer="dynamic_complete"`: a text fits if it can be cut into
     terminals in any way that the rules allow, with ignored text before, between and behind them; priorities do not
     change that. Terminals with a lazy repetition stand for their shortest texts. `parts`: sources for names that the
-    text does not define (declared or not). Refused: terminals that can be empty or look at text around them, imports
-    of anything but `common`, templates of terminals. Raises `InvalidConstraint`, `Unsupported` with line, column and
-    caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    text does not define (declared or not). Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Refused:
+    terminals that can be empty or look at text around them, imports of anything but `common`, templates of terminals.
+    Raises `InvalidConstraint`, `Unsupported` with line, column and caret, `Unsatisfiable` with the names of rules that
+    never end, `LimitExceeded`.
     """
 
     def __init__(self, text: str, *, start: str = "start", parts: Mapping[str, object] | None = None) -> None:
@@ -52,6 +53,7 @@ class Lark(RuleSource):
         for name in terminals.names:
             if name in used:
                 rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
+        rules += [Rule(name, with_gap(Text(special_of(name))), reader.place(at)) for name, at in reader.special.items()]
         taken = {rule.name for rule in rules}
         rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items() if name not in taken]
         first: Term = Ref(start or "start")
@@ -140,6 +142,7 @@ class _Terminals:
             case Ref(name):
                 if name not in self._patterns:
                     what = "the rule" if name in self._reader.rules else "what is not defined:"
+                    what = "the special token" if name in self._reader.special else what
                     self._reader.fail(f"a terminal refers to {what} {name!r}", definition.at)
                 return self._patterns[name]
             case Series():

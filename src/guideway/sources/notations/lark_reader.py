@@ -20,6 +20,7 @@ _TOKENS = re.compile(
     |(?P<line>(?:\r?\n\s*)+)
     |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
     |(?P<regexp>/(?!/)(?:\\/|\\\\|[^/])*?/[imslux]*)
+    |(?P<special><[^<>\s]+>)
     |(?P<directive>%[a-z]+)
     |(?P<sign>->|\.\.|[:|()\[\]{},~.?*+!])
     |(?P<number>[+-]?\d+)
@@ -58,6 +59,7 @@ class LarkReader(Reader):
     ignored: list[Definition] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)
     mentioned: dict[str, int] = field(default_factory=dict)
+    special: dict[str, int] = field(default_factory=dict)  # tokens by name, and where each stands
     _tokens: list[_Token] = field(default_factory=list)
     _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, and where the body begins
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
@@ -293,7 +295,11 @@ class LarkReader(Reader):
         return int(token.text)
 
     def _value(self, depth: int) -> Term:
-        token = self._take("string", "regexp", "rule", "terminal", what="an item: a name, a literal, '(' or '['")
+        kinds = ("string", "regexp", "special", "rule", "terminal")
+        token = self._take(*kinds, what="an item: a name, a literal, '(' or '['")
+        if token.kind == "special":
+            self.special.setdefault(token.text, token.at)
+            return Ref(token.text)
         if token.kind in ("string", "regexp"):
             if self._now.text == "..":
                 return self._range(token)

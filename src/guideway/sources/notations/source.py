@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from guideway.errors import InvalidText
 from guideway.grammar.nodes import Grammar
+from guideway.grammar.regular import Special
 from guideway.grammar.rules import Rule, lower
 from guideway.sources.base import Source, check_text
 from guideway.sources.fits import accepts, byte_automaton
@@ -17,7 +19,13 @@ from .reader import Reader
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-__all__ = ["RuleSource"]
+__all__ = ["RuleSource", "special_of"]
+
+
+def special_of(written: str) -> Special:
+    """The special token that `<name>` (brackets included) or `<[id]>` stands for."""
+    number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
+    return Special(written if number is None else int(number[1]))
 
 
 class RuleSource(Source[str]):

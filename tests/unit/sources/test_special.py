@@ -1,0 +1,213 @@
+"""Special tokens by name: one token id exactly, in every kind of constraint; text where the vocabulary has none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.generation import generate_details
+from guideway.grammar import nodes as ir
+from guideway.grammar.regular import Both, Cat, Either, Literals, Regular, Repeat, Special
+from guideway.testing import ConstantModel
+from tests.oracle.grammars import GrammarWorld
+from tests.oracle.matcher import SlowMatcher, Tokens
+from tests.property import vocabularies
+
+NAMES = ("<a>", "<|b|>", "[C]", "</s>", "<a>")  # two tokens have one name; the fourth ends a text
+PIECES = (*"ab<>|[]/sC1", "ab", "<|", "<a>", "[C", "bb", "<|b|>", "a1", "\xe9", "s>")
+
+
+def vocabulary(**limits: int) -> gw.Vocabulary:
+    """Pieces as tokens, then the special ones, then single bytes: ASCII and 0xff."""
+    tokens = [*(one.encode() for one in (*PIECES, *NAMES)), *(bytes([b]) for b in (*range(128), 0xFF))]
+    first = len(PIECES)
+    made = gw.Vocabulary(tokens, eos_ids=[first + 3], special_ids=range(first, first + len(NAMES)))
+    return vocabularies.limited(made, **limits)
+
+
+def mask(matcher: gw.Matcher, size: int) -> set[int]:
+    row = np.zeros((size + 31) // 32, dtype=np.uint32)
+    matcher.fill_mask(row)
+    return {i for i in range(size) if row[i >> 5] >> (i & 31) & 1}
+
+
+def private(name: str | int) -> str:
+    """A character that stands for a special token in the oracle's texts."""
+    return chr(0xE000 + (NAMES.index(name) if isinstance(name, str) else name - len(PIECES)))
+
+
+def in_private(part: Regular) -> Regular:
+    match part:
+        case Special(name):
+            return Literals((private(name),))
+        case Cat(parts) | Either(parts) | Both(parts):
+            return type(part)(tuple(map(in_private, parts)))
+        case Repeat(inner, least, most):
+            return Repeat(in_private(inner), least, most)
+    return part
+
+
+def oracle(source: gw.Regex | Any, table: gw.Vocabulary) -> SlowMatcher:
+    """The slow matcher, over texts in which each special token is a character of its own."""
+    grammar = ir.Grammar()
+    for node in source.grammar().nodes:
+        grammar.add(ir.Leaf(in_private(node.text)) if isinstance(node, ir.Leaf) else node)
+    grammar.root = source.grammar().root
+    texts = list(table.token_bytes)
+    for i, name in enumerate(NAMES, len(PIECES)):
+        texts[i] = private(name).encode()
+    eos = len(PIECES) + 3
+    return SlowMatcher(GrammarWorld(grammar).oracle(), Tokens((*texts[:eos], b"", *texts[eos + 1 :]), frozenset({eos})))
+
+
+GRAMMARS: dict[str, Callable[[], Any]] = {
+    "between texts": lambda: gw.Regex("[ab]*") + gw.SpecialToken("<a>") + gw.Regex("[<a>]+"),
+    "beside its text": lambda: (gw.SpecialToken("<a>") | "<a>") + gw.Regex("[1s]?"),
+    "repeated": lambda: (gw.Regex("a{1,3}") + gw.SpecialToken("[C]")).repeat(1, 3) + "b",
+    "lark": lambda: gw.Lark('start: "[" start "]" | <a> WORD <|b|>\nWORD: /[ab<]+/\n%ignore "s"'),
+    "gbnf": lambda: gw.Gbnf('root ::= (<a> item)+\nitem ::= "a" | <|b|> item <[22]>'),
+    "tags": lambda: gw.Tags([gw.Tag("<a>", gw.Regex("[ab]+"), "<|b|>")], special=["<a>", "<|b|>"], separator="1"),
+}
+
+
+@pytest.mark.parametrize("setting", range(len(vocabularies.SETTINGS) + 1))
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_masks_are_the_oracles(name: str, setting: int) -> None:
+    source = GRAMMARS[name]()
+    table = vocabulary(**({} if setting == 0 else vocabularies.SETTINGS[setting - 1]))
+    rng = random.Random(name)
+    automaton, slow = gw.compile(source, table, cache=False), oracle(source, table)
+    for _ in range(6):
+        fast, walk = automaton.matcher(), slow.fork()
+        for _ in range(12):
+            legal = mask(fast, len(table))
+            assert legal == walk.mask()
+            for token in rng.sample(range(len(table)), 8):
+                assert fast.validate([token]) == (token in legal)
+            if not legal or fast.is_finished:
+                break
+            token = rng.choice(sorted(legal))
+            fast.advance(token)
+            assert walk.advance(token)
+
+
+def ids(table: gw.Vocabulary, *texts: str) -> list[int]:
+    """Special tokens by name, and single bytes."""
+    named, first = table.special_tokens, len(PIECES) + len(NAMES)
+    return [one for text in texts for one in ([named[text]] if text in named else [first + b for b in text.encode()])]
+
+
+def takes(source: Any, table: gw.Vocabulary, *texts: str) -> bool:
+    wanted = [*ids(table, *texts), table.eos_ids[0]]
+    return gw.compile(source, table).matcher().validate(wanted) == len(wanted)
+
+
+def test_a_name_is_the_token_and_not_its_text() -> None:
+    table = vocabulary()
+    source = gw.Regex("a") + gw.SpecialToken("<|b|>")
+    assert takes(source, table, "a", "<|b|>")
+    assert not takes(source, table, "a", *"<|b|>")
+    assert source.parse("a<|b|>") == "a<|b|>"
+
+
+def test_a_name_without_a_token_is_text() -> None:
+    table = vocabulary()
+    source = gw.Regex("a") + gw.SpecialToken("<c>")
+    assert takes(source, table, "a", *"<c>")
+
+
+def test_free_text_and_complements_hold_no_special_token() -> None:
+    table = vocabulary()
+    for source in (gw.Regex("(?s:.*)"), ~gw.Regex("a"), ~gw.SpecialToken("[C]")):
+        assert not mask(gw.compile(source, table).matcher(), len(table)) & set(table.special_ids) - set(table.eos_ids)
+
+
+def test_tokens_by_number() -> None:
+    table = vocabulary()
+    number = table.special_tokens["[C]"]
+    assert takes(gw.Lark(f'start: "a" <[{number}]>'), table, "a", "[C]")
+    with pytest.raises(gw.InvalidConstraint, match="token 0 is no special token"):
+        gw.compile(gw.Gbnf("root ::= <[0]>"), table)
+
+
+def test_text_without_a_token() -> None:
+    table = vocabulary()
+    source = gw.Gbnf('root ::= <a> !<|b|>* <|b|> "1"')
+    assert takes(source, table, "<a>", *"a|b", "<|b|>", "1")
+    assert not takes(source, table, "<a>", *"<|b|>", "<|b|>", "1")
+    assert not takes(source, table, "<a>", "[C]", "<|b|>", "1")
+    assert source.parse("<a>x<|b|>1")
+
+
+def test_an_end_token_that_the_grammar_asks_for() -> None:
+    table = vocabulary()
+    matcher = gw.compile(gw.Regex("a") + gw.SpecialToken("</s>"), table).matcher()
+    end = table.eos_ids[0]
+    matcher.advance(ids(table, "a")[0])
+    assert mask(matcher, len(table)) == {end}
+    matcher.advance(end)
+    assert matcher.is_accepting
+    assert not matcher.is_finished
+    matcher.advance(end)
+    assert matcher.is_finished
+    matcher.rollback(2)
+    assert mask(matcher, len(table)) == {end}
+    row = np.zeros((len(table) + 31) // 32, dtype=np.uint32)
+    assert matcher.fill_mask_within(row, 2)
+    assert not matcher.fill_mask_within(row, 1)
+
+
+def test_names_stand_in_what_is_forced_and_completed() -> None:
+    table = vocabulary()
+    matcher = gw.compile(gw.Regex("a1") + gw.SpecialToken("<|b|>"), table).matcher()
+    assert matcher.forced_bytes() == b"a1<|b|>"
+    assert matcher.completion() == b"a1<|b|>"
+    assert matcher.forced_tokens()[-1] == table.special_tokens["<|b|>"]
+    assert matcher.tokens_to_finish() == 3
+
+
+def test_bytes_that_no_text_has_are_never_legal() -> None:
+    table = vocabulary()
+    matcher = gw.compile(gw.SpecialToken("<a>"), table).matcher()
+    first = len(PIECES)
+    assert mask(matcher, len(table)) == {first, first + 4}
+    assert matcher.validate([len(table) - 1]) == 0
+
+
+def test_vocabularies_with_names() -> None:
+    table = vocabulary()
+    assert table.special_tokens == {
+        "<a>": len(PIECES) + 4,
+        **{one: len(PIECES) + 1 + i for i, one in enumerate(NAMES[1:4])},
+    }
+    assert table.bytes_of(table.special_ids) == b""
+    assert table.bytes_of(table.special_ids[:2], special=True) == b"<a><|b|>"
+    assert set(table.special_ids) <= set(table.unusable())
+
+
+def test_markers_that_cannot_be() -> None:
+    with pytest.raises(gw.InvalidConstraint, match="ends as it begins"):
+        gw.Tags([gw.Tag("aa", gw.Regex("b"), "c")], special=["aa"])
+    with pytest.raises(gw.InvalidConstraint, match="inside the name"):
+        gw.Tags([gw.Tag("<a>", gw.Regex("b"), "c")], special=["<a>"], triggers=["<"])
+    with pytest.raises(gw.InvalidConstraint, match="has a name"):
+        gw.SpecialToken("")
+    with pytest.raises(gw.InvalidConstraint, match="the special token '<a>'"):
+        gw.Lark("start: A\nA: <a>")
+
+
+def test_generated_text_has_the_names() -> None:
+    table = vocabulary()
+    model = ConstantModel(table)
+    source = gw.Regex("[ab]{2}") + gw.SpecialToken("<a>") + gw.Regex("1") + gw.SpecialToken("</s>")
+    made = generate_details(model, "ab", source, seed=1)
+    assert made.text[2:] == "<a>1</s>"
+    assert made.value == made.text == "".join(gw.stream(model, "ab", source, seed=1))
+    assert made.finish_reason == "stop"
+    assert made.tokens.count(table.eos_ids[0]) == 1
+    assert made.state.text(model) == made.text.removesuffix("</s>")
