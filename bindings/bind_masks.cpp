@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <vector>
@@ -63,6 +64,8 @@ void bind_masks(nb::module_& m) {
                   "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
           "Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has "
           "moved. The token of a None is not looked at.");
+    m.def("only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
+          "The one token that a row allows; None where it allows none, or several.");
     m.def("apply_mask", [](const Logits& logits, const MaskRow& row) { apply_mask({logits.data(), logits.size()}, words(row)); },
           nb::arg("logits").noconvert(), nb::arg("row").noconvert(),
           "Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.");

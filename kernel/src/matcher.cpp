@@ -338,9 +338,15 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     const Alone guard(automaton_->store_->lock);
     const Configs configs = now();
     std::size_t work = 0;
-    if (finished_ || finish(configs, work) > left) {
+    const std::uint32_t needed = finished_ ? kInfinite : finish(configs, work);
+    if (finished_ || needed > left) {
         std::fill(row.begin(), row.end(), 0);
         return false;
+    }
+    if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
+        std::fill(row.begin(), row.end(), 0);
+        for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
+        return true;
     }
     fill_unlocked(configs, row);
     auto& memo = automaton_->worst_;

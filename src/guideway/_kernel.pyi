@@ -136,6 +136,11 @@ def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int
     Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has moved. The token of a None is not looked at.
     """
 
+def only_token(row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> int | None:
+    """
+    The one token that a row allows; None where it allows none, or several.
+    """
+
 def apply_mask(logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.

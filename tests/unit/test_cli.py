@@ -200,6 +200,9 @@ def test_score(run: Run, folder: Path) -> None:
     found = [json.loads(line) for line in out.splitlines()]
     assert [len(line["scores"]) for line in found] == [3, 2]
     assert found[0]["id"] == 7
-    code, _, err = run("score", "choices.jsonl", *MODEL)
-    assert (code, 'request 2 of choices.jsonl has no list of strings under "options"' in err) == (2, True)
+    code, out, err = run("score", "choices.jsonl", *MODEL)
+    assert (code, "1 of 2 results are errors" in err) == (2, True)
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert len(first["scores"]) == 3
+    assert second == {"prompt": "Zoë", "error": "ValueError: there must be at least one option"}
     assert run("score", "Ada", "a", "a", *MODEL)[0] == 2

@@ -22,19 +22,25 @@ NOTHING = np.empty(0, dtype=np.uint32)
 STAGES = st.fixed_dictionaries(
     {"temperature": st.sampled_from([0.0, 0.3, 1.0, 1.7])},
     optional={
-        "top_k": st.integers(1, 60),
-        "top_p": st.floats(0.05, 1.0),
-        "min_p": st.floats(0.0, 0.9),
-        "tail_free": st.floats(0.05, 1.0),
-        "top_a": st.floats(0.0, 0.9),
-        "top_n_sigma": st.floats(0.1, 3.0),
         "repetition_penalty": st.sampled_from([0.8, 1.3]),
         "presence_penalty": st.sampled_from([-0.5, 0.7]),
         "frequency_penalty": st.sampled_from([-0.25, 0.5]),
         "logit_bias": st.dictionaries(st.integers(0, 400), st.sampled_from([-math.inf, -3.0, 2.0, 30.0]), max_size=5),
     },
 )
-WARM_ONLY = st.fixed_dictionaries({}, optional={"typical_p": st.floats(0.05, 1.0), "xtc_probability": st.just(0.7)})
+WARM_ONLY = st.fixed_dictionaries(
+    {},
+    optional={
+        "top_k": st.integers(1, 60),
+        "top_p": st.floats(0.05, 1.0),
+        "min_p": st.floats(0.0, 0.9),
+        "tail_free": st.floats(0.05, 1.0),
+        "top_a": st.floats(0.0, 0.9),
+        "top_n_sigma": st.floats(0.1, 3.0),
+        "typical_p": st.floats(0.05, 1.0),
+        "xtc_probability": st.just(0.7),
+    },
+)
 
 
 def packed(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
@@ -148,7 +154,7 @@ def test_strange_logits(wrong: float, masked: bool) -> None:
 def test_the_last_number_below_one_is_drawn() -> None:
     logits = np.zeros(1000, dtype=np.float32)
     logits[600:] = -800
-    settings = native._settings(Sampler(temperature=1.0))
+    settings = Sampler(temperature=1.0).kernel
     assert settings is not None
     assert settings.draw(logits, None, math.nextafter(1.0, 0.0), False, NOTHING, NOTHING) == 599
     assert settings.draw(logits, None, 0.0, False, NOTHING, NOTHING) == 0

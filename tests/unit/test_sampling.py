@@ -70,7 +70,7 @@ LOGIT = st.one_of(st.just(-math.inf), st.floats(-50, 50, width=32))
 def test_only_allowed_tokens_are_drawn(
     logits: list[float], temperature: float, top_k: int, top_p: float, min_p: float, seed: int
 ) -> None:
-    sampler = Sampler(temperature, top_k, top_p, min_p)
+    sampler = Sampler(temperature, top_k, top_p, min_p) if temperature else Sampler()
     array = np.array(logits, dtype=np.float32)
     before = array.copy()
     token = draw(sampler, array, seed=seed, position=3).token_id

@@ -115,13 +115,16 @@ def test_scoring_runs_each_node_of_the_trie_once() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(([], "at least one"), ("ab", "a list"), (["a", "a"], "all be different"), (["a", ""], "none of them empty")),
+        *(([], "at least one"), (["a", "a"], "all be different"), (["a", ""], "none of them empty")),
         (["b", "ba"], "the tokens of 'b' begin those of 'ba'"),
     ],
 )
 def test_options_that_cannot_be_told_apart_are_refused(model: Model, options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         gw.score(model, "a", options)
+    for wrong in ("ab", [1], None):
+        with pytest.raises(TypeError, match="a list of strings"):
+            gw.score(model, "a", wrong)
 
 
 # -- beams -------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 
 namespace guideway {
@@ -15,6 +16,17 @@ namespace guideway {
 inline void allow_all(std::span<std::uint32_t> row, std::size_t size) {
     std::fill(row.begin(), row.end(), ~std::uint32_t{0});
     if (size % 32 && !row.empty() && size / 32 == row.size() - 1) row.back() = (1u << (size % 32)) - 1;
+}
+
+// The one token that the row allows, where it allows exactly one. Stops at the second.
+inline std::optional<std::uint32_t> only_token(std::span<const std::uint32_t> row) {
+    std::optional<std::uint32_t> found;
+    for (std::size_t word = 0; word < row.size(); ++word) {
+        if (!row[word]) continue;
+        if (found || !std::has_single_bit(row[word])) return std::nullopt;
+        found = static_cast<std::uint32_t>(word * 32) + static_cast<std::uint32_t>(std::countr_zero(row[word]));
+    }
+    return found;
 }
 
 // For each four bits, which of four lanes stay.

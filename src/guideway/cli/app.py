@@ -50,9 +50,11 @@ def _shared(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit. An error of the library, or a value it refuses, is one line on stderr and status 2."""
+    """Run one command and exit. An error of the library or a file, or a value it refuses, is one line on stderr and
+    status 2.
+    """
     try:
         app(args=None if arguments is None else list(arguments))
-    except (GuidewayError, ValueError) as error:
+    except (GuidewayError, ValueError, OSError) as error:
         typer.echo(f"guideway: {error}", err=True)
         sys.exit(2)

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from guideway import sources
 from guideway.cli.inputs import is_lines_file, load_output, read_requests
-from guideway.errors import InvalidConstraint, NotAvailable
+from guideway.errors import GuidewayError, InvalidConstraint, NotAvailable
 from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, load, stream
 from guideway.sampling import Sampler
 from guideway.sources import Regex
@@ -54,9 +54,12 @@ def generate(
         "heal": heal,
         "logprobs": 3 if html is not None and logprobs is None else logprobs,
         "progress": is_lines_file(prompt),
+        "keep_errors": is_lines_file(prompt),
     }
     many = is_lines_file(prompt)
     output = _output(regex, type_name, schema)
+    if html is not None and not html.parent.is_dir():  # said before it takes any time
+        raise NotAvailable(f"there is no folder {html.parent} for {html.name}")
     with load(model) as loaded:
         if not (many or as_json or samples or html):
             for piece in stream(loaded, prompt, output, **options):
@@ -65,12 +68,18 @@ def generate(
             return
         lines = read_requests(prompt) if many else [{"prompt": prompt}]
         requests = [_request(line) for line in lines]
-        found: list[Any] = generate_details(loaded, requests, output, samples=samples, **options)
+        good = [request for request in requests if isinstance(request, Request)]
+        made: list[Any] = generate_details(loaded, good, output, samples=samples, **options) if good else []
+        results = iter(made)
+        found = [next(results) if isinstance(one, Request) else one for one in requests]
+        flat = [(line, one) for line, group in zip(lines, found, strict=True) for one in _listed(group)]
         if html is not None:
-            View(loaded, [one for group in found for one in (group if samples else [group])]).save(html)
-        for line, group in zip(lines, found, strict=True):
-            for one in group if samples else [group]:
-                typer.echo(json.dumps(_as_json(line, one), ensure_ascii=False))
+            View(loaded, [one for _, one in flat if isinstance(one, Generation)]).save(html)
+        for line, one in flat:
+            typer.echo(json.dumps(_as_json(line, one), ensure_ascii=False))
+        failed = sum(isinstance(one, Exception) for _, one in flat)
+        if failed:
+            raise NotAvailable(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
 
 
 def _output(regex: str | None, type_name: str | None, schema: Path | None) -> Any:
@@ -84,19 +93,28 @@ def _output(regex: str | None, type_name: str | None, schema: Path | None) -> An
 _OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal")
 
 
-def _request(line: dict[str, Any]) -> Request:
-    """A line of the file: "prompt", and what it has of its own: "schema" or "regex", and some options."""
+def _request(line: dict[str, Any]) -> Request | Exception:
+    """A line of the file: "prompt", and what it has of its own: "schema" or "regex", and some options; or its error."""
     own: Any = {name: line[name] for name in _OWN if name in line}
-    if "schema" in line and "regex" in line:
-        raise NotAvailable('a line has "schema" or "regex", not both')
-    if "schema" in line:
-        return Request(line["prompt"], sources.JsonSchema(line["schema"]), **own)
-    if "regex" in line:
-        return Request(line["prompt"], Regex(line["regex"]), **own)
-    return Request(line["prompt"], **own)
+    try:
+        if "schema" in line and "regex" in line:
+            raise NotAvailable('a line has "schema" or "regex", not both')
+        if "schema" in line:
+            return Request(line["prompt"], sources.JsonSchema(line["schema"]), **own)
+        if "regex" in line:
+            return Request(line["prompt"], Regex(line["regex"]), **own)
+        return Request(line["prompt"], **own)
+    except (GuidewayError, ValueError, TypeError) as error:
+        return error
 
 
-def _as_json(line: dict[str, Any], one: Generation[Any]) -> dict[str, Any]:
+def _listed(group: Any) -> list[Any]:
+    return group if isinstance(group, list) else [group]
+
+
+def _as_json(line: dict[str, Any], one: Generation[Any] | Exception) -> dict[str, Any]:
+    if isinstance(one, Exception):
+        return {**line, "error": f"{type(one).__name__}: {one}"}
     made = {
         **line,
         "text": one.text,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from guideway.cli.inputs import is_lines_file, read_requests
 from guideway.cli.records import make_console
-from guideway.errors import NotAvailable
+from guideway.errors import GuidewayError, NotAvailable
 from guideway.generation import load
 from guideway.generation import score as scored
 
@@ -32,13 +32,19 @@ def score(
     many = is_lines_file(prompt)
     lines = read_requests(prompt) if many else [{"prompt": prompt}]
     with load(model) as loaded:
-        for number, line in enumerate(track(lines, "scoring", disable=not many, console=_stderr())):
+        failed = 0
+        for line in track(lines, "scoring", disable=not many, console=_stderr()):
             given: Any = line.get("options", options)
-            if not isinstance(given, list) or not all(isinstance(one, str) for one in given) or not given:
+            if not many and not given:
+                raise NotAvailable("give options: guideway score PROMPT OPTION OPTION")
+            try:
+                found = scored(loaded, line["prompt"], given or [], end=end)
+            except (GuidewayError, ValueError, TypeError) as error:
                 if not many:
-                    raise NotAvailable("give options: guideway score PROMPT OPTION OPTION")
-                raise NotAvailable(f'request {number + 1} of {prompt} has no list of strings under "options"')
-            found = scored(loaded, line["prompt"], given, end=end)
+                    raise
+                failed += 1
+                typer.echo(json.dumps({**line, "error": f"{type(error).__name__}: {error}"}, ensure_ascii=False))
+                continue
             if many or as_json:
                 scores = [{"option": one.option, "logprob": one.logprob, "share": one.share} for one in found]
                 typer.echo(json.dumps({**line, "scores": scores}, ensure_ascii=False))
@@ -47,6 +53,8 @@ def score(
             for one in sorted(found, key=lambda one: -one.share):
                 table.add_row(one.option, f"{one.share:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
             make_console().print(table)
+        if failed:
+            raise NotAvailable(f'{failed} of {len(lines)} results are errors: see "error" in their lines')
 
 
 def _stderr() -> Any:

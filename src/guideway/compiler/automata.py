@@ -44,7 +44,9 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
 
     Raises `InvalidConstraint`, `Unsupported`, `Unsatisfiable` or `LimitExceeded`, with the place where there is one.
     """
-    table = vocabulary.vocabulary if isinstance(vocabulary, Tokenizer) else vocabulary
+    table = getattr(vocabulary, "vocabulary", vocabulary)  # a tokenizer's, or a model's
+    if not isinstance(table, Vocabulary):
+        raise TypeError(f"a constraint is compiled for a Vocabulary or a Tokenizer, not for {vocabulary!r}")
     if not cache or not disk.is_enabled():
         return _from_source(constraint, table)
     known = _automata.programs

@@ -70,7 +70,8 @@ class StepEngine(Protocol):
         """Run new tokens of one or many rows.
 
         `rows[i]`: the new token ids of row i, one or more. `caches[i]`: what stands before them; None: nothing.
-        Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache.
+        Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache. The
+        caller keeps the logits without copying them: they are an array of their own, which is not written to again.
         Raises `EngineError` where the engine fails; the caches that were given are good then as before.
         """
         ...

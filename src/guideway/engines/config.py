@@ -31,14 +31,17 @@ def read_config(model: Path) -> dict[str, Any]:
 
 
 def context_size(config: Mapping[str, Any], given: int | None = None) -> int:
-    """How many tokens the model was made for; `given` is what the user says. Raises `EngineError` without either."""
-    if given is not None:
-        if given < 1:
-            raise ValueError(f"context_size must be at least 1, got {given}")
-        return given
-    for key in _CONTEXT_KEYS:
-        if positive(config.get(key)):
-            return int(config[key])
+    """How many tokens the model was made for; `given` is what the user says.
+
+    Raises `EngineError` without either, `ValueError` for more than the model was made for.
+    """
+    known = next((int(config[key]) for key in _CONTEXT_KEYS if positive(config.get(key))), None)
+    if given is not None and given < 1:
+        raise ValueError(f"context_size must be at least 1, got {given}")
+    if given is not None and given > (known or given):
+        raise ValueError(f"context_size is {given}, and the model was made for {known} tokens")
+    if size := given or known:
+        return size
     raise EngineError(
         f"config.json does not say how many tokens the model's context holds ({', '.join(_CONTEXT_KEYS)});"
         " give context_size="

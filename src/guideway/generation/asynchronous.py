@@ -30,7 +30,7 @@ async def agenerate_details(
 ) -> Any:
     """As `generate_details`."""
     job = await asyncio.to_thread(Job, model, prompt, output, samples, options)
-    async for _ in _rounds(job, lambda moved: [job.finish(row) for row in moved if row.is_over]):
+    async for _ in _rounds(job, job.finish_all):
         pass
     return job.shaped()
 

@@ -59,8 +59,7 @@ def beam_search(
     limits, start = row.limits, len(row.session)
     live, ended = [_Beam(row.session, (), 0.0)], list[tuple[float, Generation[Any]]]()
     for taken in range(limits.max_tokens):
-        with model.lock:
-            feed_all([beam.session for beam in live])
+        feed_all([beam.session for beam in live])
         chosen = _best(live, limits, taken, width)
         live = []
         for beam, step in chosen:

@@ -94,7 +94,8 @@ def generate(
     `heal`: take the prompt's last token back and let the model write it again as it likes, so that a prompt that ends
     within a word goes on well. `logprobs`: keep a `Step` of each token, with so many alternatives (0: none); the model
     then runs over forced tokens too. `keep_kv`: keep keys and values in `Generation.state`.
-    `batch_size` (16): how many rows go on at once. `progress`: show a bar on standard error.
+    `batch_size` (16): how many rows go on at once. `progress`: show a bar on standard error. `keep_errors`: what goes
+    wrong with one prompt or row stands in its place in the list, and the others go on.
 
     Raises `BudgetTooSmall` where nothing that fits `output` is so short, `ContextOverflow` where the prompt leaves no
     room, `ConstraintError` for an `output` that cannot be enforced, `Unsatisfiable` where every way on holds a banned

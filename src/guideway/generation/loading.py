@@ -32,8 +32,11 @@ def load(
     converts them; for llama.cpp, of the KV cache. `context_size`: tokens per session; by default what the model was
     made for. `tokenizer`: whatever `Tokenizer.of` takes, where the model's own files do not have the right one.
     Raises `NotAvailable` for what is unknown, not there or not installed, `EngineError` for files that are damaged or
-    do not fit, and for a device or type that there is not.
+    do not fit, and for a device or type that there is not, `ValueError` for a larger context than the model's,
+    `TypeError` for a name that is no str.
     """
+    if not isinstance(name, str):
+        raise TypeError(f'a model is named by a str such as "tiny" or "hf:NAME", not {name!r}')
     kind, _, rest = name.partition(":")
     if name == "tiny":
         folder = Path(__file__).parents[1] / "tiny"

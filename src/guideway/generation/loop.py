@@ -65,12 +65,11 @@ class Loop:
         """Let rows join, run them all once, and tell their calls."""
         most = max(call.job.width for call in calls)
         going = sum(len(call.active) for call in calls)
-        with calls[0].job.model.lock:
-            for call in calls:
-                while going < most and len(call.active) < call.job.width and not call.exhausted:
-                    if _joined(call):
-                        going += 1
-            step([row for call in calls for row in call.active])
+        for call in calls:
+            while going < most and len(call.active) < call.job.width and not call.exhausted:
+                if _joined(call):
+                    going += 1
+        step([row for call in calls for row in call.active])
         for call in calls:
             moved, call.active = call.active, [row for row in call.active if not row.is_over]
             if moved and not call.cancelled:

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from guideway.sampling import Sampler
 from guideway.sessions import Limits
 
-__all__ = ["BATCH", "MAX_TOKENS", "Messages", "Options", "Settings", "check_names"]
+__all__ = ["BATCH", "CALL_ONLY", "MAX_TOKENS", "Messages", "Options", "Settings", "check_names"]
 
 Messages = list[dict[str, Any]]
 
@@ -19,6 +19,10 @@ MAX_TOKENS = 512
 
 BATCH = 16
 """How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
+
+
+CALL_ONLY = ("batch_size", "progress", "keep_errors")
+"""The options that are for a whole call, not for one of its prompts."""
 
 
 class Options(TypedDict, total=False):
@@ -40,6 +44,7 @@ class Options(TypedDict, total=False):
     close: bool
     logprobs: int | None
     keep_kv: bool
+    keep_errors: bool
     batch_size: int
     progress: bool
 
@@ -66,7 +71,7 @@ class Settings:
             )
         if not options.get("close", True) and not constrained:
             raise ValueError("close=False says that a constraint's text may be cut, and there is no constraint")
-        seed = operator.index(options.get("seed", 0))
+        seed = _integer(options, "seed", 0)
         heal, keep_kv = bool(options.get("heal", False)), bool(options.get("keep_kv", False))
         return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, heal, keep_kv)
 
@@ -93,25 +98,40 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
 
 
 def _limits(options: Options) -> Limits:
-    most = operator.index(options.get("max_tokens", MAX_TOKENS))
-    least = operator.index(options.get("min_tokens", 0))
+    most = _integer(options, "max_tokens", MAX_TOKENS)
+    least = _integer(options, "min_tokens", 0)
     if most < 1:
         raise ValueError(f"max_tokens must be at least 1, got {most}")
     if not 0 <= least <= most:
         raise ValueError(f"min_tokens must be 0 to max_tokens ({most}), got {least}")
-    details = options.get("logprobs")
-    if details is not None and details < 0:
-        raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {details}")
+    logprobs = None if options.get("logprobs") is None else _integer(options, "logprobs", 0)
+    if logprobs is not None and logprobs < 0:
+        raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {logprobs}")
     return Limits(
         most,
         least,
         _strings(options.get("stop", ()), "stop"),
-        frozenset(operator.index(one) for one in options.get("stop_ids", ())),
+        _ids(options.get("stop_ids", ())),
         options.get("stop_when"),
         _strings(options.get("ban", ()), "ban"),
         bool(options.get("close", True)),
-        None if details is None else operator.index(details),
+        logprobs,
     )
+
+
+def _integer(options: Options, name: str, default: int) -> int:
+    value: Any = options.get(name, default)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+
+
+def _ids(given: Iterable[int]) -> frozenset[int]:
+    try:
+        return frozenset(operator.index(one) for one in given)
+    except TypeError:
+        raise TypeError(f"stop_ids must be token ids, got {given!r}") from None
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:

@@ -105,20 +105,19 @@ def smc(
     row = plan.row(plan.prompted(prompt), 0)
     start = len(row.session)
     ways = _Ways(proposal, allows, potential, heat, start)
-    with model.lock:
-        feed_all([row.session])  # once for all
-        cloud = [_Particle(row.session.fork(row=number)) for number in range(particles)]
-        log_evidence = 0.0
-        for taken in range(row.limits.max_tokens):
-            going = [one for one in cloud if not one.ended]
-            if not going:
-                break
-            feed_all([one.session for one in going])
-            for one in going:
-                ways.extend(one)
-            if _effective(cloud) < resample_below * particles:
-                log_evidence += _mean(cloud)
-                cloud = _resampled(cloud, uniform(row.session.seed, _RESAMPLING_ROW, taken))
+    feed_all([row.session])  # once for all
+    cloud = [_Particle(row.session.fork(row=number)) for number in range(particles)]
+    log_evidence = 0.0
+    for taken in range(row.limits.max_tokens):
+        going = [one for one in cloud if not one.ended]
+        if not going:
+            break
+        feed_all([one.session for one in going])
+        for one in going:
+            ways.extend(one)
+        if _effective(cloud) < resample_below * particles:
+            log_evidence += _mean(cloud)
+            cloud = _resampled(cloud, uniform(row.session.seed, _RESAMPLING_ROW, taken))
     for one in cloud:
         one.log_weight = one.log_weight if one.ended else -math.inf
     log_evidence += _mean(cloud)

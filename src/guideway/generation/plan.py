@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from guideway import sources
 from guideway.compiler import compile
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, NoTokens
-from guideway.generation.options import BATCH, Messages, Options, Settings, check_names
+from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, GuidewayError, InvalidToken, NoTokens
+from guideway.generation.options import BATCH, CALL_ONLY, Messages, Options, Settings, check_names
 from guideway.generation.results import Generation, State
-from guideway.sessions import KV, Limits, Model, Row, Session, feed_all
+from guideway.sessions import LOGITS_BYTES, Limits, Model, Row, Session, feed_all
 from guideway.sources import Regex
 from guideway.sources.base import Literal
 
@@ -36,7 +36,7 @@ class Request:
 
     def __init__(self, prompt: str | Messages, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
         check_names(options)
-        if shared := [name for name in ("batch_size", "progress") if name in options]:
+        if shared := [name for name in CALL_ONLY if name in options]:
             raise ValueError(f"{shared[0]} is for the whole call, not for one request")
         self.prompt = prompt
         self.output = output
@@ -58,9 +58,12 @@ class Plan:
         sampled: bool = False,
         own: Options | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f'model is what gw.load("tiny") or another name gave, not {model!r}')
         self.model = model
         self.source: Source[Any] | None = None if output is None else sources.of(output)
         self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
+        _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
         if self.source is not None:
             if not model.vocabulary.eos_ids:
@@ -75,7 +78,8 @@ class Plan:
 
     def prompted(self, prompt: str | Messages) -> Prompted:
         """A session that was fed the prompt, and has room for an answer."""
-        session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler)
+        kept = LOGITS_BYTES if self.settings.limits.ban else 0  # rows go back for banned strings, and hardly ever else
+        session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
         if isinstance(prompt, str):
             session.feed(prompt)
         else:
@@ -109,6 +113,8 @@ class Plan:
             session.constrain(prompted.automaton.matcher())
         limits = self.limits
         room = session.context_size - len(session)
+        if limits.min_tokens > room:
+            raise ContextOverflow(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
         return Row(
             session,
             replace(limits, max_tokens=min(limits.max_tokens, room)),
@@ -154,15 +160,9 @@ class Plan:
             session.row,
             tuple(one for one in session.memory if one[0] < start + len(tokens)),
             tuple(row.steps[: len(tokens)]),
-            self._kv(session),
+            session.kv() if self.settings.keep_kv else None,
             row.watch.healed,
         )
-
-    def _kv(self, session: Session) -> KV | None:
-        if not self.settings.keep_kv:
-            return None
-        with self.model.lock:  # it may run what waits
-            return session.kv()
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,22 @@ def _healed(session: Session) -> str:
     return ""
 
 
+def _check_ids(settings: Settings, size: int) -> None:
+    """Raises `InvalidToken` for ids that would silently do nothing."""
+    for name, ids in (
+        ("stop_ids", settings.limits.stop_ids),
+        ("logit_bias", (token_id for token_id, _ in settings.sampler.biases)),
+    ):
+        if (wrong := next((one for one in ids if not 0 <= one < size), None)) is not None:
+            raise InvalidToken(f"{name} has the token id {wrong}, and the vocabulary has {size} tokens")
+
+
 class Job:
-    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their form."""
+    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their form.
+
+    What goes wrong with one of many prompts says which one it is; with `keep_errors` it stands in the result's place,
+    and the others go on.
+    """
 
     def __init__(self, model: Model, prompt: Any, output: object, samples: int | None, options: Options) -> None:
         check_names(options)
@@ -206,15 +220,22 @@ class Job:
         if self.width < 1:
             raise ValueError(f"batch_size must be at least 1, got {self.width}")
         self.progress = bool(options.get("progress", False))
-        shared: dict[str, Plan] = {}
-        self.plans: list[Plan] = []
-        self._prompted: list[Prompted] = []
-        for one in prompt if self.many else [prompt]:
-            plan = _plan_of(model, one, output, options, samples is not None, shared)
-            self.plans.append(plan)
-            self._prompted.append(plan.prompted(one.prompt if isinstance(one, Request) else one))
+        self._keep_errors = bool(options.get("keep_errors", False))
+        prompts = prompt if self.many else [prompt]
         self.place: dict[Row, tuple[int, int]] = {}  # which prompt and sample a row is
-        self.results: list[list[Generation[Any] | None]] = [[None] * (samples or 1) for _ in self.plans]
+        self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (samples or 1) for _ in prompts]
+        shared: dict[str, Plan] = {}
+        self.plans: list[Plan | None] = []  # None: there is none, for what stands in the results
+        self._prompted: list[Prompted | None] = []
+        for number, one in enumerate(prompts):
+            plan = prompted = None
+            try:
+                plan = _plan_of(model, one, output, options, samples is not None, shared)
+                prompted = plan.prompted(one.prompt if isinstance(one, Request) else one)
+            except Exception as error:
+                self._failed(error, number)
+            self.plans.append(plan)
+            self._prompted.append(prompted)
 
     @property
     def count(self) -> int:
@@ -224,20 +245,51 @@ class Job:
         """The rows to generate; a prompt's session is let go after its last row."""
         for number, plan in enumerate(self.plans):
             prompted = self._prompted.pop(0)
+            if plan is None or prompted is None:
+                continue
             own = plan.settings.own_seed
             if self.samples is not None:
                 feed_all([prompted.session])  # once for all samples: they share the prompt's cache
             for sample in range(self.samples or 1):
                 one = replace(prompted, session=prompted.session.fork()) if self.samples is not None else prompted
-                row = plan.row(one, sample if own else number * (self.samples or 1) + sample)
+                try:
+                    row = plan.row(one, sample if own else number * (self.samples or 1) + sample)
+                except Exception as error:
+                    self._failed(error, number, sample)
+                    continue
                 self.place[row] = number, sample
                 yield row
 
-    def finish(self, row: Row) -> Generation[Any]:
+    def finish(self, row: Row) -> None:
+        """Note what a row that is over came to. Raises what ended it instead, unless errors are kept."""
         number, sample = self.place.pop(row)
-        result = self.plans[number].result(row)
-        self.results[number][sample] = result
-        return result
+        plan = self.plans[number]
+        try:
+            self.results[number][sample] = None if plan is None else plan.result(row)
+        except Exception as error:
+            self._failed(error, number, sample)
+
+    def finish_all(self, moved: Iterable[Row]) -> tuple[()]:
+        """As `finish`, of those that are over."""
+        for row in moved:
+            if row.is_over:
+                self.finish(row)
+        return ()
+
+    def states(self) -> list[State]:
+        """Where the rows stand that have begun and not ended."""
+        going = ((self.plans[number], row) for row, (number, _) in self.place.items())
+        return [plan.state(row) for plan, row in going if plan is not None]
+
+    def _failed(self, error: Exception, number: int, sample: int | None = None) -> None:
+        """Keep it in the place of the result (of all samples of a prompt), or raise it again."""
+        if self.many and isinstance(error, (GuidewayError, ValueError, TypeError)) and error.args:
+            error.args = (f"prompt {number + 1} of {len(self.results)}: {error.args[0]}", *error.args[1:])
+        if not self._keep_errors:
+            raise error
+        group = self.results[number]
+        for place in range(len(group)) if sample is None else (sample,):
+            group[place] = error
 
     def shaped(self) -> Any:
         """The results: one, a list, or a list of lists."""

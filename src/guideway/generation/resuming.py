@@ -40,8 +40,7 @@ def resume(model: Model, state: State, **options: Unpack[Options]) -> Generation
         healed=state.healed,
         free_after=state.source is None,
     )
-    with model.lock:
-        decode([row])
+    decode([row])
     return plan.result(row)
 
 

@@ -45,20 +45,21 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     Options that begin alike share what the model runs: it sees each node of their trie once, `batch_size` at a time,
     and nothing is sampled. `end`: the end token belongs to the option, so that "no" is told from the beginning of
     "none". Options are spelled as the tokenizer spells them; other spellings of the same text do not count.
-    Raises `ValueError` for no option, two equal ones, an empty one, or one whose tokens begin another's without `end`.
+    Raises `TypeError` for what is no list of strings, `ValueError` for no option, two equal ones, an empty one, or
+    one whose tokens begin another's without `end`.
     """
+    plan = Plan(model, None, {})
     if isinstance(prompt, (list, tuple)) and not all(isinstance(one, dict) for one in prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     spelled = _spelled(model, options, end)
-    root = Plan(model, None, {}).prompted(prompt).session
+    root = plan.prompted(prompt).session
     found = np.zeros(len(spelled))
     waiting: list[tuple[Session, int, list[int]]] = [(root, 0, list(range(len(spelled))))]
     while waiting:
         some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]  # the deepest first: few wait
-        with model.lock:
-            feed_all([session for session, _, _ in some])
+        feed_all([session for session, _, _ in some])
         for session, depth, members in some:
             logprobs = log_softmax(session.shared_logits())
             by_token: dict[int, list[int]] = {}
@@ -83,8 +84,11 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
 
 
 def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
-    if isinstance(options, str) or not options:
-        raise ValueError("options must be a list of at least one string")
+    given: object = options
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"options must be a list of strings, got {options!r}")
+    if not options:
+        raise ValueError("there must be at least one option")
     if len(set(options)) < len(options) or not all(options):
         raise ValueError("options must all be different, and none of them empty")
     if end and not model.tokenizer.eos_ids:

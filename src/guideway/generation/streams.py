@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from guideway.errors import InvalidConstraint
 from guideway.generation.plan import Job
-from guideway.generation.results import Generation, State
+from guideway.generation.results import State
 from guideway.sessions import Row, rounds
 from guideway.sources import JsonSchema, Progress, PythonType
 
@@ -48,27 +48,23 @@ class Partial(Generic[T_co]):
 def run(job: Job) -> Any:
     """Generate, and give the results in the form that the prompts had."""
     for moved in moving(job):
-        for row in moved:
-            if row.is_over:
-                job.finish(row)
+        job.finish_all(moved)
     return job.shaped()
 
 
 def only_values(found: Any) -> Any:
-    """The values of results, in the same shape."""
-    return [only_values(one) for one in found] if isinstance(found, list) else found.value
+    """The values of results, in the same shape; errors that were kept as they are."""
+    if isinstance(found, list):
+        return [only_values(one) for one in found]
+    return found if isinstance(found, Exception) else found.value
 
 
 def moving(job: Job) -> Iterator[list[Row]]:
-    """The rounds of a job, each under the model's lock; with a bar on standard error where `progress=True`."""
+    """The rounds of a job; with a bar on standard error where `progress=True`."""
     going = rounds(job.rows(), job.width)
     bar = _bar(job.count) if job.progress else None
     try:
-        while True:
-            with job.model.lock:
-                moved = next(going, None)
-            if moved is None:
-                return
+        for moved in going:
             if bar is not None:
                 bar.update(bar.task_ids[0], advance=sum(row.is_over for row in moved))
             yield moved
@@ -95,7 +91,7 @@ class Stream(Iterator[T]):
     @property
     def states(self) -> list[State]:
         """Where the rows stand that have begun and not ended, for `resume`."""
-        return [self._job.plans[number].state(row) for row, (number, _) in self._job.place.items()]
+        return self._job.states()
 
     def close(self) -> None:
         """Let go of what has not ended."""
@@ -109,7 +105,8 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[Piece]:
     for row in moved:
         number, sample = job.place[row]
         if row.error is not None:
-            raise row.error
+            job.finish(row)
+            continue
         text = row.watch.show(finished=row.is_over)
         if row.is_over:
             job.finish(row)
@@ -119,7 +116,9 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[Piece]:
 
 def values_of(job: Job) -> Growth:
     """What turns the pieces of a job with one row into values. Raises `InvalidConstraint` for what is no JSON."""
-    source = job.plans[0].source
+    source = None if job.plans[0] is None else job.plans[0].source
+    if isinstance(kept := job.results[0][0], Exception):
+        raise kept
     if not isinstance(source, (JsonSchema, PythonType)):
         raise InvalidConstraint(f"a value that grows needs a type or a JsonSchema, not {source!r}")
     return Growth(job, Progress(source))
@@ -145,7 +144,9 @@ class Growth:
     def whole(self) -> Partial[Any]:
         """The value at the end."""
         self._progress.finish()
-        result: Generation[Any] | None = self._job.results[0][0]
+        result = self._job.results[0][0]
+        if isinstance(result, Exception):
+            raise result
         return Partial(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
 
 

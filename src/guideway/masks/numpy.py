@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway._kernel import apply_mask
+from guideway._kernel import apply_mask, only_token
 
 __all__ = ["Row", "all_of", "anything_left", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
@@ -68,11 +68,7 @@ def popcount(row: Row) -> int:
 
 def only(row: Row) -> int | None:
     """The one legal token, where exactly one is; else None. Cheap on rows with many."""
-    found = np.flatnonzero(row)
-    if found.size != 1:
-        return None
-    word = int(row[found[0]])
-    return None if word & (word - 1) else int(found[0]) * 32 + word.bit_length() - 1
+    return only_token(row)
 
 
 def apply(logits: NDArray[Any], row: Row) -> None:

@@ -18,7 +18,7 @@ from guideway.errors import EngineError
 from guideway.sampling import repeats, stages
 from guideway.sampling.native import draw_native
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
-from guideway.sampling.sampler import Sampler, Stage
+from guideway.sampling.sampler import KINDS, Sampler, Stage
 
 __all__ = ["Drawn", "draw"]
 
@@ -90,43 +90,25 @@ def _staged(
     memory: float | None,
 ) -> Logits:
     """The logits after all stages but mirostat, which cuts where it draws."""
-    before: NDArray[np.int64] | None = None
     for stage in sampler.stages:
+        kind = KINDS[stage] if isinstance(stage, str) else "own"
         if not isinstance(stage, str):
             left = _own(stage, ids, left, tokens, width)
-        elif stage in _CUTTING:
-            left = _CUTTING[stage](left, getattr(sampler, stage))
-        elif stage == "logit_bias":
+        elif kind in ("cut", "heat"):
+            left = getattr(stages, stage)(left, getattr(sampler, stage))
+        elif kind == "bias":
             left = repeats.logit_bias(ids, left, sampler.biases)
-        elif stage == "xtc_probability":
+        elif kind == "xtc":
             if uniform(*place, XTC_STREAM) < sampler.xtc_probability:
                 left = stages.xtc(left, sampler.xtc_threshold)
-        elif stage == "dry" and sampler.dry is not None:
+        elif kind == "dry" and sampler.dry is not None:
             left = repeats.dry(ids, left, np.array(tokens, dtype=np.int64), sampler.dry)
-        elif stage in _PENALISING:
-            if before is None:
-                before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
-            left = _PENALISING[stage](ids, left, before, getattr(sampler, stage))
+        elif kind == "penalty":
+            before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
+            left = getattr(repeats, stage)(ids, left, before, getattr(sampler, stage))
         if not left.max() > -np.inf:
             raise EngineError(f"no token is allowed: {_name(stage)} cut the last one, or gave NaN")
     return left
-
-
-_CUTTING = {
-    "top_n_sigma": stages.top_n_sigma,
-    "temperature": stages.temperature,
-    "top_k": stages.top_k,
-    "tail_free": stages.tail_free,
-    "typical_p": stages.typical_p,
-    "top_a": stages.top_a,
-    "top_p": stages.top_p,
-    "min_p": stages.min_p,
-}
-_PENALISING = {
-    "repetition_penalty": repeats.repetition_penalty,
-    "presence_penalty": repeats.presence_penalty,
-    "frequency_penalty": repeats.frequency_penalty,
-}
 
 
 def _own(stage: Stage, ids: Ids, left: Logits, tokens: Sequence[int], width: int) -> Logits:

@@ -6,9 +6,8 @@ One look at the whole vocabulary and one at what the stages can need, instead of
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +15,9 @@ from numpy.typing import NDArray
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler
 
-if TYPE_CHECKING:
-    from guideway._kernel import Sampling
-
 __all__ = ["draw_native", "shares_native"]
 
 _NONE = np.empty(0, dtype=np.uint32)
-_KNOWN = (  # to the kernel, in its order
-    *("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "top_n_sigma", "temperature"),
-    *("top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability"),
-)
-_PENALTIES = {"repetition_penalty", "presence_penalty", "frequency_penalty"}
 
 
 def draw_native(
@@ -38,12 +29,10 @@ def draw_native(
     attempt: int,
 ) -> int | None:
     """The token, by the kernel; None where NumPy must look: at other logits, other stages, or to say what is wrong."""
-    settings = _settings(sampler) if _fits(logits, mask) else None
-    if settings is None:
+    settings = sampler.kernel
+    if settings is None or not _fits(logits, mask):
         return None
-    seen, counts = _NONE, _NONE
-    if _PENALTIES & set(sampler.stages):
-        seen, counts = _seen(tokens[-sampler.penalty_window :])
+    seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (_NONE, _NONE)
     number = number_of(*place, attempt) if sampler.temperature else 0.0
     exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
     return settings.draw(logits, mask, number, exclude_top, seen, counts)
@@ -67,30 +56,3 @@ def _fits(logits: NDArray[Any], mask: NDArray[np.uint32] | None) -> bool:
 def _seen(tokens: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     distinct, counts = np.unique(np.array(tokens, dtype=np.int64), return_counts=True)
     return distinct.astype(np.uint32), counts.astype(np.uint32)
-
-
-@functools.lru_cache(maxsize=256)
-def _settings(sampler: Sampler) -> Sampling | None:
-    """The sampler as the kernel takes it; None where it has stages that the kernel lacks, or an order of its own."""
-    from guideway._kernel import Sampling
-
-    if sampler.stages != tuple(stage for stage in _KNOWN if stage in sampler.stages):
-        return None
-    if sampler.top_k >= 1 << 32 or any(token_id >= 1 << 32 for token_id, _ in sampler.biases):
-        return None
-    return Sampling(
-        temperature=sampler.temperature,
-        top_k=int(sampler.top_k),
-        top_p=sampler.top_p,
-        min_p=sampler.min_p,
-        tail_free=sampler.tail_free,
-        typical_p=sampler.typical_p,
-        top_a=sampler.top_a,
-        top_n_sigma=sampler.top_n_sigma,
-        xtc_threshold=sampler.xtc_threshold,
-        repetition_penalty=sampler.repetition_penalty,
-        presence_penalty=sampler.presence_penalty,
-        frequency_penalty=sampler.frequency_penalty,
-        bias_ids=[token_id for token_id, _ in sampler.biases],
-        biases=[bias for _, bias in sampler.biases],
-    )

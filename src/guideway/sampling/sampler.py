@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,37 @@ from numpy.typing import NDArray
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.repeats import Dry
 
-__all__ = ["ORDER", "Sampler", "Stage"]
+if TYPE_CHECKING:
+    from guideway._kernel import Sampling
+
+__all__ = ["KINDS", "ORDER", "Sampler", "Stage"]
 
 Stage = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
 """A stage of one's own: (tokens so far, logits float64 [V], -inf for what is not allowed) -> logits [V]."""
 
-ORDER = (
-    *("logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty", "dry", "top_n_sigma"),
-    *("temperature", "top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability", "mirostat"),
-)
-"""The stages as they run, unless told otherwise: what changes logits, the temperature, what cuts, then the draw."""
+KINDS = {
+    "logit_bias": "bias",
+    "repetition_penalty": "penalty",
+    "presence_penalty": "penalty",
+    "frequency_penalty": "penalty",
+    "dry": "dry",
+    "top_n_sigma": "cut",
+    "temperature": "heat",
+    "top_k": "cut",
+    "tail_free": "cut",
+    "typical_p": "cut",
+    "top_a": "cut",
+    "top_p": "cut",
+    "min_p": "cut",
+    "xtc_probability": "xtc",
+    "mirostat": "mirostat",
+}
+"""The stages as they run, unless told otherwise, and what each does: change logits, heat, cut; then comes the draw.
 
-_CUTS = ("top_n_sigma", "top_k", "tail_free", "typical_p", "top_a", "top_p", "min_p", "xtc_probability")
-_PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+A "cut" or "heat" is the function of that name in `stages.py`, a "penalty" that in `repeats.py`.
+"""
+
+ORDER = tuple(KINDS)
 
 
 @dataclass(frozen=True)
@@ -85,9 +103,44 @@ class Sampler:
         return tuple(sorted((operator.index(token_id), float(bias)) for token_id, bias in pairs))
 
     @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Of the stages that run (`KINDS`), "own" for callables."""
+        return frozenset(KINDS[stage] if isinstance(stage, str) else "own" for stage in self.stages)
+
+    @cached_property
     def bare(self) -> bool:
         """Whether the most probable token is all that is asked for, whatever came before."""
-        return self.temperature == 0 and all(stage in _CUTS for stage in self.stages)
+        return self.temperature == 0 and self.kinds <= {"cut", "xtc"}
+
+    @cached_property
+    def kernel(self) -> Sampling | None:
+        """The same as the kernel takes it; None where it has stages that the kernel lacks, or an order of its own."""
+        from guideway._kernel import Sampling
+
+        if self.kinds & {"own", "dry", "mirostat"} or self.stages != tuple(s for s in ORDER if s in self.stages):
+            return None
+        if self.top_k >= 1 << 32:
+            return None
+        return Sampling(
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            tail_free=self.tail_free,
+            typical_p=self.typical_p,
+            top_a=self.top_a,
+            top_n_sigma=self.top_n_sigma,
+            xtc_threshold=self.xtc_threshold,
+            repetition_penalty=self.repetition_penalty,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            bias_ids=[token_id for token_id, _ in self.biases],
+            biases=[bias for _, bias in self.biases],
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone; what comes of them is made again where it is asked for."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _is_on(self, name: str) -> bool:
         if name == "temperature":
@@ -123,14 +176,17 @@ class Sampler:
 
     def _check_together(self) -> None:
         """Combinations in which one would silently do nothing, or undo the other."""
-        cuts = [name for name in _CUTS if self._is_on(name)]
+        cuts = [name for name, kind in KINDS.items() if kind in ("cut", "xtc") and self._is_on(name)]
         if self.mirostat and cuts:
             raise ValueError(f"mirostat and {cuts[0]} exclude each other: mirostat does its own cutting")
         if self.temperature == 0:
-            for name in ("mirostat", "xtc_probability", "typical_p"):
+            for name in (*cuts, "mirostat"):
                 if self._is_on(name):
-                    raise ValueError(f"{name} and temperature 0 exclude each other: greedy takes the most probable")
-        if self.penalty_window and not any(self._is_on(name) for name in _PENALTIES):
+                    raise ValueError(
+                        f"{name} and temperature 0 exclude each other: greedy takes the most probable token; give a"
+                        " temperature"
+                    )
+        if self.penalty_window and "penalty" not in self.kinds:
             raise ValueError("penalty_window is given, and no penalty that it would bound")
 
 

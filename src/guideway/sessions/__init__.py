@@ -17,11 +17,12 @@ from guideway.sessions.decoding import FinishReason, Limits, Row, Timings, decod
 from guideway.sessions.kv import KV
 from guideway.sessions.model import Model
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
-from guideway.sessions.session import Change, Counts, Session
+from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Session
 from guideway.sessions.stepping import feed_all, infer_all
 
 __all__ = [
     "KV",
+    "LOGITS_BYTES",
     "Change",
     "Counts",
     "FinishReason",

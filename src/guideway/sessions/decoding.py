@@ -45,8 +45,8 @@ class Limits:
 
     `max_tokens`: EOS included. `min_tokens`: no EOS before so many tokens, as far as the constraint goes on. `stop`:
     strings that end the text in front of them. `stop_ids`: ids that end it, beside EOS. `stop_when`: asked with the
-    text after every draw. `banned`: strings that the text never holds. `close`: under a constraint, take only tokens
-    after which the text can be completed within `max_tokens`. `details`: keep a `Step` of every token, with so many
+    text after every draw. `ban`: strings that the text never holds. `close`: under a constraint, take only tokens
+    after which the text can be completed within `max_tokens`. `logprobs`: keep a `Step` of every token, with so many
     alternatives; None: none.
     """
 
@@ -55,16 +55,16 @@ class Limits:
     stop: tuple[str, ...] = ()
     stop_ids: frozenset[int] = frozenset()
     stop_when: Callable[[str], bool] | None = None
-    banned: tuple[str, ...] = ()
+    ban: tuple[str, ...] = ()
     close: bool = True
-    details: int | None = None
+    logprobs: int | None = None
 
 
 class Row:
     """One sequence on its way: a session behind its prompt, and the limits it has.
 
     `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
-    met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits.details`.
+    met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
     them with these `steps`. `healed`: the text at the start that is no output; `free_after`: the constraint is for this
     text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`, `Unsatisfiable` for a banned
@@ -94,14 +94,14 @@ class Row:
         self._taken_back, self._furthest = 0, 0  # how often it went back since it was as far as never before
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
-        banned = tuple(text.encode() for text in limits.banned)
+        banned = tuple(text.encode() for text in limits.ban)
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
         if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
-        if any(found is not None for found in self._watched(self.tokens, matcher)):
-            raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.banned}")
+        if self._watched(self.tokens, matcher) is not None:
+            raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
 
@@ -139,7 +139,7 @@ class Row:
 
         Where every token's probability is asked for, the model must run over each, and `draw` takes them.
         """
-        while self.session.matcher is not None and not self.is_over and self.limits.details is None:
+        while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
             if not ids:
                 break
@@ -151,15 +151,15 @@ class Row:
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
         only: list[int] = []
-        if self.limits.details is not None or session.matcher is None:
+        if self.limits.logprobs is not None or session.matcher is None:
             only = self._only()
         if self.is_over:
             return
         place = len(session)
         token_id = only[0] if only else session.draw(attempt=len(self._forbidden.get(place, ())))
-        if self.limits.details is not None:
+        if self.limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
-            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=self.limits.details))
+            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=self.limits.logprobs))
         self._take([token_id], forced=bool(only))
         self._ask()
 
@@ -170,6 +170,9 @@ class Row:
 
     def _only(self) -> list[int]:
         """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
+        if self.session.matcher is None and not self._forbidden and not self.limits.min_tokens:
+            self.session.only_legal()  # none is excluded
+            return []
         while True:
             place = len(self.session)
             without = self._forbidden.get(place, set())
@@ -213,33 +216,44 @@ class Row:
         return ids
 
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
-        start, matcher = len(self.session), self.session.matcher
-        self.session.feed(ids)
-        ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
+        session, start = self.session, len(self.session)
+        matcher = session.matcher
         if forced:
-            self._forced.update(range(start, len(self.session)))
-        for number, begun in enumerate(self._watched(ids, matcher), start - self._start):
-            if begun is not None:
-                self.session.rewind(len(self.session) - self._start - number - 1)
-                self._take_back(number + 1 - begun)
-                return
-        if len(self.session) > self._furthest:
-            self._taken_back, self._furthest = 0, len(self.session)
+            session.feed(ids)
+            self._forced.update(range(start, len(session)))
+        else:
+            session.take(ids)
+        found = self._watched(ids, matcher)
+        if found is not None:
+            place, begun = found
+            session.rewind(len(ids) - place - 1)
+            self._take_back(start - self._start + place + 1 - begun)
+            return
+        reached = len(session)
+        if reached > self._furthest:
+            self._taken_back, self._furthest = 0, reached
+        ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
         if ended or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
             self.finish_reason = "stop"
-        elif self.left <= 0:
+        elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
         if self.finish_reason is not None:
-            self.session.keep_prefix()  # what is asked next often begins with this text and its answer
+            session.keep_prefix()  # what is asked next often begins with this text and its answer
         if self._free_after and self.watch.size >= self._free_after:
-            self.session.constrain(None)
+            session.constrain(None)
             self._free_after = 0
 
-    def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> Iterator[int | None]:
-        """The ids as text, special ones by name where a constraint asked for them: all but an end that it did not."""
-        for left, token_id in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
-            named = matcher is not None and not (left == 0 and matcher.is_finished)
-            yield self.watch.push(token_id, named=named)
+    def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
+        """Note the text of these ids, up to the first in which a banned string is whole: its place, and where the
+        string began. Special ids have a name as text where a constraint asked for them: all but an end that it did not.
+        """
+        last = len(ids) - 1
+        for place, token_id in enumerate(ids):
+            named = matcher is not None and not (place == last and matcher.is_finished)
+            begun = self.watch.push(token_id, named=named)
+            if begun is not None:
+                return place, begun
+        return None
 
     def _take_back(self, count: int) -> None:
         """Give tokens back; the first of them must not come there again."""
@@ -247,7 +261,7 @@ class Row:
         kept = place - self._start
         self._taken_back += 1
         if kept < self.watch.shown_tokens:
-            raise Unsatisfiable(f"no text that fits goes on from what was shown (banned strings: {self.limits.banned})")
+            raise Unsatisfiable(f"no text that fits goes on from what was shown (banned strings: {self.limits.ban})")
         if self._taken_back > MOST_TAKEN_BACK:
             raise LimitExceeded(
                 f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"

@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, OutOfRoom
@@ -16,9 +16,6 @@ from guideway.sessions.kv import KV
 from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.vocabulary import Tokenizer, Vocabulary
-
-if TYPE_CHECKING:
-    from guideway.compiler import Automaton
 
 __all__ = ["Model"]
 
@@ -39,8 +36,7 @@ class Model:
         self.tokenizer = tokenizer
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
-        self.lock = RLock()
-        """Held for each call to the engine (`run`), and by generations for whole rounds, whose rows are one batch."""
+        self._lock = RLock()  # held for each call to the engine; again by a call within a call
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
 
@@ -97,7 +93,7 @@ class Model:
 
     def run(self, call: Callable[[], T]) -> T:
         """One call to the engine: no other runs meanwhile, and where it has no room left, kept prefixes go first."""
-        with self.lock:
+        with self._lock:
             while True:
                 try:
                     return call()
@@ -105,11 +101,11 @@ class Model:
                     if not self.prefixes.drop_oldest():
                         raise
 
-    def load_session(self, path: str | Path, *, constraint: Automaton | None = None) -> Session:
-        """A session as `Session.save` left it. `constraint`: the automaton it was under, if it was.
+    def load_session(self, path: str | Path, *, constraint: object = None) -> Session:
+        """A session as `Session.save` left it. `constraint`: what it was under, if it was: a source, type or automaton.
 
-        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format; `TypeError` where
-        the constraint is no automaton.
+        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format, `ConstraintError`
+        for what is no constraint.
         """
         from guideway.sessions.snapshot import load
 
@@ -117,7 +113,7 @@ class Model:
 
     def close(self) -> None:
         """Close the engine; a second time does nothing. Sessions of this model can only be looked at after."""
-        with self.lock:  # not under the feet of another thread's call
+        with self._lock:  # not under the feet of another thread's call
             engine, self._engine = self._engine, None
             self.prefixes.clear()
             if engine is not None:

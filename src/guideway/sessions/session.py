@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from guideway import masks
+from guideway.compiler import Automaton, compile
 from guideway.engines.base import Cache, Logits
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
+from guideway.matcher import Matcher
 from guideway.sampling import Sampler, draw, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
@@ -24,10 +26,9 @@ from guideway.sessions.prefix_cache import common_length
 from guideway.sessions.stepping import catch_up, feed_all, infer_all
 
 if TYPE_CHECKING:
-    from guideway.matcher import Matcher
     from guideway.sessions.model import Model
 
-__all__ = ["Change", "Counts", "Session"]
+__all__ = ["Change", "Counts", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
 """How much a session keeps of the logits it passed, so that a rewind finds them. Beyond, one token runs again."""
@@ -62,7 +63,8 @@ class Session:
 
     Made by `Model.session`. It begins with the tokens that the tokenizer puts before a text (BOS), and never goes
     back below them. Whatever raises has changed nothing. Not for several threads at once; a fork is cheap.
-    `counts`: what the model ran. `model_seconds`, `mask_seconds`, `sample_seconds`: where the time went.
+    `model_seconds`, `mask_seconds`, `sample_seconds`: where the time went. `tokens`: all that a session has which was
+    saved, those of its `kv` first; whoever made it has checked them.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Session:
         row: int = 0,
         sampler: Sampler | None = None,
         kv: KV | None = None,
+        tokens: Sequence[int] | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
@@ -85,23 +88,25 @@ class Session:
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size
         """How many tokens there is room for, in all."""
-        self._tokens: list[int] = list(kv.tokens) if kv is not None and kv.tokens else list(model.opening)
+        begun = kv.tokens if kv is not None and kv.tokens else model.opening
+        self._tokens: list[int] = list(begun if tokens is None else tokens)
         self._floor = len(model.opening) if self._tokens[: len(model.opening)] == list(model.opening) else 0
         self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
         self._cache: Cache | None = None
-        self._shareable = kv is None or kv.shareable
+        self._shareable = tokens is None and (kv is None or kv.shareable)
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.rewinds else Checkpoints(checkpoint_bytes)
         self._matcher: Matcher | None = None
         self._constrained_from = 0
-        self._mask = masks.new_rows(1, len(self.tokenizer.vocabulary))[0]
+        self._width = len(self.tokenizer.vocabulary)
+        self._mask = masks.new_rows(1, self._width)[0]
         self._masked = False
         self.seed = seed
         self.row = row
         self.sampler = sampler or Sampler()
         self._memory: list[_Memory] = []  # what the sampler remembers, by the draws that it comes from
-        self.counts = Counts()
+        self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         if kv is not None:
             self._start_from(kv)
@@ -110,6 +115,11 @@ class Session:
     def tokens(self) -> list[int]:
         """The ids so far; a copy."""
         return list(self._tokens)
+
+    @property
+    def counts(self) -> Counts:
+        """What the model ran."""
+        return Counts(*self._counted)
 
     @property
     def text(self) -> str:
@@ -151,8 +161,8 @@ class Session:
             opening = self._tokens[: self._floor]
             if self._floor and len(self) == self._floor and ids[: self._floor] == opening:
                 ids = ids[self._floor :]
-        self._check(ids, len(self))
-        self._take(ids)
+        self.check(ids, len(self))
+        self.take(ids)
         return ids
 
     def set_text(self, text: str) -> Change:
@@ -163,20 +173,28 @@ class Session:
         """
         ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
         kept = common_length(ids, self._tokens)
-        self._check(ids[kept:], kept)
+        self.check(ids[kept:], kept)
         before = self._mark()
         removed = self.rewind(len(self) - kept)
         try:
-            self._take(ids[kept:])
+            self.take(ids[kept:])
         except BaseException:
             self._return_to(before)
             raise
         return Change(kept, removed, ids[kept:])
 
-    def constrain(self, matcher: Matcher | None) -> None:
-        """Hold everything from here on to a constraint (`automaton.matcher()`, moved by nobody else); None: free."""
-        self._matcher = matcher
-        self._constrained_from = len(self._tokens) - (matcher.position if matcher is not None else 0)
+    def constrain(self, constraint: object) -> None:
+        """Hold everything from here on to a constraint: a source, a type, an automaton; None: free.
+
+        A matcher (moved by nobody else) has taken the last tokens already. Raises what `compile` raises.
+        """
+        if constraint is None:
+            self._matcher = None
+            return
+        if not isinstance(constraint, (Matcher, Automaton)):
+            constraint = compile(constraint, self.tokenizer)
+        self._matcher = constraint if isinstance(constraint, Matcher) else constraint.matcher()
+        self._constrained_from = len(self._tokens) - self._matcher.position
 
     def infer(self, *, tokens_left: int | None = None) -> int:
         """Produce the next token: the one that the sampler draws from the logits, under the constraint.
@@ -199,21 +217,22 @@ class Session:
         if not self._masked:
             return None
         start = perf_counter()
-        fits = True
+        mask, fits = self._mask, True
         if matcher is None:
-            self._mask[:] = masks.all_of(len(self.tokenizer.vocabulary))
+            mask[:] = masks.all_of(self._width)
         elif tokens_left is None:
-            matcher.fill_mask(self._mask)
+            matcher.fill_mask(mask)
         else:
-            fits = matcher.fill_mask_within(self._mask, tokens_left)
+            fits = matcher.fill_mask_within(mask, tokens_left)
         for token_id in without:
-            self._mask[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+            mask[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+        one = masks.only(mask)
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
             raise BudgetTooSmall(f"{matcher.tokens_to_finish()} tokens are needed to finish, {tokens_left} are left")
-        if without and not self._mask.any():
+        if without and one is None and not mask.any():
             raise Unsatisfiable("every token that could come here was excluded")
-        return masks.only(self._mask)
+        return one
 
     @property
     def mask(self) -> masks.Row | None:
@@ -232,7 +251,7 @@ class Session:
         drawn = draw(
             self.sampler,
             logits,
-            self.mask,
+            self._mask if self._masked else None,
             tokens=self._tokens,
             seed=self.seed,
             row=self.row,
@@ -254,8 +273,10 @@ class Session:
 
     def shared_logits(self) -> Logits:
         """As `logits`, but shared: not to be changed."""
-        feed_all([self])
-        found = self._ring.at(len(self))
+        found = self._ring.at(len(self._tokens))
+        if found is None:
+            feed_all([self])
+            found = self._ring.at(len(self._tokens))
         if found is None:
             raise EngineError("the engine gave no logits")
         return found
@@ -300,7 +321,7 @@ class Session:
         row = self.row if row is None else row
         other = Session(self.model, seed=self.seed, row=row, sampler=self.sampler)
         other._return_to(self._mark())
-        other._floor, other._prefix, other.counts = self._floor, self._prefix, self.counts
+        other._floor, other._prefix, other._counted = self._floor, self._prefix, list(self._counted)
         other._shareable = self._shareable
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
@@ -314,7 +335,40 @@ class Session:
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
-        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, logits, self._shareable)
+        own = None if logits is None else logits.copy()  # not the whole batch that it came with
+        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
+
+    def parts(self) -> Parts:
+        """What `save` writes beside tokens and numbers; nothing runs for it, and nothing is copied."""
+        start = None if self._matcher is None else self._constrained_from
+        return Parts(self._prefix, self._cache, self._ring.at(len(self)), start)
+
+    def need_room(self, count: int, *, kept: int | None = None) -> None:
+        """Raises `ContextOverflow` where so many tokens more (behind the first `kept`) are too many."""
+        total = self._shift + (len(self._tokens) if kept is None else kept) + count
+        if total > self.context_size:
+            raise ContextOverflow(f"{total} tokens, and the model's context holds {self.context_size}")
+
+    def check(self, ids: Sequence[int], kept: int) -> None:
+        """Whether these ids can stand behind the first `kept`. Raises `InvalidToken`, `ContextOverflow`."""
+        known = self.model.engine.vocab_size
+        for token_id in ids:
+            if token_id >= known:
+                raise InvalidToken(f"token id {token_id} is outside the model's {known} tokens")
+        self.need_room(len(ids), kept=kept)
+
+    def take(self, ids: Sequence[int]) -> None:
+        """As `feed`, for tokens that were drawn or checked. Raises `RejectedToken`, and has not moved then."""
+        if self._matcher is not None:
+            start = perf_counter()
+            for done, token_id in enumerate(ids):
+                try:
+                    self._matcher.advance(token_id)
+                except BaseException:
+                    self._matcher.rollback(done)
+                    raise
+            self.mask_seconds += perf_counter() - start
+        self._tokens += ids
 
     def keep_prefix(self) -> None:
         """Keep what the model ran so far in its prefix cache; prompts are kept without asking."""
@@ -327,7 +381,7 @@ class Session:
 
         save(self, Path(path))
 
-    # -- for `stepping` and `snapshot` --------------------------------------------------------------------------------
+    # -- for `stepping` --------------------------------------------------------------------------------
 
     @property
     def _shift(self) -> int:
@@ -338,8 +392,8 @@ class Session:
         self._prefix, self._cache, self._ran = kv.prefix, kv.cache, len(kv.tokens)
         if self._checkpoints is not None and kv.tokens:
             self._checkpoints.put(kv.cache)
-        if kv.logits is not None and kv.tokens:
-            self._ring.put(len(kv.tokens), kv.logits)
+        if kv.logits is not None:
+            self._ring.put(len(self._tokens), kv.logits)
 
     def _kept(self, limit: int) -> Cache | None:
         """What the engine knows of at most the first `limit` tokens; None: nothing."""
@@ -369,7 +423,6 @@ class Session:
     def _received(self, covered: int, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
         """The model ran `ids` behind the first `covered` tokens."""
         reached = covered + len(ids)
-        usable = logits[: len(self.tokenizer.vocabulary)].copy()  # the model pads; ids beyond have no text
         before = self._kept(covered)
         found = covered + self._shift - (before.length if before is not None else 0)
         self._cache = cache
@@ -378,39 +431,14 @@ class Session:
             self._checkpoints.put(cache)
         if reached == len(self._tokens):
             self._ring.rewind(reached - 1)
-            self._ring.put(reached, usable)
-        again = max(0, min(self._ran, reached) - covered)
-        counts = self.counts
-        self.counts = Counts(counts.run + len(ids), counts.again + again, counts.found + found)
+            self._ring.put(reached, logits[: self._width])  # the model pads; ids beyond have no text
+        counted = self._counted
+        counted[0] += len(ids)
+        counted[1] += max(0, min(self._ran, reached) - covered)
+        counted[2] += found
         self._ran = max(self._ran, reached)
         if len(ids) >= self.model.prefixes.shortest:
             self.keep_prefix()
-
-    def _need_room(self, count: int, *, kept: int | None = None) -> None:
-        total = self._shift + (len(self._tokens) if kept is None else kept) + count
-        if total > self.context_size:
-            raise ContextOverflow(f"{total} tokens, and the model's context holds {self.context_size}")
-
-    def _check(self, ids: Sequence[int], kept: int) -> None:
-        """Whether these ids can stand behind the first `kept`. Raises `InvalidToken`, `ContextOverflow`."""
-        known = self.model.engine.vocab_size
-        for token_id in ids:
-            if token_id >= known:
-                raise InvalidToken(f"token id {token_id} is outside the model's {known} tokens")
-        self._need_room(len(ids), kept=kept)
-
-    def _take(self, ids: Sequence[int]) -> None:
-        """Move on by these tokens, or raise `RejectedToken` and stay."""
-        if self._matcher is not None:
-            start = perf_counter()
-            for done, token_id in enumerate(ids):
-                try:
-                    self._matcher.advance(token_id)
-                except BaseException:
-                    self._matcher.rollback(done)
-                    raise
-            self.mask_seconds += perf_counter() - start
-        self._tokens += ids
 
     def _mark(self) -> _Mark:
         """Everything that moves, as values."""
@@ -428,6 +456,15 @@ class Session:
     def _return_to(self, mark: _Mark) -> None:
         self._tokens, self._cache, self._ran, self._ring, self._checkpoints, self._memory = mark[:6]
         self._matcher, self._constrained_from = mark[6:]
+
+
+class Parts(NamedTuple):
+    """A learned prefix, what the engine knows, the logits here; at which token the constraint began. Or None."""
+
+    prefix: Cache | None
+    cache: Cache | None
+    logits: Logits | None
+    constrained_from: int | None
 
 
 class _Memory(NamedTuple):

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.compiler import Automaton
+from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import EngineError, GuidewayError, SnapshotError
 from guideway.sampling import Dry, Mirostat, Sampler
@@ -51,12 +51,13 @@ def save(session: Session, path: Path) -> None:
     """Write it whole or not at all. Raises `OSError`, `EngineError`, `SnapshotError` for a sampler with callables."""
     engine = session.model.engine
     arrays: dict[str, NDArray[Any]] = {}
-    for part, cache in (("prefix", session._prefix), ("cache", session._cache)):
+    parts = session.parts()
+    for part, cache in (("prefix", parts.prefix), ("cache", parts.cache)):
         if cache is not None and cache.length:
             found = session.model.run(partial(engine.export, cache))
             arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in found.items())
-    if (logits := session._ring.at(len(session))) is not None:
-        arrays["logits"] = logits
+    if parts.logits is not None:
+        arrays["logits"] = parts.logits
     meta = {
         "model": engine.fingerprint,
         "tokenizer": tokenizer_digest(session.tokenizer),
@@ -65,7 +66,7 @@ def save(session: Session, path: Path) -> None:
         "row": session.row,
         "sampler": _sampler(session, path),
         "memory": session.memory,
-        "constrained_from": None if session.matcher is None else session._constrained_from,
+        "constrained_from": parts.constrained_from,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
     text = json.dumps(meta, default=_plain).encode()
@@ -83,10 +84,10 @@ def save(session: Session, path: Path) -> None:
             temporary.unlink()
 
 
-def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
+def load(model: Model, path: Path, constraint: object) -> Session:
     """See `Model.load_session`."""
     if constraint is not None and not isinstance(constraint, Automaton):
-        raise TypeError(f"constraint= takes the automaton that gw.compile made, not {constraint!r}")
+        constraint = compile(constraint, model.vocabulary)
     engine = model.engine
     meta, packed, size = _opened(path)
     if meta.get("model") != engine.fingerprint:
@@ -98,8 +99,10 @@ def load(model: Model, path: Path, constraint: Automaton | None) -> Session:
         if size > (most := _most_bytes(model, len(tokens))):
             raise EngineError(f"{size} bytes of arrays, where the model has {most} at most")
         arrays = _arrays(meta["arrays"], packed, size)
-        session = model.session(seed=int(meta["seed"]), row=int(meta["row"]), sampler=_sampler_of(meta["sampler"]))
-        _put_back(session, tokens, arrays)
+        sampler = _sampler_of(meta["sampler"])
+        kv = _kv(model, tokens, arrays)
+        session = Session(model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv=kv, tokens=tokens)
+        session.check(tokens, 0)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
     except SnapshotError:
@@ -127,25 +130,23 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
-def _put_back(session: Session, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> None:
-    engine = session.model.engine
+def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KV | None:
+    """What the engine knew of the session, and its logits; None: nothing."""
+    engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
-    session._check(tokens, 0)
-    session._floor = len(session.model.opening) if tuple(tokens[: session._floor]) == session.model.opening else 0
-    make = session.model.run
-    kept_prefix = make(lambda: engine.restore(prefix)) if prefix else None
-    kept = make(lambda: engine.restore(cache)) if cache else kept_prefix
-    covered = (kept.length if kept else 0) - (kept_prefix.length if kept_prefix else 0)
+    kept_prefix = model.run(lambda: engine.restore(prefix)) if prefix else None
+    kept = model.run(lambda: engine.restore(cache)) if cache else kept_prefix
+    logits = arrays.get("logits")
+    if logits is not None and (
+        logits.dtype != np.float32 or logits.shape != (min(engine.vocab_size, len(model.vocabulary)),)
+    ):
+        raise EngineError(f"logits of the shape {logits.shape}")
+    if kept is None:
+        return None
+    covered = kept.length - (kept_prefix.length if kept_prefix else 0)
     if not 0 <= covered <= len(tokens):
         raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")
-    session._tokens, session._shareable = tokens, False
-    if kept is not None:
-        session._start_from(KV(tuple(tokens[:covered]), kept, engine, kept_prefix))
-    logits = arrays.get("logits")
-    if logits is not None:
-        if logits.dtype != np.float32 or logits.shape != (min(engine.vocab_size, len(session.model.vocabulary)),):
-            raise EngineError(f"logits of the shape {logits.shape}")
-        session._ring.put(len(tokens), logits)
+    return KV(tuple(tokens[:covered]), kept, engine, kept_prefix, logits, shareable=False)
 
 
 def _constrain(session: Session, start: int | None, constraint: Automaton | None, path: Path) -> None:

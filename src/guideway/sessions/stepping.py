@@ -54,8 +54,9 @@ def _run(work: list[Work]) -> None:
     if any(session.model is not model for session, *_ in work):
         raise EngineError("these sessions are of several models")
     engine = model.engine
+    most = None if engine.rewinds else CHECKPOINT_EVERY
     while work:
-        some = [ids if engine.rewinds else ids[:CHECKPOINT_EVERY] for _, _, ids in work]
+        some = [ids[:most] for _, _, ids in work]
         start = perf_counter()
         logits, caches = model.run(partial(engine.forward, some, [cache for _, cache, _ in work]))
         seconds = (perf_counter() - start) / len(work)
@@ -77,14 +78,14 @@ def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) ->
     if len({id(session) for session in sessions}) < len(sessions):
         raise ValueError("a session stands twice in the list: fork it")
     for session in sessions:
-        session._need_room(1)
+        session.need_room(1)
     ids = [session.only_legal(tokens_left) for session in sessions]
     feed_all([session for session, token_id in zip(sessions, ids, strict=True) if token_id is None])
     drawn = [s.draw() if token_id is None else token_id for s, token_id in zip(sessions, ids, strict=True)]
     taken: list[Session] = []
     try:
         for session, token_id in zip(sessions, drawn, strict=True):
-            session._take([token_id])
+            session.take([token_id])
             taken.append(session)
     except BaseException:
         for session in taken:

@@ -19,7 +19,7 @@ class Watch:
     def __init__(
         self, vocabulary: Vocabulary, stop: Sequence[bytes] = (), banned: Sequence[bytes] = (), healed: str = ""
     ) -> None:
-        self._vocabulary = vocabulary
+        self._piece = vocabulary.piece
         self._stop, self._banned = tuple(stop), tuple(banned)
         self.healed = healed
         self.skipped = len(healed.encode())
@@ -51,8 +51,10 @@ class Watch:
         `named`: a special token is text by its name, since a constraint asked for it.
         """
         before = len(self._data)
-        self._data += self._vocabulary.bytes_of([token_id], special=named)
+        self._data += self._piece(token_id, special=named)
         self._ends.append(len(self._data))
+        if not (self._banned or self._stop):
+            return None
         first = _first(self._data, self._banned, before, self.skipped)
         if first is not None:
             return next(n for n, end in enumerate(self._ends) if end > first[0])

@@ -37,13 +37,14 @@ class Vocabulary:
     Raises `TypeError` where a token is not bytes, `InvalidToken` where an EOS or special id is outside the table.
     """
 
-    __slots__ = ("_block", "_fingerprint", "_kernel", "_size", "_tokens", "eos_ids", "special_ids")
+    __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
 
     eos_ids: tuple[int, ...]
     special_ids: tuple[int, ...]
     _block: bytes  # all token bytes as one (see kernel/include/guideway/tokens.h): compared, digested and pickled
     _size: int
     _tokens: tuple[bytes, ...] | None
+    _silent: frozenset[int]
     _fingerprint: str | None
     _kernel: KernelVocabulary | None
 
@@ -60,6 +61,7 @@ class Vocabulary:
         put(self, "_size", size)
         put(self, "eos_ids", _id_set(eos_ids, size, "eos_ids"))
         put(self, "special_ids", _id_set(special_ids, size, "special_ids"))
+        put(self, "_silent", frozenset(self.eos_ids).union(self.special_ids))
         put(self, "_tokens", None)
         put(self, "_fingerprint", None)
         put(self, "_kernel", None)
@@ -117,8 +119,11 @@ class Vocabulary:
         """The bytes of these ids, joined. EOS and special ids have none, or their names if `special`. Raises
         `InvalidToken`.
         """
-        silent = set() if special else {*self.eos_ids, *self.special_ids}
-        return b"".join(b"" if i in silent else self.token_bytes[i] for i in self.checked(ids))
+        return b"".join([self.piece(i, special=special) for i in self.checked(ids)])
+
+    def piece(self, token_id: int, *, special: bool = False) -> bytes:
+        """The same of one id that the vocabulary has."""
+        return b"" if token_id in self._silent and not special else self.token_bytes[token_id]
 
     def checked(self, ids: Iterable[int]) -> list[int]:
         """The ids as plain ints. Raises `InvalidToken` naming the first that this vocabulary does not have."""
@@ -141,7 +146,7 @@ class Vocabulary:
 
     def unusable(self) -> dict[int, str]:
         """The ids that stand for no text, and why ("special" or "empty")."""
-        special = {*self.special_ids, *self.eos_ids}
+        special = self._silent
         return {
             i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special
         }

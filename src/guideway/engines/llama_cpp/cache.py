@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -30,6 +31,7 @@ class Pool:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.lock = Lock()  # of who holds what: sessions in other threads begin to hold while llama.cpp runs
         self.free = list(range(context.rows))[::-1]
         self.dropped = deque[int]()
 
@@ -72,7 +74,8 @@ class Held:
 
     def __init__(self, sequence: Sequence, length: int) -> None:
         self.sequence, self.length = sequence, length
-        sequence.holders.add(self)
+        with sequence.pool.lock:
+            sequence.holders.add(self)
 
     @property
     def nbytes(self) -> int:
@@ -85,7 +88,9 @@ class Held:
     def to_go_on(self) -> Sequence:
         """A sequence of exactly these tokens, to be changed."""
         own = self.sequence
-        if any(other.length > self.length for other in own.holders):
+        with own.pool.lock:
+            shared = any(other.length > self.length for other in own.holders)
+        if shared:
             return own.copy(self.length)
         if own.tip > self.length:
             own.pool.context.remove(own.number, self.length)

@@ -17,8 +17,7 @@ from guideway.errors import EngineError, NotAvailable, OutOfRoom
 
 __all__ = ["BATCH", "Context", "Part"]
 
-BATCH = 512
-"""Tokens run at once."""
+BATCH = 512  # tokens run at once
 
 Part = tuple[int, int, Sequence[int]]
 """A sequence's number, how many tokens it has, and those that are new."""
@@ -41,7 +40,11 @@ class Context:
             raise EngineError(f"llama.cpp cannot load {file}: {reason()}")
         kinds = (llama.llama_model_is_recurrent, llama.llama_model_is_hybrid, llama.llama_model_n_swa)
         self.recurrent = any(kind(self.model) for kind in kinds)
-        self.size = context or int(llama.llama_model_n_ctx_train(self.model))
+        known = int(llama.llama_model_n_ctx_train(self.model))
+        self.size = context or known
+        if 0 < known < self.size:
+            llama.llama_model_free(self.model)
+            raise ValueError(f"context_size is {context}, and the model was made for {known} tokens")
         self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
         options = llama.llama_context_default_params()
@@ -51,8 +54,7 @@ class Context:
         options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # as llama-cpp-python does
         options.kv_unified = True  # so that sequences share the cells of what they have in common
         options.type_k = options.type_v = llama.GGML_TYPE_F16 if half else llama.GGML_TYPE_F32
-        options.flash_attn_type = 0
-        options.no_perf = True
+        options.flash_attn_type, options.no_perf = 0, True
         self.handle: Any = llama.llama_init_from_model(self.model, options)
         if not self.handle:
             llama.llama_model_free(self.model)
@@ -97,8 +99,7 @@ class Context:
 
     def state(self, number: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """What a sequence holds, as bytes."""
-        size = llama.llama_state_seq_get_size(self.handle, number)
-        buffer = (ctypes.c_uint8 * size)()
+        buffer = (ctypes.c_uint8 * (size := llama.llama_state_seq_get_size(self.handle, number)))()
         written = llama.llama_state_seq_get_data(self.handle, buffer, size, number)
         return np.array(np.frombuffer(buffer, dtype=np.uint8, count=written))
 
@@ -113,7 +114,7 @@ class Context:
 
     def close(self) -> None:
         handle, self.handle = self.handle, None
-        if handle is not None:
+        if handle:
             llama.llama_batch_free(self._batch)
             llama.llama_free(handle)
             llama.llama_model_free(self.model)

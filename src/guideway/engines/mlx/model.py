@@ -14,6 +14,7 @@ from mlx_lm.utils import hf_repo_to_path, load_model
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.batches import by_length
 from guideway.engines.mlx.arrays import from_arrays, to_arrays
 from guideway.engines.mlx.cache import gather, given_out
 from guideway.errors import EngineError, NotAvailable
@@ -66,18 +67,13 @@ class MlxEngine:
         if self._model is None:
             raise EngineError("the model is closed")
         check_rows(self, rows, caches)
-        logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
-        result: dict[int, Cache] = {}
-        groups: dict[tuple[int, int, int], list[int]] = {}
-        for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-            alone = 0 if self.rewinds else index
-            groups.setdefault((cache.length if cache is not None else 0, len(row), alone), []).append(index)
-        for (cached, new, _), members in groups.items():
-            past = gather([caches[i] for i in members], make_prompt_cache(self._model))
-            logits[members], past = self._run([rows[i] for i in members], past)
-            made = given_out(past, len(members), cached + new, rewinds=self.rewinds)
-            result.update(zip(members, made, strict=True))
-        return logits, [result[i] for i in range(len(rows))]
+        return by_length(rows, caches, self._batch, alone=not self.rewinds)
+
+    def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """Rows of equal lengths, cached and new."""
+        cached = caches[0].length if caches[0] is not None else 0
+        logits, past = self._run(rows, gather(caches, make_prompt_cache(self._model)))
+        return logits, given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
 
     def export(self, cache: Cache) -> Arrays:
         return to_arrays(cache)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.batches import by_length
 from guideway.engines.onnx.cache import Batch, RowCache, export, gather, restore
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
@@ -68,19 +69,16 @@ class OnnxEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. Rows of equal lengths, cached and new, run as one batch; others one after another."""
         check_rows(self, rows, caches)
-        logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
-        result: dict[int, Cache] = {}
-        groups: dict[tuple[int, int], list[int]] = {}
-        for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-            groups.setdefault((cache.length if cache is not None else 0, len(row)), []).append(index)
-        for (cached, new), members in groups.items():
-            ids = np.array([rows[i] for i in members], dtype=np.int64)
-            past = gather(self._graph, [caches[i] for i in members], cached)
-            for start in range(0, new, _PREFILL):
-                found, past = self._run(ids[:, start : start + _PREFILL], past, cached + start)
-            logits[members] = found
-            result.update((index, RowCache(past, place, cached + new)) for place, index in enumerate(members))
-        return logits, [result[i] for i in range(len(rows))]
+        return by_length(rows, caches, self._batch)
+
+    def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """Rows of equal lengths, cached and new."""
+        cached, new = caches[0].length if caches[0] is not None else 0, len(rows[0])
+        ids = np.array(rows, dtype=np.int64)
+        past = gather(self._graph, caches, cached)
+        for start in range(0, new, _PREFILL):
+            logits, past = self._run(ids[:, start : start + _PREFILL], past, cached + start)
+        return logits, [RowCache(past, place, cached + new) for place in range(len(rows))]
 
     def export(self, cache: Cache) -> Arrays:
         return export(self._graph, cache)
@@ -101,4 +99,5 @@ class OnnxEngine:
         except Exception as error:  # the runtime raises classes of its own, which share no base but this
             shape = f"{ids.shape[0]} x {ids.shape[1]} tokens behind {cached}"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
-        return logits[:, -1, :].astype(np.float32, copy=False), tuple(presents)
+        last = logits[:, -1, :].astype(np.float32, copy=logits.shape[1] > 1)  # a view would keep those of all tokens
+        return last, tuple(presents)

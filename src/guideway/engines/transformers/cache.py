@@ -1,7 +1,8 @@
 """Caches of transformers as values.
 
 Keys and values per layer, [row, head, token, channel], are cut to their length when they are used: `DynamicCache`
-appends by making new tensors, so the old ones never change, and a fork or a rewind copies nothing. What is no such
+appends by making new tensors, so the old ones never change, and a fork or a rewind copies nothing; a batch that goes
+on whole goes on in the library's own object. What is no such
 cache (recurrent states, sliding windows) is kept whole and copied before it is changed; it cannot be truncated.
 """
 
@@ -18,16 +19,28 @@ from transformers import DynamicCache
 from guideway.engines.base import Cache, check_truncation
 from guideway.errors import EngineError
 
-__all__ = ["KeysValues", "States", "gather", "given_out", "own_cache", "tensors"]
+__all__ = ["Batch", "KeysValues", "States", "gather", "given_out", "own_cache", "tensors"]
+
+
+@dataclass
+class Batch:
+    """What one run left: (keys, values) per layer, and the library's own object that has them, until it runs on."""
+
+    layers: tuple[tuple[Any, Any], ...]
+    live: Any = None
 
 
 @dataclass(frozen=True)
 class KeysValues:
-    """One row of (keys, values) per layer, of which the first `length` tokens count."""
+    """One row of a batch, of which the first `length` tokens count."""
 
-    layers: tuple[tuple[Any, Any], ...]
+    batch: Batch
     row: int
     length: int
+
+    @property
+    def layers(self) -> tuple[tuple[Any, Any], ...]:
+        return self.batch.layers
 
     @property
     def nbytes(self) -> int:
@@ -35,7 +48,7 @@ class KeysValues:
 
     def truncated(self, length: int) -> KeysValues:
         check_truncation(self, length)
-        return KeysValues(self.layers, self.row, length)
+        return KeysValues(self.batch, self.row, length)
 
 
 @dataclass(frozen=True)
@@ -60,13 +73,17 @@ def gather(caches: Sequence[Cache | None], cached: int) -> Any:
         return None
     if len(rows) == 1 and isinstance(rows[0], States):
         return copy.deepcopy(rows[0].whole)
-    made = DynamicCache()
     own = [own_cache(cache) for cache in rows]
-    first = own[0].layers
-    together = all(c.layers is first for c in own) and [c.row for c in own] == list(range(first[0][0].shape[0]))
-    for layer in range(len(first)):
+    first = own[0].batch
+    count, _, there, _ = first.layers[0][0].shape
+    together = all(c.batch is first for c in own) and [c.row for c in own] == list(range(count))
+    if together and there == cached and first.live is not None:
+        live, first.live = first.live, None  # it goes on by making new tensors; those of `first` stay as they are
+        return live
+    made = DynamicCache()
+    for layer in range(len(first.layers)):
         if together:  # the batch that ran last, whole and in order: nothing to put together
-            keys, values = (part[:, :, :cached] for part in first[layer])
+            keys, values = (part[:, :, :cached] for part in first.layers[layer])
             made.update(keys, values, layer)
             continue
         parts = [[c.layers[layer][part][c.row : c.row + 1, :, :cached] for c in own] for part in (0, 1)]
@@ -79,8 +96,8 @@ def given_out(cache: Any, rows: int, length: int, *, rewinds: bool) -> list[Cach
     """The model's cache after it ran, row by row."""
     if not rewinds:
         return [States(cache, length)]
-    layers = tuple((layer.keys, layer.values) for layer in cache.layers)
-    return [KeysValues(layers, row, length) for row in range(rows)]
+    batch = Batch(tuple((layer.keys, layer.values) for layer in cache.layers), live=cache)
+    return [KeysValues(batch, row, length) for row in range(rows)]
 
 
 def tensors(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.batches import by_length
 from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
 from guideway.engines.transformers.cache import States, gather, given_out
 from guideway.engines.transformers.loading import load, slides
@@ -74,21 +74,19 @@ class TransformersEngine:
         if self._model is None:
             raise EngineError("the model is closed")
         check_rows(self, rows, caches)
-        logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
-        result: dict[int, Cache] = {}
-        groups: dict[tuple[int, int, int], list[int]] = {}
-        for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-            alone = 0 if self.rewinds else index
-            groups.setdefault((cache.length if cache is not None else 0, len(row), alone), []).append(index)
-        for (cached, new, _), members in groups.items():
-            past = gather([caches[i] for i in members], cached)
-            for part in _parts([rows[i] for i in members], whole=self.rewinds or not cached):
-                found = self._run(part, past)
-                past = _cache_of(found)
-            logits[members] = found.logits[:, -1].float().cpu().numpy()
-            made = given_out(past, len(members), cached + new, rewinds=self.rewinds)
-            result.update(zip(members, made, strict=True))
-        return logits, [result[i] for i in range(len(rows))]
+        return by_length(rows, caches, self._batch, alone=not self.rewinds)
+
+    def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """Rows of equal lengths, cached and new."""
+        cached = caches[0].length if caches[0] is not None else 0
+        past = gather(caches, cached)
+        for part in _parts(rows, whole=self.rewinds or not cached):
+            found = self._run(part, past)
+            past = _cache_of(found)
+        logits = found.logits[:, -1].float().cpu()
+        if found.logits.shape[1] > 1:
+            logits = logits.clone()  # of a model that computes all of them: a view would keep them
+        return logits.numpy(), given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
 
     def export(self, cache: Cache) -> Arrays:
         return to_arrays(cache)

@@ -1,0 +1,37 @@
+"""Rows of different lengths, for engines whose batches are rows of equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from guideway.engines.base import Cache, Logits
+
+__all__ = ["by_length"]
+
+
+def by_length(
+    rows: Sequence[Sequence[int]],
+    caches: Sequence[Cache | None],
+    run: Callable[[Sequence[Sequence[int]], Sequence[Cache | None]], tuple[Logits, list[Cache]]],
+    *,
+    alone: bool = False,
+) -> tuple[Logits, list[Cache]]:
+    """`forward` of an engine whose batches are rows of equal lengths, cached and new: `run` is called for each of them.
+
+    `alone`: every row is a batch of its own.
+    """
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
+        key = (cache.length if cache is not None else 0, len(row), index if alone else 0)
+        groups.setdefault(key, []).append(index)
+    if len(groups) == 1:  # the usual step: nothing to put together
+        return run(rows, caches)
+    logits: list[Logits] = [np.empty(0, dtype=np.float32)] * len(rows)
+    result: list[Cache | None] = [None] * len(rows)
+    for members in groups.values():
+        found, made = run([rows[i] for i in members], [caches[i] for i in members])
+        for place, index in enumerate(members):
+            logits[index], result[index] = found[place], made[place]
+    return np.stack(logits), [cache for cache in result if cache is not None]
