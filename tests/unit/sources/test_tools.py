@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import guideway as gw
+from guideway.sources.fits import accepts, byte_automaton
 from guideway.sources.tools import FAMILIES, family_of
 from tests.property.sampling import samples
 
@@ -34,29 +36,64 @@ def dumped(arguments: object) -> str:
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def hermes(text: str, calls: list[Call]) -> str:
+def thought(reasoning: str) -> str:
+    return f"<think>{reasoning}</think>" if reasoning else ""
+
+
+def hermes(text: str, calls: list[Call], reasoning: str = "") -> str:
     found = [f'<tool_call>\n{{"name": "{n}", "arguments": {dumped(a)}}}\n</tool_call>' for n, a in calls]
-    return text + "\n".join(found)
+    return thought(reasoning) + text + "\n".join(found)
 
 
-def llama(text: str, calls: list[Call]) -> str:
+def llama(text: str, calls: list[Call], reasoning: str = "") -> str:
     return "; ".join(f'{{"name": "{n}", "parameters": {dumped(a)}}}' for n, a in calls) or text
 
 
-def mistral(text: str, calls: list[Call]) -> str:
+def pythonic(text: str, calls: list[Call], reasoning: str = "") -> str:
+    def value(one: object) -> str:
+        return dumped(one) if isinstance(one, str) else repr(one)
+
+    found = [f"{name}({', '.join(f'{key}={value(one)}' for key, one in given.items())})" for name, given in calls]
+    return f"[{', '.join(found)}]" if calls else text
+
+
+def coder(text: str, calls: list[Call], reasoning: str = "") -> str:
+    found = []
+    for name, arguments in calls:
+        pairs = [
+            f"<parameter={key}>\n{value if isinstance(value, str) else dumped(value)}\n</parameter>\n"
+            for key, value in arguments.items()
+        ]
+        found.append(f"<tool_call>\n<function={name}>\n{''.join(pairs)}</function>\n</tool_call>")
+    return thought(reasoning) + text + "\n".join(found)
+
+
+def mistral(text: str, calls: list[Call], reasoning: str = "") -> str:
     found = [{"name": name, "arguments": arguments} for name, arguments in calls]
     return text + f"[TOOL_CALLS]{dumped(found)}" if calls else text
 
 
-def deepseek(text: str, calls: list[Call]) -> str:
+def mistral_v11(text: str, calls: list[Call], reasoning: str = "") -> str:
+    before = f"[THINK]{reasoning}[/THINK]" if reasoning else ""
+    return before + text + "".join(f"[TOOL_CALLS]{name}[ARGS]{dumped(arguments)}" for name, arguments in calls)
+
+
+def deepseek(text: str, calls: list[Call], reasoning: str = "") -> str:
     found = [
         f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{n}\n```json\n{dumped(a)}\n```<｜tool▁call▁end｜>"
         for n, a in calls
     ]
+    text = thought(reasoning) + text
     return f"{text}<｜tool▁calls▁begin｜>{chr(10).join(found)}<｜tool▁calls▁end｜>" if calls else text
 
 
-def glm(text: str, calls: list[Call]) -> str:
+def deepseek_v31(text: str, calls: list[Call], reasoning: str = "") -> str:
+    found = [f"<｜tool▁call▁begin｜>{n}<｜tool▁sep｜>{dumped(a)}<｜tool▁call▁end｜>" for n, a in calls]
+    text = thought(reasoning) + text
+    return f"{text}<｜tool▁calls▁begin｜>{''.join(found)}<｜tool▁calls▁end｜>" if calls else text
+
+
+def glm(text: str, calls: list[Call], reasoning: str = "") -> str:
     found = []
     for name, arguments in calls:
         pairs = [
@@ -64,27 +101,31 @@ def glm(text: str, calls: list[Call]) -> str:
             for key, value in arguments.items()
         ]
         found.append(f"<tool_call>{name}\n{''.join(pairs)}</tool_call>")
-    return text + "\n".join(found)
+    return thought(reasoning) + text + "\n".join(found)
 
 
-def harmony(text: str, calls: list[Call]) -> str:
+def harmony(text: str, calls: list[Call], reasoning: str = "") -> str:
+    before = f"<|channel|>analysis<|message|>{reasoning}<|end|><|start|>assistant" if reasoning else ""
     if not calls:
-        return f"<|channel|>final<|message|>{text}"
+        return f"{before}<|channel|>final<|message|>{text}"
     name, arguments = calls[0]
-    call = f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{dumped(arguments)}<|call|>"
-    thoughts = f"<|channel|>analysis<|message|>{text}<|end|><|start|>assistant" if text else ""
-    return thoughts + call
+    return f"{before}<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{dumped(arguments)}<|call|>"
 
 
-WRITERS: dict[str, Callable[[str, list[Call]], str]] = {
+WRITERS: dict[str, Callable[..., str]] = {
     "llama": llama,
+    "llama-pythonic": pythonic,
     "hermes": hermes,
     "qwen": hermes,
+    "qwen-coder": coder,
     "mistral": mistral,
+    "mistral-v11": mistral_v11,
     "deepseek": deepseek,
+    "deepseek-v3.1": deepseek_v31,
     "glm": glm,
     "harmony": harmony,
 }
+MIXED = [name for name, family in FAMILIES.items() if family.trigger and not family.answer]  # text and calls in one
 LETTERS = 'ab é日🎉"\\\n{}<>_[]/|:;,1'
 
 
@@ -101,16 +142,20 @@ def drawn(rng: random.Random) -> Call:
 
 
 def hold(family: str, count: int) -> None:
-    """Random calls as the family writes them: taken, and read as what they were."""
+    """Random calls as the family writes them: within the constraint, and read as what they were."""
     source = gw.ToolCalls(TOOLS, family=family)
+    automaton = byte_automaton(source.grammar())
     rng = random.Random(family)
     for _ in range(count):
         calls = [drawn(rng) for _ in range(rng.randrange(1, 4) if FAMILIES[family].several else 1)]
-        text = "" if family == "llama" else rng.choice(["", "Let me see. ", "Ü <tool_calls [TOOL"])
-        text = text.replace("<", "") if family == "harmony" else text
-        reply = source.parse(WRITERS[family](text, calls))
+        text = rng.choice(["", "Let me see. ", "Ü <tool_calls [TOOL"]) if family in MIXED else ""
+        reasoning = rng.choice(["", "Hm.\n", "a <tool"]) if FAMILIES[family].thoughts else ""
+        reasoning = reasoning.replace("<", "") if family == "harmony" else reasoning
+        written = WRITERS[family](text, calls, reasoning)
+        assert accepts(automaton, written), written
+        reply = source.parse(written)
         assert [(call.name, call.arguments) for call in reply.calls] == calls
-        assert (reply.reasoning if family == "harmony" else reply.text) == text
+        assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
 @pytest.mark.parametrize("family", WRITERS)
@@ -131,8 +176,8 @@ def sampled(family: str, count: int) -> None:
     for text in samples(source, count, 1):
         reply = source.parse(text)
         assert reply.calls
-        again = WRITERS[family](reply.reasoning, [(call.name, call.arguments) for call in reply.calls])
-        assert source.parse(again) == reply
+        again = WRITERS[family](reply.text, [(call.name, call.arguments) for call in reply.calls], reply.reasoning)
+        assert [replace(call, id="") for call in reply.calls] == list(source.parse(again).calls)
 
 
 @pytest.mark.parametrize("family", WRITERS)
@@ -181,7 +226,11 @@ def test_families_by_template() -> None:
         "hermes": "{{- '<tool_call>\\n{\"name\": ' }}",
         "llama": "<|start_header_id|>… <|python_tag|>",
         "mistral": "[AVAILABLE_TOOLS] [TOOL_CALLS]",
-        "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+        "llama-pythonic": "Use exact format: [func_name1(param1=value1)] <|python_start|>",
+        "mistral-v11": "[TOOL_CALLS]' + name + '[ARGS]",
+        "qwen-coder": "<tool_call>\n<function=example>",
+        "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>…\n```json",
+        "deepseek-v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
         "glm": "<tool_call>{name}\n<arg_key>",
         "harmony": "<|start|>assistant<|channel|>final",
     }
@@ -200,8 +249,14 @@ def test_what_is_refused() -> None:
     with pytest.raises(gw.InvalidConstraint, match="family"):
         gw.ToolCalls(TOOLS, family="gpt")
     odd = gw.Tool("odd", {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
-    with pytest.raises(gw.Unsupported, match="plain texts"):
-        gw.ToolCalls([odd], family="glm")
+    for family in ("glm", "qwen-coder"):
+        with pytest.raises(gw.Unsupported, match="plain texts"):
+            gw.ToolCalls([odd], family=family)
+    with pytest.raises(gw.Unsupported, match="names in Python"):
+        gw.ToolCalls([gw.Tool("a-b", NOW)], family="llama-pythonic")
+    for thing in (3, {"type": "function"}, {"function": {"description": "none"}}):
+        with pytest.raises(gw.InvalidConstraint, match="tool"):
+            gw.ToolCalls([thing], family="hermes")  # type: ignore[list-item]  # the slip is the test
 
 
 def test_functions_are_tools() -> None:
@@ -213,3 +268,43 @@ def test_functions_are_tools() -> None:
     assert (tool.name, tool.description) == ("add", "Adds.")
     reply = gw.ToolCalls([tool], family="qwen", choice="add").parse(hermes("", [("add", {"a": 1, "b": 5})]))
     assert add(**reply.calls[0].arguments) == 6
+
+
+def test_tools_as_apis_write_them() -> None:
+    inner = {"name": "weather", "description": "Of a city.", "parameters": WEATHER}
+    tools = [
+        {"type": "function", "function": inner},
+        {"type": "function", **inner},
+        inner,
+        {"name": "weather", "description": "Of a city.", "input_schema": WEATHER},
+    ]
+    for tool in tools:
+        assert gw.Tool.of(tool) == gw.Tool("weather", WEATHER)
+        assert gw.Tool.of(tool).description == "Of a city."
+    nothing = gw.Tool.of({"type": "function", "function": {"name": "now"}})
+    assert nothing == gw.Tool("now", NOW)
+    chosen = gw.ToolCalls([inner, nothing], family="qwen", choice={"type": "function", "function": {"name": "now"}})
+    assert chosen.choice == "now"
+    assert gw.ToolCalls([inner], family="qwen", choice="any").choice == "required"
+
+
+def test_python_notation_of_every_value() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {},
+            "b": {"enum": [True, None, "true", [False, "null"], {"x": True}]},
+            "c": {"type": ["boolean", "null"]},
+        },
+        "required": ["b", "c"],
+        "additionalProperties": False,
+    }
+    source = gw.ToolCalls([gw.Tool("f", schema)], family="llama-pythonic", choice="required")
+    seen = set()
+    for text in samples(source, 60, 1):
+        (call, *_) = source.parse(text).calls
+        assert call.arguments["b"] in schema["properties"]["b"]["enum"]  # type: ignore[index]  # a schema is Any
+        seen.add(repr(call.arguments["b"]))
+    assert len(seen) == 5
+    assert accepts(byte_automaton(source.grammar()), '[f(b=[False, "null"], c=None)]')
+    assert not accepts(byte_automaton(source.grammar()), '[f(b=[false, "null"], c=null)]')

@@ -2,68 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guideway.errors import InvalidConstraint, InvalidText, Unsupported
+from guideway.errors import InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not
+from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
 from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, lower
 from guideway.sources.base import Source
-from guideway.sources.fits import fits
-from guideway.sources.json_schema import JsonSchema
-from guideway.sources.of import of
-from guideway.sources.tags import literal, up_to, without
+from guideway.sources.patterns import parse_pattern
+from guideway.sources.special import marker, up_to_marker
+from guideway.sources.tags import without
 from guideway.sources.terms import term_of
 from guideway.vocabulary.tokenizer import Tokenizer
 
+from .arguments import is_text, pairs, properties, python
 from .families import FAMILIES, Family, family_of
+from .reading import read
+from .tool import Tool
 
-__all__ = ["Reply", "Tool", "ToolCall", "ToolCalls"]
+__all__ = ["Reply", "ToolCall", "ToolCalls"]
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
-_KEY, _VALUE = ("<arg_key>", "</arg_key>\n"), ("<arg_value>", "</arg_value>\n")
-_SAYS_NOTHING = {"title", "description", "default", "examples"}
-
-
-class Tool:
-    """A function that a model may call: its name, and the constraint of its arguments.
-
-    `parameters`: a JSON Schema of an object, or a Python type or source whose texts are JSON objects. `Tool.of` takes a
-    Python function, by its name and signature.
-    """
-
-    def __init__(self, name: str, parameters: object, description: str = "") -> None:
-        if not _NAME.fullmatch(name):
-            raise InvalidConstraint(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
-        self.name, self.description = name, description
-        self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
-        self.parameters: Source[Any] = of(parameters)
-
-    @classmethod
-    def of(cls, function: Any) -> Tool:
-        """A Python function as a tool; its value is the dict of its arguments."""
-        return cls(function.__name__, function, (function.__doc__ or "").strip())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tool) and (self.name, self.parameters) == (other.name, other.parameters)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.parameters))
-
-    def __repr__(self) -> str:
-        return f"Tool({self.name!r}, {self.parameters!r})"
+_ID = Repeat(chars("az", "AZ", "09"), 9, 9)
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as it was read: the tool's name, and its arguments as the tool's constraint reads them."""
+    """A call as it was read: the tool's name, its arguments as the tool's constraint reads them, and its id if it has
+    one.
+    """
 
     name: str
     arguments: Any
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,68 +50,86 @@ class Reply:
 class ToolCalls(Source[Reply]):
     """Replies of a model that may, must or must not call tools, in the form of its family.
 
-    `family`: a name ("llama", "hermes", "qwen", "mistral", "deepseek", "glm", "harmony"), a `Family`, or a tokenizer,
+    `tools`: each a `Tool`, or what `Tool.of` takes. `family`: a name (`FAMILIES` has them), a `Family`, or a tokenizer,
     whose chat template says it. `choice`: "auto" (text, or text and calls), "required" (calls at once), "none" (text),
-    or the name of the one tool that must be called. `parallel`: whether a reply may hold several calls, where the
-    family can. The value is a `Reply`. Raises `InvalidConstraint`, `NotAvailable` where a template shows no family,
-    `Unsupported` for arguments that a family cannot write.
+    or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a reply may hold several
+    calls, where the family can. The value is a `Reply`; it is read from what models of the family write, also where it
+    is spaced or spelled in another way than this constraint would. Raises `InvalidConstraint`, `NotAvailable` where a
+    template shows no family, `Unsupported` for arguments that a family cannot write.
     """
 
     def __init__(
         self,
-        tools: Iterable[Tool],
+        tools: Iterable[Tool | Mapping[str, Any] | Callable[..., Any]],
         *,
         family: str | Family | Tokenizer,
-        choice: Literal["auto", "required", "none"] | str = "auto",
+        choice: Literal["auto", "required", "none"] | str | Mapping[str, Any] = "auto",
         parallel: bool = True,
     ) -> None:
-        self.tools = tuple(tools)
+        self.tools = tuple(map(Tool.of, tools))
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
             raise InvalidConstraint("two tools have one name")
-        if choice not in ("auto", "required", "none", *names):
-            raise InvalidConstraint(
-                f"the choice {choice!r} is neither 'auto', 'required' nor 'none', nor one of {names}"
-            )
-        if not self.tools and choice != "none":
+        self.choice, self.parallel = _chosen(choice, names), parallel
+        if not self.tools and self.choice != "none":
             raise InvalidConstraint("there must be at least one tool")
         self.family = _family(family)
-        self.choice, self.parallel = choice, parallel
-        self._called = [tool for tool in self.tools if choice in ("auto", "required", tool.name)]
-        self._grammar = lower([Rule("reply", self._reply())], "reply").grammar
+        self._called = {tool.name: tool for tool in self.tools if self.choice in ("auto", "required", tool.name)}
+        self._rules = [Rule("reply", self._reply())]
+        self._grammar = lower(self._rules, "reply").grammar
 
     # What may be written.
 
+    def _marker(self, text: str) -> Term:
+        return marker(text, self.family.special)
+
     def _reply(self) -> Term:
         family = self.family
-        if family.thoughts is not None:
-            before, after = family.thoughts
-            thoughts = Times(Series((literal(before), Text(without(family.trigger)), literal(after))), 0, 1)
-            return Series((thoughts, self._choice(Series((literal(family.answer), Text(without(family.trigger)))), "")))
-        if family.trigger:
-            return self._choice(Text(without(family.trigger)), family.trigger)
-        return self._choice(Text(Not(Cat((Literals((family.opening + family.prefix,)), ANY_TEXT)))), "")
+        reply = self._choice()
+        if family.thoughts is None:
+            return reply
+        before, after = family.thoughts
+        inside = Text(without(family.trigger if family.answer else after))
+        return Series((Times(Series((self._marker(before), inside, self._marker(after))), 0, 1), reply))
 
-    def _choice(self, text: Term, trigger: str) -> Term:
+    def _choice(self) -> Term:
+        family = self.family
+        if family.trigger:
+            text: Term = Text(without(family.trigger))
+        else:
+            text = Text(Not(Cat((parse_pattern(family.begins, "python"), ANY_TEXT))))
+        text = Series((self._marker(family.answer), text))
         if self.choice == "none":
             return text
         if self.choice != "auto":
             return self._calls("")
-        start: tuple[Term, ...] = (Text(up_to(trigger)),) if trigger else ()
-        return Choice((text, Series((*start, self._calls(trigger)))))
+        if not family.trigger or family.answer:
+            return Choice((text, self._calls("")))
+        return Choice((text, Series((up_to_marker(family.trigger, family.special), self._calls(family.trigger)))))
 
     def _calls(self, written: str) -> Term:
         """The calls, without what was `written` of them already."""
         family = self.family
-        first = literal((family.opening + family.prefix)[len(written) :])
-        one = Choice(tuple(self._call(tool) for tool in self._called))
+        lead = Times(self._marker(family.lead), 0, 1 if family.lead else 0)
+        first = self._marker((family.opening + family.prefix)[len(written) :])
+        one = Choice(tuple(map(self._call, self._called.values())))
         several = self.parallel and family.several
-        more = Times(Series((literal(family.separator + family.prefix), one)), 0, None if several else 0)
-        return Series((first, one, more, literal(family.closing)))
+        more = Times(Series((self._marker(family.separator + family.prefix), one)), 0, None if several else 0)
+        return Series((lead, first, one, more, self._marker(family.closing)))
 
     def _call(self, tool: Tool) -> Term:
-        arguments = term_of(tool.parameters) if self.family.arguments == "json" else _pairs(tool)
-        return Series((literal(tool.name + self.family.middle), arguments, literal(self.family.suffix)))
+        family = self.family
+        before, after = family.call_id or ("", "")
+        call_id = Times(Series((self._marker(before), Text(_ID), self._marker(after))), 0, 1 if family.call_id else 0)
+        forms: dict[str, Callable[[], Term]] = {
+            "json": lambda: term_of(tool.parameters),
+            "pairs": lambda: pairs(tool, family),
+            "python": lambda: python(tool),
+        }
+        name, middle, suffix = (self._marker(text) for text in (tool.name, family.middle, family.suffix))
+        arguments = forms[family.arguments]()
+        parts = (name, middle, arguments, call_id) if family.is_object else (name, call_id, middle, arguments)
+        return Series((*parts, suffix))
 
     def grammar(self) -> Grammar:
         """Rules, lowered."""
@@ -149,48 +139,39 @@ class ToolCalls(Source[Reply]):
 
     def parse(self, text: str) -> Reply:
         """The reply's text, calls and reasoning."""
-        if not fits(self._grammar, text):
-            raise InvalidText(f"{text!r} is no reply with tool calls of this kind")
-        family, reasoning = self.family, ""
-        if family.thoughts is not None:
-            before, after = family.thoughts
-            if text.startswith(before):
-                end = text.index(after, len(before))
-                reasoning, text = text[len(before) : end], text[end + len(after) :]
-            if text.startswith(family.answer):
-                return Reply(text[len(family.answer) :], (), reasoning)
-            start = 0
-        elif family.trigger:
-            start = text.find(family.trigger)
-        else:
-            start = 0 if text.startswith(family.opening + family.prefix) else -1
-        if start < 0 or self.choice == "none":
-            return Reply(text)
-        return Reply(text[:start], tuple(self._read(text, start)), reasoning)
+        found = read(self.family, text, self._is_text)
+        calls = tuple(self._read(*call) for call in found.calls)
+        if not calls and self.choice not in ("auto", "none"):
+            raise InvalidText(f"{text[:80]!r} calls no tool")
+        if len(calls) > 1 and not (self.parallel and self.family.several):
+            raise InvalidText(f"{text[:80]!r} holds {len(calls)} calls")
+        return Reply(found.text, calls, found.reasoning)
 
-    def _read(self, text: str, at: int) -> Iterable[ToolCall]:
-        family = self.family
-        at += len(family.opening)
-        while True:
-            at += len(family.prefix)
-            tool = next(one for one in self._called if text.startswith(one.name + family.middle, at))
-            at += len(tool.name + family.middle)
-            if family.arguments == "json":
-                end = json.JSONDecoder().raw_decode(text, at)[1]
-                yield ToolCall(tool.name, tool.parameters.parse(text[at:end]))
-            else:
-                found, end = _read_pairs(tool, text, at)
-                yield ToolCall(tool.name, found)
-            at = end + len(family.suffix)
-            if not text.startswith(family.separator + family.prefix, at):
-                return
-            at += len(family.separator)
+    def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
+        if name not in self._called:
+            raise InvalidText(f"{name!r} is not a tool that may be called here")
+        return ToolCall(name, self._called[name].read(arguments), call_id)
+
+    def _is_text(self, name: str, key: str) -> bool:
+        tool = self._called.get(name)
+        return tool is None or any(one == key and is_text(tool, schema) for one, schema, _ in properties(tool))
 
     def _content(self) -> object:
         return self.tools, self.family, self.choice, self.parallel
 
     def __repr__(self) -> str:
         return f"ToolCalls({list(self.tools)!r}, choice={self.choice!r})"
+
+
+def _chosen(choice: object, names: list[str]) -> str:
+    """A choice, as APIs write them too."""
+    if isinstance(choice, Mapping):
+        inner = choice.get("function", choice)
+        choice = inner.get("name") if isinstance(inner, Mapping) else None
+    choice = "required" if choice == "any" and "any" not in names else choice
+    if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
+        raise InvalidConstraint(f"the choice {choice!r} is neither 'auto', 'required' nor 'none', nor one of {names}")
+    return choice
 
 
 def _family(family: str | Family | Tokenizer) -> Family:
@@ -201,65 +182,3 @@ def _family(family: str | Family | Tokenizer) -> Family:
     if family not in FAMILIES:
         raise InvalidConstraint(f"there is no family {family!r}; there are {', '.join(FAMILIES)}")
     return FAMILIES[family]
-
-
-# Keys and values between tags: texts stand as they are, everything else as JSON.
-
-
-def _properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
-    schema = tool.schema
-    known = {"type", "properties", "required", "additionalProperties", "$defs", *_SAYS_NOTHING}
-    if schema is None or schema.get("type") != "object" or schema.keys() - known:
-        raise Unsupported(f"{tool.name!r}: this family writes the arguments of plain schemas of objects only")
-    required = set(schema.get("required", ()))
-    properties = schema.get("properties", {})
-    if required - properties.keys() or any(not _NAME.fullmatch(name) for name in properties):
-        raise Unsupported(f"{tool.name!r}: this family writes arguments with plain names and a schema each only")
-    if not all(isinstance(value, Mapping) for value in properties.values()):
-        raise Unsupported(f"{tool.name!r}: this family writes arguments with a schema each, which is an object")
-    return [(name, value, name in required) for name, value in properties.items()]
-
-
-def _is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Whether the values are texts; raises `Unsupported` where they may be, but need not."""
-    kind = schema.get("type")
-    if kind == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
-        return True
-    if isinstance(kind, str) and kind != "string":
-        return False
-    raise Unsupported(f"{tool.name!r}: this family writes plain texts, choices of texts, and values that are no texts")
-
-
-def _pairs(tool: Tool) -> Term:
-    made: list[Term] = []
-    for name, schema, required in _properties(tool):
-        if _is_text(tool, schema):
-            texts = [one for one in schema["enum"] if isinstance(one, str)] if "enum" in schema else None
-            value: Term = Text(without(_VALUE[1].strip()) if texts is None else Literals(tuple(texts)))
-        else:
-            value = term_of(_value_source(tool, schema))
-        pair = Series((literal(_KEY[0] + name + _KEY[1] + _VALUE[0]), value, literal(_VALUE[1])))
-        made.append(pair if required else Times(pair, 0, 1))
-    return Series(tuple(made))
-
-
-def _value_source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
-    definitions = (tool.schema or {}).get("$defs")
-    return JsonSchema(dict(schema) if definitions is None else {**schema, "$defs": definitions})
-
-
-def _read_pairs(tool: Tool, text: str, at: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
-    for name, schema, _ in _properties(tool):
-        before = _KEY[0] + name + _KEY[1] + _VALUE[0]
-        if not text.startswith(before, at):
-            continue
-        at += len(before)
-        if _is_text(tool, schema):
-            end = text.index(_VALUE[1], at)
-            found[name] = text[at:end]
-        else:
-            end = json.JSONDecoder().raw_decode(text, at)[1]
-            found[name] = _value_source(tool, schema).parse(text[at:end])
-        at = end + len(_VALUE[1])
-    return found, at

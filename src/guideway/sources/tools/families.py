@@ -7,17 +7,25 @@ from typing import Literal
 
 from guideway.errors import NotAvailable
 
-__all__ = ["FAMILIES", "Family", "family_of"]
+__all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
+
+NAME_KEY = '{"name": "'
+"""How a call that is a JSON object begins."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A reply is text, or (text and) `opening`, calls with `separator` between them, and `closing`.
+    """A reply is (`thoughts`, then) text, or (text and) `opening`, calls with `separator` between, and `closing`.
 
-    A call is `prefix`, the name, `middle`, the arguments and `suffix`. `trigger`: what text before calls must not hold;
-    "" where there is no text before calls, and a reply that begins like a call is one. `arguments`: one JSON object, or
-    keys and values between tags of their own (GLM). `several`: whether one reply may hold more than one call.
-    `thoughts`, `answer`: what stands around reasoning and around the text of a reply, where that is marked (Harmony).
+    A call is `prefix`, the name, `middle`, the arguments and `suffix`. `special`: what of all this are special tokens,
+    where the vocabulary has them. `trigger`: what text before calls must not hold; "" where there is no text before
+    calls, and a reply with a beginning that `begins` (a pattern) matches is one. `lead`: what may stand before it.
+    `call_id`: what stands around an id of nine letters and digits, which may come behind the name, or behind arguments
+    that are part of the same object. `arguments`: one JSON object;
+    "pairs", keys and values between the three texts of `pair`, texts as they are and other values as JSON; or "python",
+    as keyword arguments.
+    `several`: whether one reply may hold more than one call. `thoughts`: what stands around reasoning, which may come
+    first; `answer`: what stands before the text of a reply (Harmony).
     """
 
     prefix: str
@@ -27,24 +35,68 @@ class Family:
     opening: str = ""
     separator: str = ""
     closing: str = ""
-    arguments: Literal["json", "pairs"] = "json"
+    begins: str = ""
+    lead: str = ""
+    call_id: tuple[str, str] | None = None
+    arguments: Literal["json", "pairs", "python"] = "json"
+    pair: tuple[str, str, str] = ("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n")
     several: bool = True
     thoughts: tuple[str, str] | None = None
     answer: str = ""
+    special: tuple[str, ...] = ()
+
+    @property
+    def is_object(self) -> bool:
+        """Whether a call is one JSON object, with the name in it."""
+        return NAME_KEY in self.prefix
 
 
+_THINK = ("<think>", "</think>")
 _HERMES = Family(
     trigger="<tool_call>",
     prefix='<tool_call>\n{"name": "',
     middle='", "arguments": ',
     suffix="}\n</tool_call>",
     separator="\n",
+    thoughts=_THINK,
+    special=("<tool_call>", "</tool_call>", *_THINK),
 )
+_DEEPSEEK = tuple(f"<｜tool▁{part}｜>" for part in ("calls▁begin", "calls▁end", "call▁begin", "call▁end", "sep"))
+_HARMONY = tuple(f"<|{part}|>" for part in ("start", "channel", "constrain", "message", "end", "call"))
 
 FAMILIES: dict[str, Family] = {
-    "llama": Family(prefix='{"name": "', middle='", "parameters": ', suffix="}", separator="; "),
+    "llama": Family(
+        prefix='{"name": "',
+        middle='", "parameters": ',
+        suffix="}",
+        separator="; ",
+        begins=r'\s*(?:<\|python_(?:tag|start)\|>|\[?\s*\{\s*"(?:type|name|function|arguments|parameters)"\s*:)',
+        lead="<|python_tag|>",
+        special=("<|python_tag|>",),
+    ),
+    "llama-pythonic": Family(
+        opening="[",
+        prefix="",
+        middle="",
+        suffix="",
+        separator=", ",
+        closing="]",
+        arguments="python",
+        begins=r"\s*(?:<\|python_(?:tag|start)\|>|\[\s*[A-Za-z_][A-Za-z0-9_.]*\s*\()",
+    ),
     "hermes": _HERMES,
     "qwen": _HERMES,
+    "qwen-coder": Family(
+        trigger="<tool_call>",
+        prefix="<tool_call>\n<function=",
+        middle=">\n",
+        suffix="</function>\n</tool_call>",
+        separator="\n",
+        arguments="pairs",
+        pair=("<parameter=", ">\n", "\n</parameter>\n"),
+        thoughts=_THINK,
+        special=("<tool_call>", "</tool_call>", *_THINK),
+    ),
     "mistral": Family(
         trigger="[TOOL_CALLS]",
         opening="[TOOL_CALLS][",
@@ -53,6 +105,17 @@ FAMILIES: dict[str, Family] = {
         suffix="}",
         separator=", ",
         closing="]",
+        call_id=(', "id": "', '"'),
+        special=("[TOOL_CALLS]",),
+    ),
+    "mistral-v11": Family(
+        trigger="[TOOL_CALLS]",
+        prefix="[TOOL_CALLS]",
+        middle="[ARGS]",
+        suffix="",
+        call_id=("[CALL_ID]", ""),
+        thoughts=("[THINK]", "[/THINK]"),
+        special=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"),
     ),
     "deepseek": Family(
         trigger="<｜tool▁calls▁begin｜>",
@@ -62,6 +125,18 @@ FAMILIES: dict[str, Family] = {
         suffix="\n```<｜tool▁call▁end｜>",
         separator="\n",
         closing="<｜tool▁calls▁end｜>",
+        thoughts=_THINK,
+        special=(*_DEEPSEEK, *_THINK),
+    ),
+    "deepseek-v3.1": Family(
+        trigger="<｜tool▁calls▁begin｜>",
+        opening="<｜tool▁calls▁begin｜>",
+        prefix="<｜tool▁call▁begin｜>",
+        middle="<｜tool▁sep｜>",
+        suffix="<｜tool▁call▁end｜>",
+        closing="<｜tool▁calls▁end｜>",
+        thoughts=_THINK,
+        special=(*_DEEPSEEK, *_THINK),
     ),
     "glm": Family(
         trigger="<tool_call>",
@@ -70,6 +145,8 @@ FAMILIES: dict[str, Family] = {
         suffix="</tool_call>",
         separator="\n",
         arguments="pairs",
+        thoughts=_THINK,
+        special=("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", *_THINK),
     ),
     "harmony": Family(
         trigger="<|",
@@ -79,26 +156,32 @@ FAMILIES: dict[str, Family] = {
         several=False,
         thoughts=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
         answer="<|channel|>final<|message|>",
+        special=_HARMONY,
     ),
 }
-"""By name: Llama 3 and 4; Hermes; Qwen 2.5 and 3; Mistral; DeepSeek V3 and R1; GLM 4.5; gpt-oss (Harmony)."""
+"""By name: Llama 3 and 4 (JSON, and Python's notation); Hermes; Qwen 2.5 and 3, Qwen3-Coder; Mistral, and from version
+11 of its tokenizer; DeepSeek V3 and R1, and V3.1; GLM 4.5; gpt-oss (Harmony)."""
 
-# What a chat template holds, the telling ones first.
+# What a chat template holds (all of these), the telling ones first.
 _SIGNS = (
-    ("<｜tool▁call▁begin｜>", "deepseek"),
-    ("<arg_key>", "glm"),
-    ("[TOOL_CALLS]", "mistral"),
-    ("<|channel|>", "harmony"),
-    ("<tool_call>", "hermes"),
-    ("<|python_tag|>", "llama"),
-    ("<|python_start|>", "llama"),
-    ('"parameters": dictionary', "llama"),
+    (("<｜tool▁call▁begin｜>", "```json"), "deepseek"),
+    (("<｜tool▁call▁begin｜>",), "deepseek-v3.1"),
+    (("<arg_key>",), "glm"),
+    (("[TOOL_CALLS]", "[ARGS]"), "mistral-v11"),
+    (("[TOOL_CALLS]",), "mistral"),
+    (("<|channel|>",), "harmony"),
+    (("<tool_call>", "<function="), "qwen-coder"),
+    (("<tool_call>",), "hermes"),
+    (("[func_name1(",), "llama-pythonic"),
+    (("<|python_tag|>",), "llama"),
+    (("<|python_start|>",), "llama"),
+    (('"parameters": dictionary',), "llama"),
 )
 
 
 def family_of(chat_template: str) -> str:
     """The family whose tool calls a chat template writes. Raises `NotAvailable` where it shows none."""
-    for sign, name in _SIGNS:
-        if sign in chat_template:
+    for signs, name in _SIGNS:
+        if all(sign in chat_template for sign in signs):
             return name
     raise NotAvailable(f"the chat template shows no known form of tool calls; name a family: {', '.join(FAMILIES)}")

@@ -1,0 +1,86 @@
+"""`Tool`: a function that a model may call, and whether arguments fit it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from guideway.errors import InvalidConstraint, InvalidText
+from guideway.sources.base import Source
+from guideway.sources.fits import accepts, byte_automaton
+from guideway.sources.json_schema import JsonSchema
+from guideway.sources.of import of
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
+
+__all__ = ["NAME", "Tool"]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
+_NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class Tool:
+    """A function that a model may call: its name, and the constraint of its arguments.
+
+    `parameters`: a JSON Schema of an object, or a Python type or source whose texts are JSON objects. `Tool.of` takes a
+    Python function, by its name and signature, and a dict as APIs take tools.
+    """
+
+    def __init__(self, name: str, parameters: object, description: str = "") -> None:
+        if not NAME.fullmatch(name):
+            raise InvalidConstraint(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
+        self.name, self.description = name, description
+        self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
+        self.parameters: Source[Any] = of(parameters)
+
+    @classmethod
+    def of(cls, thing: Any) -> Tool:
+        """A tool as it is; a Python function, whose value is the dict of its arguments; or a dict with name,
+        description and parameters (of OpenAI's, Mistral's, Anthropic's shape), by itself or under "function".
+
+        Raises `InvalidConstraint` for anything else.
+        """
+        if isinstance(thing, Tool):
+            return thing
+        if isinstance(thing, Mapping):
+            inner = thing.get("function", thing) if thing.get("type", "function") == "function" else thing
+            if not isinstance(inner, Mapping) or "name" not in inner:
+                raise InvalidConstraint(f"a tool as a dict has a name (and parameters), not {list(thing)}")
+            parameters = inner.get("parameters", inner.get("input_schema"))
+            return cls(
+                str(inner["name"]), _NOTHING if parameters is None else parameters, inner.get("description") or ""
+            )
+        if not callable(thing) or not hasattr(thing, "__name__"):
+            raise InvalidConstraint(f"{thing!r} is no tool: pass a Tool, a function or a dict")
+        return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
+
+    @cached_property
+    def _any_spelling(self) -> Automaton | None:
+        """What decides whether arguments fit, however they are written; None where the source itself has to."""
+        return None if self.schema is None else byte_automaton(JsonSchema(self.schema, profile="exact").grammar())
+
+    def read(self, arguments: object) -> Any:
+        """The value of arguments that were read from JSON. Raises `InvalidText` where they do not fit."""
+        try:
+            text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+        except (ValueError, RecursionError):
+            raise InvalidText(f"the arguments of {self.name!r} are no JSON") from None
+        if self._any_spelling is not None and not accepts(self._any_spelling, text):
+            raise InvalidText(f"{text} are no arguments of {self.name!r}")
+        return self.parameters.parse(text)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_any_spelling"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tool) and (self.name, self.parameters) == (other.name, other.parameters)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.parameters))
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, {self.parameters!r})"
