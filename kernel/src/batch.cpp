@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
+#include <chrono>
 #include <mutex>
 #include <string>
-#include <thread>
-#include <vector>
+#include <utility>
 
 #include "guideway/error.h"
 #include "guideway/masks.h"
@@ -78,6 +77,51 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
         throw Error(error.kind, place + error.what(), error.node);
     }
     fill_masks(all, rows, width, threads);
+}
+
+std::vector<bool> follow(std::span<const Follow> rows, std::span<std::uint32_t> masks, std::size_t width) {
+    std::vector<const Matcher*> all;
+    for (const Follow& one : rows) all.push_back(one.matcher);
+    check(all, masks.size(), width);
+    std::erase(all, nullptr);
+    const std::size_t size = all.empty() ? width * 32 : all.front()->automaton().vocabulary().size();
+    std::sort(all.begin(), all.end());
+    if (std::adjacent_find(all.begin(), all.end()) != all.end()) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
+    std::vector<bool> took(rows.size(), true);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        Matcher* const matcher = rows[i].matcher;
+        if (matcher && rows[i].token != Follow::kNone) try {
+                matcher->advance(rows[i].token);
+            } catch (const Error& error) {
+                if (error.kind != ErrorKind::rejected && error.kind != ErrorKind::token) throw;
+                took[i] = false;
+            }
+        const auto mask = masks.subspan(i * width, width);
+        if (!matcher || !took[i]) allow_all(mask, size);
+        else if (!rows[i].left || !matcher->fill_mask_within(mask, rows[i].left)) matcher->fill_mask(mask);
+    }
+    return took;
+}
+
+FollowJob::FollowJob(std::vector<Follow> rows, std::span<std::uint32_t> masks, std::size_t width)
+    : rows_(std::move(rows)), thread_([this, masks, width] {
+          const auto start = std::chrono::steady_clock::now();
+          try {
+              took_ = follow(rows_, masks, width);
+          } catch (...) {
+              failed_ = std::current_exception();
+          }
+          seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      }) {}
+
+FollowJob::~FollowJob() {
+    if (thread_.joinable()) thread_.join();
+}
+
+const std::vector<bool>& FollowJob::wait() {
+    if (thread_.joinable()) thread_.join();
+    if (failed_) std::rethrow_exception(failed_);
+    return took_;
 }
 
 }  // namespace guideway

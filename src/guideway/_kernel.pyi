@@ -1,7 +1,7 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy
 import numpy.typing
@@ -141,9 +141,33 @@ def only_token(row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='
     The one token that a row allows; None where it allows none, or several.
     """
 
-def apply_mask(logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+def follow(matchers: Sequence[Matcher | None], tokens: Sequence[int], left: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> list[bool]:
     """
-    Set the float32 logits of tokens that the mask does not allow to -inf, in place; those beyond the mask too.
+    Matcher i takes token i where that is legal (-1: none is to be taken), and row i becomes its mask, of tokens that fit the budget left[i] (0, or where none fits: of all). None, or a token that is not legal: every bit. Gives which took theirs, or had none. The GIL is released.
+    """
+
+class FollowJob:
+    """
+    `follow` on a thread of its own; matchers and rows are left alone until it was waited for.
+    """
+
+    def __init__(self, matchers: Sequence[Matcher | None], tokens: Sequence[int], left: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None: ...
+
+    def wait(self) -> list[bool]:
+        """What `follow` gives, or raises."""
+
+    @property
+    def seconds(self) -> float:
+        """What it took, once it was waited for."""
+
+def same_columns(left: numpy.typing.NDArray[numpy.integer[Any]], right: numpy.typing.NDArray[numpy.integer[Any]], count: int) -> bool:
+    """
+    Whether two tables of integers of one width have the same rows, up to column `count`; False as well where they cannot be compared so (other shapes, types, or rows that do not lie in one piece).
+    """
+
+def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], rows: numpy.typing.NDArray[numpy.uint32], held: Sequence[bool]) -> list[int]:
+    """
+    `target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above -inf. Rows need not lie side by side, the logits of one do. The GIL is released.
     """
 
 class Sampling:

@@ -11,6 +11,6 @@ succeeds or raises and changes nothing.
 
 from __future__ import annotations
 
-from ._kernel import Matcher, advance_and_fill, fill_masks
+from ._kernel import FollowJob, Matcher, advance_and_fill, fill_masks, follow
 
-__all__ = ["Matcher", "advance_and_fill", "fill_masks"]
+__all__ = ["FollowJob", "Matcher", "advance_and_fill", "fill_masks", "follow"]

@@ -44,7 +44,9 @@ def test_a_row_that_cannot_be_filled_in_place_is_refused(row: Any) -> None:
     with pytest.raises(TypeError):
         gw.fill_masks([matcher], row[None])
     with pytest.raises(TypeError):
-        _kernel.apply_mask(np.zeros(257, np.float64), np.zeros(9, np.uint32))
+        _kernel.mask_logits(
+            np.zeros((1, 257), np.float64), np.zeros((1, 257), np.float64), np.zeros((1, 9), np.uint32), [True]
+        )
 
 
 def test_a_batch_may_be_made_as_it_is_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Trusting(Processor):
     """Takes the newest token of each row for the next one of what stood there before."""
 
     def masks(self, ids: Any) -> Any:
-        for (_, seen), row in zip(self._rows._last, ids, strict=False):
+        for (_, seen), row in zip(self.rows._last, ids, strict=False):
             if seen is not None and self._prompts is not None and len(row) > self._prompts.shape[1]:
                 seen.ids = np.array(row[self._prompts.shape[1] : -1])
                 seen.taken = min(seen.taken, len(seen.ids))
@@ -160,10 +161,84 @@ def test_two_calls_at_once_are_refused() -> None:
 def test_what_is_left() -> None:
     row = masks.pack([3, 40], 64)
     logits = np.zeros(50, np.float32)
-    assert masks.anything_left(logits, row)
+    assert masks.apply(logits, row)
     logits[3] = -np.inf
-    assert masks.anything_left(logits, row)
+    assert masks.apply(logits, row)
     logits[40] = -np.inf
-    assert not masks.anything_left(logits, row)
-    assert not masks.anything_left(np.zeros(3, np.float32), row)
-    assert not masks.anything_left(logits, masks.pack([], 64))
+    assert not masks.apply(logits, row)
+    assert not masks.apply(np.zeros(3, np.float32), row)
+    assert not masks.apply(logits, masks.pack([], 64))
+    assert not masks.apply(np.full(64, -np.inf, np.float16), row)
+
+
+def test_masks_of_drafts_and_forced_tokens() -> None:
+    rows = Rows([gw.compile(gw.Regex("abc(d|e)+"), VOCABULARY), None])
+    rows.masks([np.array([], np.int64), np.array([5])], [0, 1])
+    assert VOCABULARY.bytes_of(rows.forced(0)) == b"abc"
+    assert rows.forced(1) == []
+    found = rows.draft_masks(0, [6, 3, 4, 1, 1], [-1, 0, 1, -1, 3])
+    assert found is not None
+    assert legal(found) == [[3], [4, 5], [0, 4, 5], [2], []]  # the last follows what may not come
+    assert rows.draft_masks(1, [3], [-1]) is None
+    short = Rows([gw.compile(gw.Regex("(abc|c)d"), VOCABULARY)], max_tokens=4)
+    short.masks([np.array([6])], [0])
+    assert short.forced(0) == [3, 4]
+    tight = Rows([gw.compile(gw.Regex("e(abc|c)d"), VOCABULARY)], max_tokens=5)
+    tight.masks([np.array([5, 1])], [0])
+    assert tight.forced(0) == []  # what is forced would end one token too late
+
+
+def test_slots_join_and_leave() -> None:
+    rows = Rows()
+    rows.begin(7, gw.compile(gw.Regex("a+"), VOCABULARY))
+    rows.begin(9, gw.compile(gw.Regex("[bc]{3}"), VOCABULARY), max_tokens=4)
+    found, held = rows.masks([np.array([1]), np.array([2])], [7, 9])
+    assert (legal(found), held) == ([[0, 1, 6][:2], [2, 3]], [True, True])
+    rows.end(7)
+    rows.begin(7, gw.compile(gw.Regex("d+"), VOCABULARY))
+    found, _ = rows.masks([np.array([2, 3]), np.array([], np.int64)], [9, 7])
+    assert legal(found) == [[2, 3], [4]]
+    with pytest.raises(BudgetTooSmall, match="needs 4 tokens, not 3"):
+        rows.begin(8, gw.compile(gw.Regex("[bc]{3}"), VOCABULARY), max_tokens=3)
+
+
+def test_masks_begun_early_are_those_of_the_rows_asked_for() -> None:
+    processor = Processor([gw.Regex("(ab|c|d)*e"), None], VOCABULARY)
+    plain = Processor([gw.Regex("(ab|c|d)*e"), None], VOCABULARY)
+    texts = [[7, 1], [5, 5]]
+    chance = random.Random(1)
+    processor.masks(np.array(texts))
+    for step in range(60):
+        found, _ = plain.masks(np.array(texts))
+        drawn = [chance.choice(legal(found)[0]), 3]
+        texts = [[*text, token_id] for text, token_id in zip(texts, drawn, strict=True)]
+        if step % 3 == 2:  # a draft that is refused
+            processor.ahead(np.array([[*text[:-1], 3] for text in texts]))
+        elif step % 3:
+            processor.ahead(np.array(texts))
+        found, held = processor.masks(np.array(texts))
+        expected, also = plain.masks(np.array(texts))
+        assert held == also
+        assert legal(found[:1]) == legal(expected[:1])
+    timings = processor.timings
+    assert timings.calls == 61
+    assert 0 <= timings.overlap <= timings.mask
+    with pytest.raises(EngineError, match="no prompt"):
+        processor.ahead(np.array([[9, 9, 9], [9, 9, 9]]))
+    found, _ = processor.masks(np.array(texts))
+    assert legal(found[:1]) == legal(expected[:1])
+
+
+def test_timings_say_where_the_loop_s_time_went() -> None:
+    processor = Processor(gw.Regex("a+"), VOCABULARY)
+    for text in ([1], [1, 1], [1, 1, 1]):
+        with processor.call():
+            processor.masks(np.array([text]))
+        sleep(0.01)
+        processor.ahead(np.array([[*text, 1]]))
+        sleep(0.02)
+    timings = processor.timings
+    assert timings.calls == 3
+    assert timings.sample >= 0.03
+    assert timings.model >= 0.04
+    assert 0 <= timings.overlap <= timings.mask < 0.02

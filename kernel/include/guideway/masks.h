@@ -2,13 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace guideway {
 
@@ -29,39 +28,21 @@ inline std::optional<std::uint32_t> only_token(std::span<const std::uint32_t> ro
     return found;
 }
 
-// For each four bits, which of four lanes stay.
-inline constexpr auto kLanes = [] {
-    std::array<std::array<std::uint32_t, 4>, 16> lanes{};
-    for (std::uint32_t bits = 0; bits < 16; ++bits)
-        for (std::uint32_t lane = 0; lane < 4; ++lane) lanes[bits][lane] = bits >> lane & 1 ? ~std::uint32_t{0} : 0;
-    return lanes;
-}();
+// Logits, rows of `width` floats that lie `stride` floats apart.
+struct LogitRows {
+    float* data;
+    std::size_t count, width;
+    std::ptrdiff_t stride;
+    float* row(std::size_t index) const { return data + static_cast<std::ptrdiff_t>(index) * stride; }
+};
 
-// Logits without their bit, or beyond the last word, become -inf. Words of one kind are most of a row; in others four
-// lanes at a time are kept or replaced without a branch, which no one could foresee.
-inline void apply_mask(std::span<float> logits, std::span<const std::uint32_t> row) {
-    constexpr float kNever = -std::numeric_limits<float>::infinity();
-    constexpr auto kNeverBits = std::bit_cast<std::uint32_t>(kNever);
-    const std::size_t whole = std::min(row.size(), logits.size() / 32);
-    for (std::size_t word = 0; word < whole; ++word) {
-        const std::uint32_t bits = row[word];
-        if (bits == ~std::uint32_t{0}) continue;
-        float* const at = logits.data() + word * 32;
-        if (!bits) {
-            std::fill_n(at, 32, kNever);
-            continue;
-        }
-        for (std::size_t four = 0; four < 8; ++four) {
-            const auto& keep = kLanes[bits >> (4 * four) & 15];
-            std::array<std::uint32_t, 4> raw;
-            std::memcpy(raw.data(), at + 4 * four, sizeof raw);
-            for (std::size_t lane = 0; lane < 4; ++lane)
-                raw[lane] = (raw[lane] & keep[lane]) | (kNeverBits & ~keep[lane]);
-            std::memcpy(at + 4 * four, raw.data(), sizeof raw);
-        }
-    }
-    for (std::size_t t = whole * 32; t < logits.size(); ++t)
-        if (t / 32 >= row.size() || !(row[t / 32] >> (t & 31) & 1)) logits[t] = kNever;
-}
+// One row: `target` becomes `source` with -inf where there is no bit, or no word; they are the same or apart. Says whether
+// a legal token has a logit above -inf (or NaN).
+bool mask_logits(const float* source, float* target, std::size_t width, std::span<const std::uint32_t> row);
+
+// Each row that is `held` by its mask (`words` to a row; others are copied as they are): as above. The indices of rows
+// where nothing is left.
+std::vector<std::size_t> mask_logits(const LogitRows& source, const LogitRows& target, std::span<const std::uint32_t> masks,
+                                     std::size_t words, std::span<const bool> held);
 
 }  // namespace guideway

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from guideway.masks.numpy import Row, all_of, anything_left, apply, ids, new_rows, only, pack, popcount, unpack, words
+from guideway.masks.numpy import Row, all_of, apply, ids, masked_into, new_rows, only, pack, popcount, unpack, words
 
-__all__ = ["Row", "all_of", "anything_left", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+__all__ = ["Row", "all_of", "apply", "ids", "masked_into", "new_rows", "only", "pack", "popcount", "unpack", "words"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway._kernel import apply_mask, only_token
+from guideway._kernel import mask_logits, only_token
 
-__all__ = ["Row", "all_of", "anything_left", "apply", "ids", "new_rows", "only", "pack", "popcount", "unpack", "words"]
+__all__ = ["Row", "all_of", "apply", "ids", "masked_into", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
 Row = NDArray[np.uint32]
 
@@ -71,28 +71,35 @@ def only(row: Row) -> int | None:
     return only_token(row)
 
 
-def apply(logits: NDArray[Any], row: Row) -> None:
-    """Set the logits of illegal tokens to -inf, in place.
+def apply(logits: NDArray[Any], row: Row) -> bool:
+    """Set the logits of illegal tokens to -inf, in place. Gives whether a legal one has a logit above -inf.
 
     `logits`: floating, one-dimensional. Where it is wider than the mask (models pad their vocabulary), the tokens
     beyond are illegal too; where it is narrower, the mask's further bits are ignored.
     Raises `TypeError` for logits that cannot hold -inf, `ValueError` for another number of dimensions.
     """
-    if not np.issubdtype(logits.dtype, np.floating):
-        raise TypeError(f"logits must be floating, got {logits.dtype}")
     if logits.ndim != 1:
         raise ValueError(f"logits must have one dimension, got {logits.ndim}")
-    if logits.dtype == np.float32 and logits.flags.c_contiguous:
-        apply_mask(logits, row)
-    else:
-        logits[~unpack(row, logits.size)] = -np.inf
+    return not masked_into(logits[None], logits[None], row[None], [True])
 
 
-def anything_left(logits: NDArray[Any], row: Row) -> bool:
-    """Whether a legal token has logits above -inf. Looks at one, and only where that has none at all of them."""
-    word = int(np.argmax(row))  # the largest is some that is not 0
-    first = word * 32 + (int(row[word]) & -int(row[word])).bit_length() - 1
-    if 0 <= first < len(logits) and logits[first] != -np.inf:
-        return True
-    legal = ids(row, len(logits))
-    return bool(legal.size and logits[legal].max() != -np.inf)
+def masked_into(source: NDArray[Any], target: NDArray[Any], rows: Row, held: Sequence[bool]) -> list[int]:
+    """`target` becomes `source` with illegal tokens at -inf; gives the held rows where no legal token is above -inf.
+
+    `source`, `target`: floating [rows, width], the same or apart. `rows`: uint32 [rows, words]; `held[i]`: whether row
+    i is held to its mask; it is copied as it is else. Raises `TypeError` for logits that cannot hold -inf.
+    """
+    if source.dtype == np.float32 == target.dtype and source.strides[1] == target.strides[1] == 4:
+        return mask_logits(source, target, rows, held)
+    if not np.issubdtype(source.dtype, np.floating):
+        raise TypeError(f"logits must be floating, got {source.dtype}")
+    if target is not source:
+        target[:] = source
+    nothing = []
+    for index, is_held in enumerate(held):
+        if is_held:
+            legal = unpack(rows[index], source.shape[1])
+            target[index][~legal] = -np.inf
+            if (target[index] == -np.inf).all():
+                nothing.append(index)
+    return nothing

@@ -2,42 +2,100 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from guideway.masks.numpy import Row, anything_left
-from guideway.masks.numpy import apply as apply_to_array
+from guideway.masks.numpy import Row, masked_into, words
 
-__all__ = ["masked"]
+__all__ = ["TorchMasks", "pinned_rows"]
 
 
-def masked(logits: Any, rows: Row, held: Sequence[bool], *, in_place: bool = False) -> tuple[Any, list[int]]:
-    """The logits with illegal tokens at -inf, and the rows where nothing legal is left.
+class TorchMasks:
+    """Applies masks to the logits of one engine's loop, which may go on to use what it hands in.
 
-    `logits`: floating [rows, width], not changed unless `in_place`: prompt lookup in transformers 5.23 hands in the
-    same ones again and again. `rows`: uint32 [rows, words]; `held[i]`: whether row i is held to its mask. Tokens beyond
-    are illegal. float32 on the CPU is masked word by word; everything else with PyTorch's own operations, on the
-    logits' device.
+    `in_place`: it does not, and what it hands in is written over. Else float32 on the CPU goes into memory that is used
+    again once nobody holds what was in it: a fresh copy of a large batch costs several times as much as its masks, in
+    page faults. On CUDA a kernel of Triton reads the packed bits, where Triton is installed; everything else are
+    PyTorch's own operations.
     """
+
+    def __init__(self, *, in_place: bool = False) -> None:
+        self._in_place = in_place
+        self._rooms: list[NDArray[np.float32]] = []
+        self._flags: Any = None  # on another device: which rows had nothing left, not yet asked for
+
+    def __call__(self, logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, list[int]]:
+        """The logits with illegal tokens at -inf, and the held rows where nothing legal is left.
+
+        `logits`: floating [rows, width]. `rows`: uint32 [rows, words]; `held[i]`: whether row i is held to its mask.
+        Tokens beyond the mask are illegal. On other devices the second list is empty, and `nothing` says it
+        when asked: the answer is not waited for here.
+        """
+        import torch
+
+        if not any(held):
+            return logits, []
+        if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.stride(1) == 1:
+            source = logits.detach().numpy()
+            if self._in_place:
+                return logits, masked_into(source, source, rows, held)
+            room = self._room(logits.shape)
+            nothing = masked_into(source, room, rows, held)
+            return torch.from_numpy(room), nothing
+        made, self._flags = _on_device(logits, rows, held)
+        return (made, []) if logits.device.type != "cpu" else (made, self.nothing())
+
+    def nothing(self) -> list[int]:
+        """The held rows of the last call on another device that had nothing left; said once. Waits for the device."""
+        flags, self._flags = self._flags, None
+        return [] if flags is None else [int(i) for i in flags.nonzero().flatten().tolist()]
+
+    def _room(self, shape: tuple[int, int]) -> NDArray[np.float32]:
+        """Memory that no tensor lives in: one made of an array holds a reference to it until its storage dies."""
+        self._rooms = [room for room in self._rooms if room.shape == tuple(shape)]
+        for index in range(len(self._rooms)):
+            if sys.getrefcount(self._rooms[index]) == _ALONE:
+                return self._rooms[index]
+        self._rooms = [*self._rooms[-2:], np.empty(tuple(shape), np.float32)]
+        return self._rooms[-1]
+
+
+def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
+    """Masked logits, and a flag a row: held, and nothing legal is left. Nothing is waited for."""
     import torch
 
-    if not any(held):
-        return logits, []
-    if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        made = logits if in_place else logits.clone(memory_format=torch.contiguous_format)
-        view = made.detach().numpy()
-        for row, mask, is_held in zip(view, rows, held, strict=True):
-            if is_held:
-                apply_to_array(row, mask)
-        return made, [i for i, is_held in enumerate(held) if is_held and not anything_left(view[i], rows[i])]
-    words = torch.from_numpy(rows.view(np.int32)).to(logits.device, non_blocking=True)
-    bits = (words[:, :, None] >> torch.arange(32, device=logits.device)) & 1
+    packed = torch.from_numpy(rows.view(np.int32)).to(logits.device, non_blocking=True)
+    free = torch.tensor([not one for one in held], dtype=torch.bool).to(logits.device, non_blocking=True)
+    if logits.device.type == "cuda":
+        try:
+            from guideway.masks.triton import masked
+        except ImportError:  # a build of PyTorch without Triton
+            pass
+        else:
+            return masked(logits, packed, free)
+    bits = (packed[:, :, None] >> torch.arange(32, device=logits.device)) & 1
     legal = bits.flatten(1)[:, : logits.shape[1]].bool()
     legal = torch.nn.functional.pad(legal, (0, logits.shape[1] - legal.shape[1]))
-    free = torch.tensor([not is_held for is_held in held], device=logits.device)
-    fill = logits.masked_fill_ if in_place else logits.masked_fill
-    made = fill(~(legal | free[:, None]), float("-inf"))
-    nothing = torch.isneginf(made.amax(dim=-1)) & ~free
-    return made, [int(i) for i in torch.nonzero(nothing).flatten().tolist()]
+    made = logits.masked_fill(~(legal | free[:, None]), float("-inf"))
+    return made, torch.isneginf(made.amax(dim=-1)) & ~free
+
+
+def pinned_rows(count: int, size: int) -> Row:
+    """As `new_rows`, in memory from which a GPU copies without waiting for the CPU."""
+    import torch
+
+    made: Row = torch.zeros(count, words(size), dtype=torch.int32, pin_memory=True).numpy().view(np.uint32)
+    return made
+
+
+def _alone() -> int:
+    array = [np.empty(1, np.float32)]
+    return sys.getrefcount(array[0])
+
+
+_ALONE = _alone()
+"""What `sys.getrefcount` says of an item of a list that nobody else holds: it differs between versions of Python."""

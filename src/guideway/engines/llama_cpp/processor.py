@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from types import TracebackType
 from typing import Any
@@ -11,28 +11,23 @@ import numpy as np
 
 from guideway import masks
 from guideway.errors import EngineError
-from guideway.processors import Processor, ProcessorTimings
+from guideway.processors import Chained, Function, Processor
 from guideway.vocabulary import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
 
-Function = Callable[[Any, Any], Any]
 
-
-class ConstrainedLogits:
-    """See `logits_processor`. `timings`: where the time of its calls went.
+class ConstrainedLogits(Chained):
+    """See `logits_processor`. `timings`: where the time of the loop went.
 
     llama.cpp calls it from C, where an exception is lost and generation would go on without a mask. So it is kept, the
     text ends at once, and leaving the `with` block raises it; so does `stopping_criteria=processor.check`, in place.
     """
 
     def __init__(self, processor: Processor, before: Sequence[Function], eos_ids: Sequence[int]) -> None:
-        self._processor, self._before, self._eos_ids = processor, tuple(before), list(eos_ids)
+        super().__init__(processor, before)
+        self._eos_ids = list(eos_ids)
         self.error: BaseException | None = None
-
-    @property
-    def timings(self) -> ProcessorTimings:
-        return self._processor.timings
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """`input_ids`: int [tokens]; `scores`: float32 [vocabulary], masked where they lie. Never raises."""
@@ -62,15 +57,12 @@ class ConstrainedLogits:
 
     def _masked(self, input_ids: Any, scores: Any) -> Any:
         with self._processor.call():
-            for one in self._before:
-                scores = one(input_ids, scores)
+            scores = self._after_others(input_ids, scores)
             rows, held = self._processor.masks(np.asarray(input_ids)[None])
             start = perf_counter()
-            if held[0]:
-                masks.apply(scores, rows[0])
-                if not masks.anything_left(scores, rows[0]):
-                    raise EngineError("nothing is left to draw: another processor forbids all that is legal")
-            self.timings.apply += perf_counter() - start
+            if held[0] and not masks.apply(scores, rows[0]):
+                raise EngineError("nothing is left to draw: another processor forbids all that is legal")
+            self.timings.copy += perf_counter() - start
             return scores
 
 

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
+import mlx.core as mx
 import numpy as np
 
 from guideway.errors import EngineError
 from guideway.masks.mlx import masked
-from guideway.processors import Processor, ProcessorTimings
+from guideway.processors import Chained, Function, Processor
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
 
-Function = Callable[[Any, Any], Any]
+_START: Any = mx.async_eval
 
 
-class ConstrainedLogits:
-    """See `logits_processor`. `timings`: where the time of its calls went."""
+class ConstrainedLogits(Chained):
+    """See `logits_processor`. `timings`: where the time of the loop went."""
 
     def __init__(self, processor: Processor, before: Sequence[Function], *, free: bool) -> None:
-        self._processor, self._before, self._free = processor, tuple(before), free
-
-    @property
-    def timings(self) -> ProcessorTimings:
-        return self._processor.timings
+        super().__init__(processor, before)
+        self._free = free
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
         with self._processor.call():
-            for one in self._before:
-                logits = one(tokens, logits)
+            logits = self._after_others(tokens, logits)
             if self._free:
                 return logits
-            rows, held = self._processor.masks(np.array(tokens)[None])
+            ids = np.array(tokens)[None]
+            _START(logits)  # the model runs while the mask is found
+            rows, held = self._processor.masks(ids)
             if not held[0]:  # both models of a speculative step are held, so no draft is illegal
                 raise EngineError("an illegal token was drawn: another processor forbids all that is legal")
             start = perf_counter()
             found = masked(logits, rows[0])
-            self.timings.apply += perf_counter() - start
+            self.timings.copy += perf_counter() - start
             return found
 
 

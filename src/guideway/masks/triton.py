@@ -1,0 +1,58 @@
+"""Packed masks on logits of a GPU: one kernel of Triton, which reads a bit where others would read a byte.
+
+Imported only where Triton is. With TRITON_INTERPRET=1 it runs on a CPU, as the tests run it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+__all__ = ["masked"]
+
+BLOCK = 4096
+"""Logits a program looks at: 16 KB of float32, 512 bytes of mask."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]  # Triton gives no types
+def _mask(
+    logits: Any,
+    made: Any,
+    words: Any,
+    free: Any,
+    alive: Any,
+    width: int,
+    word_count: int,
+    logits_stride: int,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < width
+    found = tl.load(words + row * word_count + (at >> 5), mask=inside & ((at >> 5) < word_count), other=0)
+    legal = (((found >> (at & 31)) & 1) != 0) | (tl.load(free + row) != 0)
+    # An illegal logit is not read: most are, and reading is what takes time.
+    kept = tl.load(logits + row.to(tl.int64) * logits_stride + at, mask=inside & legal, other=float("-inf"))
+    tl.store(made + row.to(tl.int64) * width + at, kept, mask=inside)
+    if tl.max((kept != float("-inf")).to(tl.int32), axis=0) != 0:
+        tl.store(alive + row, 1)  # every program that finds something writes the same
+
+
+def masked(logits: Any, words: Any, free: Any) -> tuple[Any, Any]:
+    """Masked logits, [rows, width] as they came, and a flag a row: held, and nothing legal is left.
+
+    `words`: int32 [rows, words]; `free`: bool [rows]; both on the logits' device. Nothing is waited for.
+    """
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()
+    rows, width = logits.shape
+    made = torch.empty((rows, width), dtype=logits.dtype, device=logits.device)
+    alive = torch.zeros(rows, dtype=torch.int32, device=logits.device)
+    flags = free.to(torch.int32)
+    _mask[(rows, triton.cdiv(width, BLOCK))](
+        logits, made, words, flags, alive, width, words.shape[1], logits.stride(0), BLOCK=BLOCK
+    )
+    return made, (alive == 0) & ~free

@@ -1,0 +1,180 @@
+"""What an engine's adapter is made of: constraints compiled, rows told apart, the next masks begun early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from guideway._kernel import same_columns
+from guideway.compiler import Automaton, compile
+from guideway.errors import EngineError, GuidewayError
+from guideway.processors.rows import Begun, Ids, Masks, Rows
+from guideway.processors.timings import ProcessorTimings
+from guideway.vocabulary import Tokenizer
+
+__all__ = ["Chained", "Function", "Processor"]
+
+Function = Callable[[Any, Any], Any]
+
+
+class Processor:
+    """What an engine's adapter is made of: constraints compiled, rows told apart.
+
+    `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
+    `tokenizer`: whatever `Tokenizer.of` takes. Made for one call of the engine: its prompts are learned from the first
+    call, and rows that begin otherwise are refused.
+    """
+
+    def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
+        table = Tokenizer.of(tokenizer)
+        several = isinstance(constraints, (list, tuple))
+        given: Sequence[object] = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+        if not given:
+            raise ValueError("a list of constraints has one for each prompt; this one is empty")
+        self._count = len(given) if several else None
+        made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
+        self.rows = Rows(made, max_tokens=max_tokens)
+        self.timings = ProcessorTimings()
+        self._prompts: Ids | None = None
+        self._kept: Ids = np.zeros((0, 0), np.int64)  # the rows of the last call: its first `_length` columns
+        self._length = 0
+        self._widest = 0
+        self._lock = Lock()
+        self._begun: tuple[Ids, Begun] | None = None
+        self._left_at: float | None = None
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Around each call of the engine: one at a time."""
+        if not self._lock.acquire(blocking=False):
+            raise EngineError("a logits processor is in use: make one for each call of the engine")
+        try:
+            if self._left_at is not None:
+                self.timings.model += perf_counter() - self._left_at
+            yield
+        finally:
+            self._left_at = perf_counter()
+            self._lock.release()
+
+    def ahead(self, ids: Ids) -> None:
+        """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
+
+        For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
+        for other rows it is as if nothing had been begun. Raises as `masks`; the call that follows may be of any rows.
+        """
+        with self._lock:
+            start = perf_counter()
+            if self._left_at is not None:
+                self.timings.sample += start - self._left_at
+            self._drop_begun()
+            kept = np.array(ids)
+            self._begun = kept, self._begin_masks(kept, background=True)
+            self._left_at = perf_counter()
+            self.timings.mask += self._left_at - start
+
+    def masks(self, ids: Ids) -> Masks:
+        """See `Rows.masks`. `ids`: [rows, tokens], prompts included."""
+        start = perf_counter()
+        timings = self.timings
+        if self._begun is not None and np.array_equal(self._begun[0], ids):
+            found = self._ended()
+            waited = perf_counter() - start
+            timings.mask += max(waited, self.rows.seconds)
+            timings.overlap += max(0.0, self.rows.seconds - waited)
+        else:
+            self._drop_begun()
+            found = self._begin_masks(ids, background=False)()
+            timings.mask += perf_counter() - start
+        timings.calls += 1
+        return found
+
+    def _ended(self) -> Masks:
+        begun, self._begun = self._begun, None
+        if begun is None:
+            raise EngineError("no masks were begun")
+        length, self._length = self._length, 0  # nothing is known where this fails
+        found = begun[1]()
+        self._length = length
+        return found
+
+    def _drop_begun(self) -> None:
+        """Wait for masks that nobody asked for; what went wrong with them is nobody's error."""
+        if self._begun is not None:
+            with suppress(GuidewayError):
+                self._ended()
+
+    def _begin_masks(self, ids: Ids, *, background: bool) -> Begun:
+        count, length = ids.shape
+        if self._prompts is None:
+            self._learn_prompts(ids)
+        prompts = self._prompts if self._prompts is not None else ids
+        width = prompts.shape[1]
+        if not width <= length <= self._widest + 1:
+            raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
+        self._widest = max(self._widest, length)
+        before, self._length = self._length, 0  # nothing is known where this call fails
+        kept = self._kept
+        if before == length - 1 and len(kept) == count and same_columns(kept, ids, before):
+            if length > kept.shape[1]:
+                kept = _with_room(ids)
+            newest = ids[:, before]
+            kept[:, before] = newest
+            found = self.rows.begin_next(
+                newest.tolist(), lambda: [row[width:length] for row in kept], background=background
+            )
+        else:
+            kept = _with_room(ids)
+            slots = self._slots(ids[:, :width], prompts)
+            found = self.rows.begin_masks([row[width:length] for row in kept], slots, background=background)
+        self._kept, self._length = kept, length
+        return found
+
+    def _learn_prompts(self, ids: Ids) -> None:
+        if self._count is not None and (not len(ids) or len(ids) % self._count):
+            raise EngineError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+        self._prompts = np.array(ids)
+        self._widest = ids.shape[1]
+
+    def _slots(self, begin: Ids, prompts: Ids) -> list[int]:
+        """Whose row each is: by its place, or where rows have left or moved, by its prompt."""
+        copies = len(prompts) // (self._count or len(prompts))
+        if begin.shape == prompts.shape and np.array_equal(begin, prompts):
+            return [index // copies if self._count else 0 for index in range(len(prompts))]
+        slots: list[int] = []
+        for row in begin:
+            places = np.flatnonzero((prompts == row).all(axis=1))
+            found = {int(place) // copies if self._count else 0 for place in places}
+            if len(found) != 1:
+                why = "several prompts begin like" if found else "no prompt begins like"
+                raise EngineError(f"{why} one of these rows: make a logits processor for each call of the engine")
+            slots += found
+        return slots
+
+
+class Chained:
+    """What the engines' processors share: functions of (ids, logits) that run first, timings, the next masks early."""
+
+    def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
+        self._processor, self._before = processor, tuple(before)
+
+    @property
+    def timings(self) -> ProcessorTimings:
+        """Where the time of the engine's loop went, as far as a processor sees it."""
+        return self._processor.timings
+
+    def _after_others(self, ids: Any, logits: Any) -> Any:
+        for one in self._before:
+            logits = one(ids, logits)
+        return logits
+
+
+def _with_room(ids: Ids) -> Ids:
+    """A copy with columns for tokens to come."""
+    made = np.zeros((len(ids), ids.shape[1] + 64 + ids.shape[1] // 2), ids.dtype)
+    made[:, : ids.shape[1]] = ids
+    return made
