@@ -38,7 +38,7 @@ std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std:
     auto record = records_.copy(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
     if (tape == Tapes::kUnknown) ++record[kHidden];
-    else {
+    else if (tape != Tapes::kOther) {
         auto [place, fresh] = used_.emplace(std::uint64_t{record[kUsed]} << 32 | tape, 0);
         if (fresh) place->second = texts_.plus(record[kUsed], tapes_.text(tape));
         record[kUsed] = place->second;
@@ -144,6 +144,17 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
         case Phase::close: return close_from(rest);
         default: return;
     }
+}
+
+// As `watched_keys`, of items of two bytes or more with their comma.
+std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further) {
+    const Component& k = components_[named.node];
+    const auto record = records_.copy(named.regs, k.record_words);
+    if (record[kHidden]) return kInfinite;
+    std::vector<ExprId> classes;
+    for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(components_[leaf].expr);
+    const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
+    return key_lengths_.texts(classes, record[kUsed], count);
 }
 
 // Items that are still needed, each with a comma.

@@ -87,7 +87,7 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape
 }
 
 void Machine::leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
-    const std::uint32_t tape = c.regs ? tapes_.push(c.regs, byte) : Tapes::kUnknown;
+    const std::uint32_t tape = tapes_.push(c.regs, byte);
     if (tapes_.size() > limits_.max_frames) throw Error(ErrorKind::limit, "too many different texts of keys or items", c.node);
     if (state == kEmpty) resume(c.parent, out, tape);
     else out.push_back({c.node, state, tape, c.parent});
@@ -179,9 +179,33 @@ ByteSet Machine::begins(const Config& c) {
     return k.alphabet;
 }
 
-void Machine::forget(Configs& configs) const {
-    for (Config& c : configs)
-        if (is_leaf(c)) c.regs = Tapes::kUnknown;
+bool Machine::matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t further) {
+    const Config at = frames_[frame];
+    if (at.node == kFork || at.node == kDone || phase_of(at.state) != Phase::named) return true;
+    auto found = watched_.find(frame);
+    if (found == watched_.end()) {
+        const bool keys = components_[at.node].kind == NodeKind::object;
+        found = watched_.emplace(frame, keys ? watched_keys(at, further) : watched_items(at, further)).first;
+    }
+    if (found->second == kInfinite) return true;
+    const std::string text = tapes_.text(tape);
+    ExprId state = texts_.expr(found->second);
+    for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool_.next(state, static_cast<std::uint8_t>(*b));
+    return state != kNone;
+}
+
+// A text that begins like none of the shortest ones still free leaves all of these free, as before: completions write
+// these alone, and what they cost is counted by these alone.
+void Machine::settle(Configs& configs, std::uint32_t further) {
+    bool changed = false;
+    for (Config& c : configs) {
+        if (c.regs <= Tapes::kOther || !is_leaf(c) || matters(c.parent, c.regs, further)) continue;
+        c.regs = Tapes::kOther;
+        changed = true;
+    }
+    if (!changed || configs.size() == 1) return;
+    std::sort(configs.begin(), configs.end());
+    configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
 }
 
 Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {

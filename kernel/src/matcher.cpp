@@ -15,6 +15,7 @@ constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
 constexpr std::size_t kMaxWork = 20'000'000;     // configurations stepped to find completions, in one call
 constexpr std::size_t kMaxRemembered = 1 << 14;  // configurations whose finish is remembered
+constexpr std::size_t kMaxTogether = 32;         // of them at once
 
 }  // namespace
 
@@ -226,7 +227,7 @@ std::uint32_t Matcher::cost(const Configs& configs) const {
     return bytes;
 }
 
-std::string Matcher::completion_of(Configs configs, std::size_t& work, bool* whole) const {
+std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
         throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
     std::string text;
@@ -238,7 +239,6 @@ std::string Matcher::completion_of(Configs configs, std::size_t& work, bool* who
         work += configs.size() + 8;
         if (work > kMaxWork) throw Error(ErrorKind::limit, "the shortest completions are too long or too ambiguous to be followed");
     }
-    if (whole) *whole = accepting(configs);
     return text;
 }
 
@@ -249,18 +249,15 @@ std::string Matcher::completion() const {
     return automaton_->vocabulary_->shown(completion_of(now(), work));
 }
 
-// 0: it depends on text that these configurations do not know.
-std::uint32_t Matcher::finish(const Configs& configs, std::size_t& work) const {
+std::uint32_t Matcher::finish(Configs configs, std::size_t& work) const {
+    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     auto& memo = automaton_->finish_;
-    if (configs.size() == 1)
-        if (auto known = memo.find(configs[0]); known != memo.end()) return known->second;
+    if (const auto known = memo.find(configs); known != memo.end()) return known->second;
     // Beyond a length that no budget has, bytes are as good as tokens.
     const std::uint32_t bytes = cost(configs);
-    bool whole = true;
-    std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work, &whole)), 1);
-    if (!whole) tokens = 0;
+    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
     if (memo.size() > kMaxRemembered) memo.clear();
-    if (configs.size() == 1) memo.emplace(configs[0], tokens);
+    if (configs.size() <= kMaxTogether) memo.emplace(std::move(configs), tokens);
     return tokens;
 }
 
@@ -271,64 +268,58 @@ std::uint32_t Matcher::tokens_to_finish() const {
     return finish(now(), work);
 }
 
-// Whether all tokens below the node keep to a state that comes back to itself, so that none of them needs more than
-// `left` tokens to finish: what is inside a character may need three bytes more.
-bool Matcher::loops_within(const Configs& configs, std::uint32_t node, std::uint32_t left) const {
+// An upper bound of what any token below the node needs afterwards, where all of them keep to a state that comes back to
+// itself; else kInfinite. What ends inside a character may need three bytes more, each a token.
+std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node, std::size_t& work) const {
     const Vocabulary& vocabulary = automaton_->vocabulary();
     Machine& machine = *automaton_->machine_;
-    if (configs.size() != 1 || !machine.is_leaf(configs[0]) || !vocabulary.spells_every_byte()) return false;
-    const ExprPool::Unbounded state = machine.pool().unbounded(configs[0].state);
-    const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
-    return loops && sum(cost(configs), 3 + 2) <= left && vocabulary.subtrees().loop(node, *loops, machine.component(configs[0].node).follow);
+    if (!vocabulary.spells_every_byte()) return kInfinite;
+    std::uint32_t least = kInfinite;
+    for (const Config& c : configs) {
+        if (!machine.is_leaf(c)) continue;
+        const ExprPool::Unbounded state = machine.pool().unbounded(c.state);
+        const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
+        if (!loops || !vocabulary.subtrees().loop(node, *loops, machine.component(c.node).follow)) continue;
+        const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
+        least = std::min(least, sum(alone ? finish(configs, work) : sum(machine.cost(c), 1), 3));
+    }
+    return least;
 }
 
 // Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
-// Walks without recording what is read, so that a mask leaves nothing behind; where that would matter it steps again.
 std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const {
     Machine& machine = *automaton_->machine_;
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const Trie& trie = vocabulary.trie();
     std::vector<Configs> path{configs};
-    machine.forget(path[0]);
     std::uint32_t worst = 0;
-    if (loops_within(configs, 0, left)) return sum(cost(configs), 3 + 1);
-    auto exactly = [&](std::uint32_t token) {
-        Configs after = configs;
-        return step_token(after, token) ? finish(after, work) : kInfinite;
-    };
-    auto judge = [&](std::uint32_t token, std::uint32_t needs) {
+    const auto loops = [&](const Configs& at, std::uint32_t node) {
+        const std::uint32_t needs = loop_needs(at, node, work);
+        if (sum(needs, 1) > left) return false;
         worst = std::max(worst, needs);
-        if (sum(needs, 1) > left) row[token >> 5] &= ~(1u << (token & 31));
+        return true;
     };
+    if (loops(configs, 0)) return worst;
     for (std::uint32_t i = 1; i < trie.size();) {
         const std::size_t depth = trie.depth[i];
         if (path.size() <= depth) path.resize(depth + 1);
-        const bool unsure = machine.step_all(path[depth - 1], trie.byte[i], path[depth]).unsure;
-        const Configs& here = path[depth];
-        if (unsure)
-            for (std::uint32_t j = i; j < trie.end[i]; ++j)
-                for (std::uint32_t t : trie.tokens_at(j))
-                    if (row[t >> 5] >> (t & 31) & 1) judge(t, exactly(t));
-        if (unsure || here.empty()) {
+        machine.step_all(path[depth - 1], trie.byte[i], path[depth]);
+        Configs& here = path[depth];
+        if (here.empty()) {
             i = trie.end[i];
             continue;
         }
+        machine.settle(here, vocabulary.longest());
         if (const auto tokens = trie.tokens_at(i); !tokens.empty()) {
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            // What comes before is not known here, or may matter: step from the real configurations. Where not even the
-            // longest tokens would do there is no need to look.
-            if (bytes == kInfinite) needs = exactly(tokens.front());
-            else if (sum(needs, 1) > left && bytes / vocabulary.longest() < left)
-                if (needs = machine.recalls() ? 0 : finish(here, work); !needs) needs = exactly(tokens.front());
-            for (std::uint32_t t : tokens) judge(t, needs);
+            // Where not even the longest tokens would do there is no need to look.
+            if (sum(needs, 1) > left && (machine.recalls() || bytes / vocabulary.longest() < left)) needs = finish(here, work);
+            worst = std::max(worst, needs);
+            if (sum(needs, 1) > left)
+                for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
         }
-        if (trie.end[i] > i + 1 && loops_within(here, i, left)) {
-            worst = std::max(worst, sum(cost(here), 3 + 1));
-            i = trie.end[i];
-            continue;
-        }
-        ++i;
+        i = trie.end[i] > i + 1 && loops(here, i) ? trie.end[i] : i + 1;
     }
     return worst;
 }
@@ -336,7 +327,7 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     check_row(row);
     const Alone guard(automaton_->store_->lock);
-    const Configs configs = now();
+    Configs configs = now();
     std::size_t work = 0;
     const std::uint32_t needed = finished_ ? kInfinite : finish(configs, work);
     if (finished_ || needed > left) {
@@ -349,14 +340,14 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
         return true;
     }
     fill_unlocked(configs, row);
+    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     auto& memo = automaton_->worst_;
-    if (configs.size() == 1)
-        if (auto known = memo.find(configs[0]); known != memo.end() && sum(known->second, 1) <= left) return true;
+    if (const auto known = memo.find(configs); known != memo.end() && sum(known->second, 1) <= left) return true;
     const std::uint32_t worst = keep_within(configs, row, left, work);
     if (accepting(configs))  // also those that the grammar asks for by name
         for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
     if (memo.size() > kMaxRemembered) memo.clear();
-    if (configs.size() == 1) memo.insert_or_assign(configs[0], worst);
+    if (configs.size() <= kMaxTogether) memo.insert_or_assign(std::move(configs), worst);
     return true;
 }
 

@@ -43,8 +43,9 @@ std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const
     return records_.intern(record);
 }
 
-// The register once an open key has been read.
+// The register once an open key has been read; one that matters to nothing is as if it had not come.
 std::uint32_t Machine::after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape) {
+    if (tape == Tapes::kOther) return regs;
     auto record = records_.copy(regs, k.record_words);
     if (tape == Tapes::kUnknown) ++record[unknown_word(k, label)];
     else {
@@ -252,6 +253,24 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
     return plan(items, need, room, demands, node);
+}
+
+// Texts of the class that completions may write or count: as many of the shortest as can be needed, one more where a key
+// must come now, and those that `further` bytes could use up, each in an entry of five bytes or more.
+std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) {
+    const Component& k = components_[named.node];
+    const std::uint32_t label = rest_of(named.state) >> 8;
+    const auto record = records_.copy(named.regs, k.record_words);
+    if (record[unknown_word(k, label)]) return kInfinite;
+    std::size_t count = 2 + further / 5;
+    if (k.bounded) {
+        std::uint32_t required = 0;
+        for (std::uint32_t i = k.next_required[k.ordered ? record[seen_word(k)] : 0]; i < k.fixed; i = k.next_required[i + 1])
+            required += k.ordered || !seen(k, named.regs, i);
+        const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]), most = most_needed(required, need, k.maximum, k.demands);
+        count += most - std::min(most, required);
+    }
+    return key_lengths_.texts({k.entries[label].key}, record[used_word(k, label)], count);
 }
 
 // The value of an entry, and what is needed after it, up to the end of the object.

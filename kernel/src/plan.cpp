@@ -42,32 +42,40 @@ std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
 }  // namespace
 
 const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    return known(classes, used, count).lengths;
+}
+
+std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    return count > kMaxKeys ? kInfinite : known(classes, used, count).used;
+}
+
+const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     if (count > kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
-    Known known = known_.emplace(all, Known{used, false, {}}).first->second;
-    while (known.lengths.size() < count && !known.ended) {
+    const auto place = known_.emplace(all, Known{used, false, {}}).first;
+    if (place->second.lengths.size() >= count || place->second.ended) return place->second;
+    Known now = place->second;
+    while (now.lengths.size() < count && !now.ended) {
         ExprId at = kNone;
         std::uint32_t least = kInfinite;
         for (ExprId e : classes) {
-            const ExprId left = texts_.without(e, known.used);
+            const ExprId left = texts_.without(e, now.used);
             if (const std::uint32_t bytes = left == kNone ? kInfinite : pool_.shortest(left); bytes < least) {
                 least = bytes;
                 at = left;
             }
         }
         if (at == kNone) {
-            known.ended = true;
+            now.ended = true;
             break;
         }
         std::string text;
         for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.next(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
-        known.lengths.push_back(least);
-        known.used = texts_.plus(known.used, text);
+        now.lengths.push_back(least);
+        now.used = texts_.plus(now.used, text);
     }
-    Known& kept = known_.at(all);
-    if (kept.lengths.size() != known.lengths.size() || kept.ended != known.ended) kept = std::move(known);
-    return kept.lengths;
+    return place->second = std::move(now);
 }
 
 std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint32_t demands) {

@@ -44,3 +44,59 @@ def test_what_came_before_is_counted_in_what_is_still_needed(schema: Any) -> Non
             matcher.advance(int(legal[rng.randrange(len(legal))]))
             left -= 1
             assert matcher.tokens_to_finish() <= left, seed
+
+
+ENTRIES = {"type": "object", "additionalProperties": {"enum": [1, 22]}}
+REMEMBERING = [
+    {**ENTRIES, "maxProperties": 2},
+    {**ENTRIES, "minProperties": 3},
+    {**ENTRIES, "minProperties": 2, "maxProperties": 3, "properties": {"aa": {"const": 1}, "b": {}}, "required": ["b"]},
+    {**ENTRIES, "minProperties": 2, "propertyNames": {"pattern": "^(|a|aa|xx|abxx)$"}},
+    {**ENTRIES, "minProperties": 2, "patternProperties": {"^a": {"const": 1}, "x$": {"type": "string"}}},
+    {**ENTRIES, "propertyNames": {"enum": ["", "a", "ab", "ab:xx"]}},
+    {"type": "array", "uniqueItems": True, "minItems": 3, "items": {"type": "string"}},
+    {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"type": "integer", "minimum": 9}},
+    {"type": "array", "minItems": 2, "contains": {"type": "string"}, "items": {"type": ["string", "null"]}},
+    {"type": "object", "minProperties": 2, "additionalProperties": {**ENTRIES, "minProperties": 2}},
+]
+
+
+@pytest.mark.parametrize("profile", ["generation", "exact"])
+@pytest.mark.parametrize("schema", REMEMBERING, ids=lambda schema: "+".join(key for key in schema if key != "type"))
+def test_a_mask_within_a_budget_is_what_can_be_finished(schema: Any, profile: Any) -> None:
+    """Exactly the legal tokens after which the matcher itself says that what is left is enough; whatever was read."""
+    automaton = gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)
+    held_back = 0
+    for seed in range(40):
+        rng, matcher = random.Random(seed), automaton.matcher()
+        row, left = np.zeros(matcher.words, np.uint32), matcher.tokens_to_finish() + rng.randrange(9)
+        while not matcher.is_finished:
+            matcher.fill_mask(row)
+            legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
+            fits = []
+            for token in legal:
+                matcher.advance(int(token))
+                if matcher.tokens_to_finish() < left:
+                    fits.append(int(token))
+                matcher.rollback(1)
+            held_back += len(legal) - len(fits)
+            assert matcher.fill_mask_within(row, left), (seed, left)
+            got = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
+            assert got.tolist() == fits, (seed, left)
+            matcher.advance(rng.choice(fits))
+            left -= 1
+    assert held_back > 20
+
+
+def test_a_mask_within_a_budget_learns_little() -> None:
+    """Near its end a budget looks at every token: what these would have written as keys is not kept."""
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}
+    automaton = gw.compile(gw.JsonSchema(schema), VOCABULARY, cache=False)
+    matcher = automaton.matcher()
+    row = np.zeros(matcher.words, np.uint32)
+    for byte in b'{"the key that came':
+        matcher.advance(byte)
+    before = automaton.stats()["expressions"]
+    for left in range(matcher.tokens_to_finish(), matcher.tokens_to_finish() + 20):
+        assert matcher.fill_mask_within(row, left)
+    assert automaton.stats()["expressions"] - before < 200

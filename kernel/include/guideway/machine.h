@@ -44,6 +44,14 @@ struct ConfigHash {
 
 using Configs = std::vector<Config>;
 
+struct ConfigsHash {
+    std::size_t operator()(const Configs& all) const {
+        std::size_t h = all.size();
+        for (const Config& c : all) h = static_cast<std::size_t>(mix(h, ConfigHash{}(c)));
+        return h;
+    }
+};
+
 // Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many roads lead to
 // the same few configurations, and each must be gone once.
 class Gone {
@@ -104,9 +112,10 @@ public:
     // Adds what `config` becomes by `byte`.
     void step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome);
     Outcome step_all(const Configs& from, std::uint8_t byte, Configs& out);
-    // Drops what leaves have read: steps from here record nothing, and are unsure where it would matter.
-    void forget(Configs& configs) const;
-    // Whether a shortest completion can depend on what was read.
+    // Drops what leaves have read where it is so unlike all that a completion would write that it changes none: neither
+    // what is needed from here on, nor behind `further` bytes more. Steps from there record nothing.
+    void settle(Configs& configs, std::uint32_t further);
+    // Whether the cost of a configuration may be more than its completion has bytes: it does not know what was read.
     bool recalls() const { return recalls_; }
     // Adds what goes on once the component above `frame` has ended; `tape`: what it read, where that is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
@@ -166,6 +175,7 @@ private:
     bool may_open_some(std::uint32_t node, std::uint32_t regs);
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const Component& k, std::uint32_t regs);
+    std::uint32_t watched_keys(const Config& named, std::uint32_t further);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
@@ -181,6 +191,7 @@ private:
     std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
     std::uint32_t items_so_far(const Component& k, std::uint32_t regs);
     const std::vector<std::uint32_t>& leaves_at(const Component& k, std::uint32_t regs);
+    std::uint32_t watched_items(const Config& named, std::uint32_t further);
     ExprId unused(const Component& k, std::uint32_t regs, std::uint32_t leaf);
     bool may_have_item(const Component& k, std::uint32_t regs);
     bool may_end(const Component& k, std::uint32_t regs);
@@ -189,6 +200,7 @@ private:
     std::uint32_t array_cost(const Config& c);
     int array_best_byte(const Config& c, Configs& instead);
 
+    bool matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t further);
     std::uint32_t value_cost(const Value& value) const;
     std::uint32_t local_cost(const Config& c);
     std::uint32_t frame_cost(std::uint32_t id);
@@ -206,6 +218,7 @@ private:
     TextSets texts_;
     std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and tape: the set with that text
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
+    std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
     Configs todo_, entering_;
     bool forks_ = false;                               // the grammar calls itself: roads are followed together

@@ -40,8 +40,8 @@ private:
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // of the store's expressions once it was compiled
     std::uint32_t number_ = 0;     // names its configurations in the store
-    // By configuration: fewest tokens to finish, and an upper bound of that after any legal token.
-    mutable std::unordered_map<Config, std::uint32_t, ConfigHash> finish_, worst_;
+    // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
+    mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
 };
 
 class Matcher {
@@ -80,10 +80,10 @@ private:
     void fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const;
     void fill_unlocked(std::span<const Config> configs, std::span<std::uint32_t> row) const;
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
-    std::string completion_of(Configs configs, std::size_t& work, bool* whole = nullptr) const;
+    std::string completion_of(Configs configs, std::size_t& work) const;
     std::string forced_of(Configs configs) const;
-    std::uint32_t finish(const Configs& configs, std::size_t& work) const;
-    bool loops_within(const Configs& configs, std::uint32_t node, std::uint32_t left) const;
+    std::uint32_t finish(Configs configs, std::size_t& work) const;
+    std::uint32_t loop_needs(const Configs& configs, std::uint32_t node, std::size_t& work) const;
     std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const;
 
     std::shared_ptr<const Automaton> automaton_;

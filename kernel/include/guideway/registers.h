@@ -32,19 +32,21 @@ private:
     std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
 };
 
-// Text read byte by byte, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet.
+// Text read byte by byte, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
+// text that matters to nothing that will be asked.
 class Tapes {
 public:
-    static constexpr std::uint32_t kUnknown = 0, kStart = 1;
+    static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
 
     std::uint32_t push(std::uint32_t tape, std::uint8_t byte) {
+        if (tape == kUnknown || tape == kOther) return tape;
         auto [place, fresh] = ids_.emplace(std::uint64_t{tape} << 8 | byte, static_cast<std::uint32_t>(nodes_.size()));
         if (fresh) nodes_.push_back({tape, byte});
         return place->second;
     }
     std::string text(std::uint32_t tape) const {
         std::string made;
-        for (; tape > kStart; tape = nodes_[tape].before) made.push_back(static_cast<char>(nodes_[tape].byte));
+        for (; tape > kOther; tape = nodes_[tape].before) made.push_back(static_cast<char>(nodes_[tape].byte));
         return {made.rbegin(), made.rend()};
     }
     std::size_t size() const { return nodes_.size(); }
@@ -54,7 +56,7 @@ private:
         std::uint32_t before;
         std::uint8_t byte;
     };
-    std::vector<Node> nodes_{{0, 0}, {0, 0}};
+    std::vector<Node> nodes_{{0, 0}, {0, 0}, {0, 0}};
     std::unordered_map<std::uint64_t, std::uint32_t> ids_;
 };
 
