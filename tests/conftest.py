@@ -29,4 +29,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for marker in item.iter_markers("engine"):
             for library in marker.args:
                 if importlib.util.find_spec(library) is None:
-                    item.add_marker(pytest.mark.skip(reason=f"needs {library}: make test-engines installs it"))
+                    target = "test-vllm" if library in ("vllm", "openai") else "test-engines"
+                    item.add_marker(pytest.mark.skip(reason=f"needs {library}: make {target} installs it"))

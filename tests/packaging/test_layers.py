@@ -30,7 +30,12 @@ ENGINE_LIBRARIES = {
     "llama_cpp": ["llama_cpp"],
     "onnx_genai": ["onnxruntime_genai"],
     "vllm": ["vllm"],
+    "sglang": ["sglang"],
+    "exllamav2": ["exllamav2"],
+    "exllamav3": ["exllamav3"],
 }
+ON_TORCH = {"vllm", "sglang", "exllamav2", "exllamav3"}
+"""Engines that are made of torch, beside the one whose own library it is here."""
 ENGINE_OF = {library: engine for engine, libraries in ENGINE_LIBRARIES.items() for library in libraries}
 ARRAY_LIBRARIES = {"torch", "mlx", "triton"}
 TOKENIZER_LIBRARIES = {"tokenizers", "sentencepiece", "tiktoken", "gguf", "mistral_common", "transformers"}
@@ -69,6 +74,8 @@ def may_import(path: Path, library: str, inside_function: bool) -> bool:
         return True
     if parts == ("masks", "triton.py") and library in {"torch", "triton"}:
         return True  # Triton compiles functions that stand at the top of a module; nobody imports this one there
+    if library == "torch" and parts[0] == "engines" and len(parts) > 2 and parts[1] in ON_TORCH:
+        return True
     if not inside_function:
         return False
     if parts[0] in {"masks", "sampling"}:

@@ -1,0 +1,170 @@
+"""`Follower`: what engines' backends and filters are made of. It never raises in the middle, and can go back."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.engines.follower import Follower, fill
+from guideway.errors import LimitExceeded
+from guideway.masks import ids, new_rows
+
+A, B, STOP, EOS = 0, 1, 2, 3
+TABLE = gw.Vocabulary([b"a", b"b", b"!", b""], eos_ids=[EOS], special_ids=[EOS])
+
+
+class Broken:
+    """A matcher that gives up at its next mask, as one does that meets a limit."""
+
+    words, position, is_finished, is_accepting = 1, 0, False, False
+
+    def fill_mask(self, row: object) -> None:
+        raise LimitExceeded("too much to remember")
+
+
+def follower(pattern: str = "(ab)+", **options: object) -> Follower:
+    return Follower(gw.compile(gw.Regex(pattern), TABLE), TABLE.eos_ids, **options)  # type: ignore[arg-type]  # test
+
+
+def legal(one: Follower, width: int = 32) -> list[int]:
+    row = new_rows(1, width)[0]
+    one.fill(row)
+    return ids(row, 32 * len(row)).tolist()
+
+
+def test_tokens_are_taken_up_to_the_end() -> None:
+    one = follower()
+    assert one.advance([A, B, EOS, A, A])
+    assert (one.is_finished, one.position, one.error) == (True, 3, None)
+    assert legal(one) == [EOS]
+
+
+def test_an_illegal_token_is_an_error_that_stays(caplog: pytest.LogCaptureFixture) -> None:
+    one = follower(name="request 7")
+    with caplog.at_level(logging.ERROR, "guideway"):
+        assert not one.advance([A, A, B])
+    assert one.position == 1
+    assert "request 7" in caplog.text
+    assert "token 0 is not legal" in caplog.text
+    assert legal(one) == [EOS]
+    assert not one.advance([B])
+    assert one.validate([B]) == []
+
+
+def test_rollback_gives_back_what_went_wrong_there() -> None:
+    one = follower()
+    one.advance([A, B, A])
+    assert not one.advance([A])
+    one.rollback(1)
+    assert one.error is None
+    assert legal(one) == [A, EOS]
+    one.rollback(2)
+    assert legal(one) == [A]
+    with pytest.raises(ValueError, match="0"):
+        one.rollback(1)
+
+
+def test_tokens_that_stop_are_legal_where_the_text_may_end() -> None:
+    one = follower(stop_ids=[STOP, EOS])
+    assert one.stop_ids == (STOP,)
+    assert legal(one) == [A]
+    one.advance([A, B])
+    assert legal(one) == [A, STOP, EOS]
+    assert one.validate([A, B, STOP, A]) == [A, B, STOP]
+    assert one.validate([A, STOP]) == [A]
+    assert one.advance([STOP])
+    assert one.is_finished
+    assert one.position == 3
+    one.rollback(1)
+    assert not one.is_finished
+    assert one.advance([A, B, EOS])
+
+
+def test_a_limit_in_the_middle_ends_the_text() -> None:
+    one = follower()
+    one.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
+    assert legal(one) == [EOS]
+    assert isinstance(one.error, LimitExceeded)
+
+
+def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost, broken, stopped = follower(), follower(), follower(stop_ids=[STOP])
+    lost.advance([B])
+    broken.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
+    stopped.advance([A, B])
+
+    def whole(matchers: list[object], rows: object) -> None:
+        if broken.matcher in matchers:
+            raise LimitExceeded("too much to remember")
+        gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr("guideway.engines.follower.fill_masks", whole)
+    for batch in ([follower(), stopped], [follower(), lost, stopped], [follower(), broken, stopped]):
+        rows = new_rows(len(batch), 32)
+        rows[:] = 7
+        fill(batch, rows)
+        for row, one in zip(rows, batch, strict=True):
+            assert ids(row, 32 * len(row)).tolist() == legal(one)
+
+
+@pytest.mark.parametrize("width", [1, 32, 64, 100])
+def test_logits_may_be_wider_or_narrower_than_the_vocabulary(width: int) -> None:
+    size = 70
+    table = gw.Vocabulary([bytes([33 + i]) for i in range(size - 1)] + [b""], eos_ids=[size - 1])
+    one = Follower(gw.compile(gw.Regex("[ -~]+"), table), table.eos_ids)
+    row = new_rows(1, width)[0]
+    row[:] = 0xFFFFFFFF
+    one.fill(row)
+    assert ids(row, 32 * len(row)).tolist() == [i for i in range(size - 1) if i < 32 * len(row)]
+    rows = new_rows(2, width)
+    fill([one, one], rows)
+    assert rows.tolist() == [row.tolist()] * 2
+
+
+def test_copies_and_resets() -> None:
+    one = follower()
+    one.advance([A])
+    other = one.copy()
+    other.advance([B, EOS])
+    assert (one.position, other.position) == (1, 3)
+    one.advance([A])
+    assert other.error is None
+    other.reset()
+    one.reset()
+    assert legal(one) == legal(other) == [A]
+
+
+def test_any_way_there_and_back_is_as_a_fresh_one() -> None:
+    draw = random.Random(3)
+    for _ in range(300):
+        one = follower("(a|b{2,3})*", stop_ids=[STOP])
+        taken: list[int] = []
+        for _ in range(draw.randrange(12)):
+            if draw.random() < 0.3 and taken:
+                count = draw.randrange(len(taken) + 1)
+                one.rollback(count)
+                taken = taken[: len(taken) - count]
+            else:
+                token = draw.choice([A, B, STOP, EOS])
+                if one.validate([token]):
+                    assert one.advance([token])
+                    taken.append(token)
+        fresh = follower("(a|b{2,3})*", stop_ids=[STOP])
+        assert fresh.advance(taken)
+        assert (legal(one), one.is_finished, one.position) == (legal(fresh), fresh.is_finished, len(taken))
+
+
+def test_masks_are_what_may_be_taken() -> None:
+    draw = random.Random(4)
+    one = follower("(a|b{2,3})*a", stop_ids=[STOP])
+    for _ in range(200):
+        if one.is_finished:
+            one.reset()
+        found = legal(one)
+        assert found == [token for token in (A, B, STOP, EOS) if one.validate([token])]
+        assert one.advance([draw.choice(found)])
+    assert np.all([one.error is None])

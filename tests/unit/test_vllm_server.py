@@ -1,0 +1,201 @@
+"""vLLM's HTTP server on a CPU, with our backend, asked by the openai client: in processes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import guideway as gw
+from guideway.testing import tiny_model
+
+from .test_vllm import ENVIRONMENT, SCHEMA
+
+pytestmark = [pytest.mark.engine("vllm", "openai"), pytest.mark.filterwarnings("default")]
+
+TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
+ASK = [{"role": "user", "content": "the crab"}]
+SLOW_START = 240.0
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder: Path = tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # `vllm serve` asks for the version of a package named vllm, which the build for CPUs is not.
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager", "--max-model-len", "512"]
+    command += ["--dtype", "float32", "--served-model-name", "tiny"]
+    command += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    command += ["--chat-template", TEMPLATE, "--structured-outputs-config.backend", "guideway"]
+    log = folder / "log.txt"
+    environment = {**os.environ, **ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "NO_PROXY": "127.0.0.1"}
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as process:
+        try:
+            _wait(process, f"http://127.0.0.1:{port}/health", log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    end = time.monotonic() + SLOW_START
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise RuntimeError(f"vLLM's server did not come up:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+@pytest.fixture
+def client(server: str) -> Iterator[Any]:
+    import openai
+
+    with openai.OpenAI(base_url=server, api_key="none", max_retries=0, timeout=60) as made:
+        yield made
+
+
+def chat(client: Any, **options: Any) -> Any:
+    given = {"model": "tiny", "messages": ASK, "max_tokens": 300, "temperature": 1.0, "seed": 3, **options}
+    return client.chat.completions.create(**given)
+
+
+def response_format(schema: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}
+
+
+def test_response_format(client: Any) -> None:
+    for seed in range(3):
+        found = chat(client, response_format=response_format(SCHEMA), seed=seed).choices[0]
+        gw.JsonSchema(SCHEMA).parse(found.message.content)
+        assert found.finish_reason == "stop"
+    assert chat(client, response_format={"type": "json_object"}).choices[0].message.content.startswith("{")
+
+
+def test_a_pydantic_type(client: Any) -> None:
+    found = client.chat.completions.parse(
+        model="tiny", messages=ASK, response_format=Person, seed=1, max_tokens=400, temperature=1.0
+    )
+    assert isinstance(found.choices[0].message.parsed, Person)
+
+
+def test_streamed(client: Any) -> None:
+    pieces = chat(client, response_format=response_format(SCHEMA), stream=True)
+    text = "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
+    gw.JsonSchema(SCHEMA).parse(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "pattern"),
+    [
+        ("regex", "[a-c]{3,5}", "[a-c]{3,5}"),
+        ("choice", ["red", "green"], "red|green"),
+        ("grammar", 'root ::= "a" root | "b"', "a*b"),
+    ],
+)
+def test_structured_outputs_and_xargs(client: Any, kind: str, spec: Any, pattern: str) -> None:
+    texts = [
+        chat(client, extra_body=body).choices[0].message.content
+        for body in (
+            {"structured_outputs": {kind: spec}},
+            {"vllm_xargs": {f"guideway_{kind}": spec if isinstance(spec, str) else json.dumps(spec)}},
+        )
+    ]
+    assert re.fullmatch(pattern, texts[0])
+    assert texts[0] == texts[1]
+
+
+def test_completions_take_them_too(client: Any) -> None:
+    body = {"structured_outputs": {"regex": "[a-c]{3}"}}
+    found = client.completions.create(model="tiny", prompt="x", max_tokens=9, extra_body=body)
+    assert re.fullmatch("[a-c]{3}", found.choices[0].text)
+
+
+def test_tools_are_held_to_their_schema(client: Any) -> None:
+    """A tool that is asked for by name: vLLM turns it into structured outputs itself."""
+    tool = {"type": "function", "function": {"name": "enter", "parameters": SCHEMA}}
+    choice = {"type": "function", "function": {"name": "enter"}}
+    found = chat(client, tools=[tool], tool_choice=choice).choices[0]
+    gw.JsonSchema(SCHEMA).parse(found.message.tool_calls[0].function.arguments)
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ({"response_format": response_format({"type": "integer", "minimum": 5, "maximum": 3})}, "/minimum"),
+        ({"structured_outputs": {"regex": "a("}}, "position 1"),
+        ({"structured_outputs": {"grammar": "root ::= nothing"}}, "nothing"),
+        ({"vllm_xargs": {"guideway_regex": "a("}}, "position 1"),
+        ({"vllm_xargs": {"guideway_yaml": "a"}}, "guideway_yaml is not known"),
+        ({"structured_outputs": {"json": "[" * 5000}}, "JSON"),
+    ],
+)
+def test_a_bad_constraint_is_a_bad_request(client: Any, body: dict[str, Any], what: str) -> None:
+    import openai
+
+    with pytest.raises(openai.BadRequestError, match=re.escape(what)):
+        chat(client, extra_body=body)
+    gw.JsonSchema(SCHEMA).parse(chat(client, response_format=response_format(SCHEMA)).choices[0].message.content)
+
+
+def test_many_at_once_some_cancelled_some_hostile(server: str) -> None:
+    """Cancelled in the middle, hostile, free and constrained requests together; those that are good are good."""
+    import openai
+
+    async def one(made: Any, index: int) -> tuple[str, Any]:
+        options: dict[str, Any] = {
+            "model": "tiny",
+            "messages": ASK,
+            "seed": index,
+            "temperature": 1.0,
+            "max_tokens": 300,
+        }
+        kind = ("good", "cancelled", "hostile", "free")[index % 4]
+        if kind == "hostile":
+            options["extra_body"] = {"structured_outputs": {"regex": "(a|b" * 40}}
+        elif kind == "free":
+            options["max_tokens"] = 8
+        else:
+            options["response_format"] = response_format(
+                SCHEMA if kind == "good" else {"type": "array", "minItems": 80}
+            )
+        task = asyncio.ensure_future(made.chat.completions.create(**options))
+        if kind == "cancelled":
+            await asyncio.sleep(0.3)
+            task.cancel()
+        return kind, (await asyncio.gather(task, return_exceptions=True))[0]
+
+    async def all_of_them() -> list[tuple[str, Any]]:
+        async with openai.AsyncOpenAI(base_url=server, api_key="none", max_retries=0, timeout=90) as made:
+            return await asyncio.gather(*(one(made, index) for index in range(32)))
+
+    for kind, found in asyncio.run(all_of_them()):
+        if kind == "good":
+            gw.JsonSchema(SCHEMA).parse(found.choices[0].message.content)
+        elif kind == "hostile":
+            assert isinstance(found, openai.BadRequestError)
+        elif kind == "free":
+            assert found.choices[0].finish_reason == "length"
+        else:
+            assert isinstance(found, asyncio.CancelledError)
