@@ -13,7 +13,7 @@ LEVELS = {
     2: ["sources", "sampling", "prompts", "tiny"],
     3: ["matcher"],
     4: ["compiler"],
-    5: ["processors"],
+    5: ["processors", "serving"],
     6: ["engines"],
     7: ["sessions", "remote"],
     8: ["generation", "pool", "testing"],

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.engines.follower import Follower, fill
 from guideway.errors import LimitExceeded
 from guideway.masks import ids, new_rows
+from guideway.serving.follower import Follower, fill
 
 A, B, STOP, EOS = 0, 1, 2, 3
 TABLE = gw.Vocabulary([b"a", b"b", b"!", b""], eos_ids=[EOS], special_ids=[EOS])
@@ -102,7 +102,7 @@ def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
             raise LimitExceeded("too much to remember")
         gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
 
-    monkeypatch.setattr("guideway.engines.follower.fill_masks", whole)
+    monkeypatch.setattr("guideway.serving.follower.fill_masks", whole)
     for batch in ([follower(), stopped], [follower(), lost, stopped], [follower(), broken, stopped]):
         rows = new_rows(len(batch), 32)
         rows[:] = 7

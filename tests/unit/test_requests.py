@@ -7,9 +7,9 @@ import json
 import pytest
 
 import guideway as gw
-from guideway.engines.requests import KINDS, requested
-from guideway.engines.structural_tags import DEPTH
 from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
+from guideway.serving.requests import KINDS, requested
+from guideway.serving.structural_tags import DEPTH
 from guideway.sources import of
 
 TABLE = gw.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos_ids=[256])

@@ -6,9 +6,8 @@ import functools
 from typing import Any
 
 from guideway.compiler import Automaton, compile
-from guideway.engines.follower import Follower
-from guideway.engines.requests import KINDS, requested
 from guideway.errors import GuidewayError, InvalidConstraint
+from guideway.serving import KINDS, Follower, requested
 from guideway.sources import Regex
 from guideway.vocabulary import Tokenizer
 

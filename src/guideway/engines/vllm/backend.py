@@ -12,8 +12,8 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from guideway.engines.follower import Follower
 from guideway.masks import Row
+from guideway.serving import Follower
 
 from .asked import automaton_of, tokenizer_of
 

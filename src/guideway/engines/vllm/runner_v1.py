@@ -10,7 +10,7 @@ import torch
 from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor
 from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 
-from guideway.engines.follower import Follower, fill
+from guideway.serving import Follower, fill
 from guideway.vocabulary import Tokenizer
 
 from .asked import asked, follower_of, tokenizer_of_engine

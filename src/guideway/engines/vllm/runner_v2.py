@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from vllm.v1.worker.gpu.sample.logits_processor import LogitsContext, LogitsProcessor, LogitsProcRequestState
 
-from guideway.engines.follower import Follower, fill
+from guideway.serving import Follower, fill
 from guideway.vocabulary import Tokenizer
 
 from .asked import asked, follower_of, tokenizer_of_engine
