@@ -51,8 +51,9 @@ class GuidewayError(Exception):
 class ConstraintError(GuidewayError):
     """A constraint that cannot be used.
 
-    `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, or None
-    where the whole constraint is meant. `node` is the number of the grammar's node, where the kernel raised it.
+    `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, line, column
+    and caret for grammars, or None where the whole constraint is meant. The message draws the caret. `node` is the
+    number of the grammar's node, where the kernel raised it.
     """
 
     node: int | None = None
@@ -60,6 +61,12 @@ class ConstraintError(GuidewayError):
     def __init__(self, message: str, place: str | None = None) -> None:
         super().__init__(message)
         self.place = place
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        if self.place is None or "\n" not in self.place or self.place in message:
+            return message
+        return f"{message}, at {self.place}"
 
 
 class InvalidConstraint(ConstraintError, ValueError):

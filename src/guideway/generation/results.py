@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -11,6 +12,7 @@ from guideway.sessions import KV, FinishReason, Model, Timings
 
 if TYPE_CHECKING:
     from guideway.sources import Source
+    from guideway.sources.captures import Capture, Captures
 
 __all__ = ["Generation", "State"]
 
@@ -96,6 +98,24 @@ class Generation(Generic[T_co]):
     state: State
     stopped_by: str | None = None
     steps: tuple[Step, ...] = ()
+
+    @property
+    def captures(self) -> Captures:
+        """What the names in the constraint took of the text (`Source.captures`), found anew at each call. Raises
+        `ValueError` where there was no constraint, `InvalidText` (one too) where the text was cut.
+        """
+        if self.state.source is None:
+            raise ValueError("there was no constraint, so there is nothing that could be captured")
+        return self.state.source.captures(self.text)
+
+    def token_span(self, capture: Capture, model: Model) -> tuple[int, int]:
+        """Which of `tokens` hold something of a capture: from the first to behind the last."""
+        low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)
+        ends = [0]
+        for token_id in self.tokens:
+            ends.append(ends[-1] + len(model.vocabulary.bytes_of([token_id])))
+        first = bisect_right(ends, low) - 1
+        return first, max(first, bisect_left(ends, high))
 
     @property
     def sampled(self) -> int:

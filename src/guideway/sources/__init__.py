@@ -6,7 +6,8 @@ format.py       `Format`, on top of formats/
 choice.py       `Choice`
 substring.py    `Substring`
 special.py      `SpecialToken`, and markers that hold some
-repeated.py     any source several times
+repeated.py     any source several times; named.py: under a name
+captures/       what named parts took of a text
 terms.py        sources as parts of rules
 json_schema/    `JsonSchema`
 notations/      `Lark`, `Gbnf`, `Ebnf`

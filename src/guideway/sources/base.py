@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from guideway.errors import InvalidConstraint, InvalidText, Unsupported
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
+from guideway.grammar.rules import Rule, terms
 
 from .fits import fits
+
+if TYPE_CHECKING:
+    from .captures import Captures, Rules, Shape
 
 __all__ = ["Literal", "Source", "check_text", "leaf"]
 
@@ -21,8 +25,8 @@ class Source(ABC, Generic[T_co]):
     """A constraint as its user wrote it. Immutable; two of the same content are equal.
 
     They combine: `a | b` (either), `a + b` (one after the other; the value is the text) and, for regular ones,
-    `a & b` (both at once) and `~a` (every other text). A str stands for itself there. `a.repeat(2, 5)` and
-    `a.optional()` work for every source.
+    `a & b` (both at once) and `~a` (every other text). A str stands for itself there. `a.repeat(2, 5)`, its short forms
+    (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `a.named("x")` work for every source.
     """
 
     @abstractmethod
@@ -58,6 +62,43 @@ class Source(ABC, Generic[T_co]):
     def optional(self) -> Source[str]:
         """This, or nothing. The value is the text."""
         return self.repeat(0, 1)
+
+    def exactly(self, count: int, *, separator: str = "") -> Source[str]:
+        """This, so many times. The value is the text."""
+        return self.repeat(count, count, separator=separator)
+
+    def at_least(self, count: int, *, separator: str = "") -> Source[str]:
+        """This, so many times or more. The value is the text."""
+        return self.repeat(count, None, separator=separator)
+
+    def at_most(self, count: int, *, separator: str = "") -> Source[str]:
+        """This, so many times or fewer, or not at all. The value is the text."""
+        return self.repeat(0, count, separator=separator)
+
+    def between(self, least: int, most: int, *, separator: str = "") -> Source[str]:
+        """This, `least` to `most` times. The value is the text."""
+        return self.repeat(least, most, separator=separator)
+
+    def named(self, name: str) -> Source[T_co]:
+        """This; `captures` then says what it took of a text. Raises `InvalidConstraint` for a name that is no word."""
+        from .named import Named  # which is a source itself
+
+        return Named(self, name)
+
+    def captures(self, text: str) -> Captures:
+        """What the names in this took of a text: groups of patterns, rules of grammars, `named` parts, and of JSON the
+        values by JSON Pointer ("" is the whole). Which derivation counts where there are several: see docs/captures.md.
+        `InvalidText` for a text that does not fit; `LimitExceeded` where it can be read in too many ways.
+        """
+        from .captures import captures_of
+
+        if not fits(self.grammar(), text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
+        return captures_of(self, text)
+
+    def shape(self) -> Shape | None:
+        """What of its inside captures are read by; None: the text is one piece."""
+        return None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Source) and type(self) is type(other) and bool(self._content() == other._content())
@@ -161,9 +202,19 @@ class _Combined(Source[T_co]):
             f"({part!r})" if isinstance(part, _Combined) else repr(part) for part in self._parts
         )
 
+    def _rules(self, kind: type[terms.Choice | terms.Series]) -> Rules:
+        from .captures import Rules
+        from .terms import term_of
+
+        return Rules((Rule("parts", kind(tuple(term_of(part) for part in self._parts))),), "parts")
+
 
 class _Any(_Combined[T_co]):
     _sign = "|"
+
+    def shape(self) -> Rules:
+        """A choice, the first option first."""
+        return self._rules(terms.Choice)
 
     def grammar(self) -> Grammar:
         return self._combined(Either, Alternative)
@@ -180,6 +231,10 @@ class _Any(_Combined[T_co]):
 
 class _Joined(_Combined[str]):
     _sign = "+"
+
+    def shape(self) -> Rules:
+        """A series."""
+        return self._rules(terms.Series)
 
     def grammar(self) -> Grammar:
         return self._combined(Cat, Sequence)
@@ -200,6 +255,13 @@ class _All(_Combined[str]):
 
     def grammar(self) -> Grammar:
         return leaf(self._regular)
+
+    def shape(self) -> Shape | None:
+        """Each part reads the same text."""
+        from .captures import Reading
+
+        parts = [part for part in self._parts if part.shape() is not None]
+        return Reading(lambda text: [one for part in parts for one in part.captures(text).spans]) if parts else None
 
     def parse(self, text: str) -> str:
         for part in self._parts:

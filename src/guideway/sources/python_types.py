@@ -10,6 +10,7 @@ from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsup
 from guideway.grammar.nodes import Grammar
 
 from .base import Source
+from .captures import Reading
 from .json_schema import JsonSchema
 from .json_schema.style import Escapes, KeyOrder, Whitespace
 from .python_schema import arguments_model, schema_generator
@@ -54,6 +55,10 @@ class PythonType(Source[T_co]):
     def grammar(self) -> Grammar:
         """The grammar of the JSON Schema."""
         return self._json.grammar()
+
+    def shape(self) -> Reading:
+        """Values by JSON Pointer."""
+        return self._json.shape()
 
     def parse(self, text: str) -> T_co:
         """The value; `InvalidText` holds Pydantic's words where its validators refuse the text."""

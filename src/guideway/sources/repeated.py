@@ -8,6 +8,7 @@ from guideway.grammar.regular import Literals
 from guideway.grammar.rules import Rule, Text, Times, lower
 
 from .base import Source
+from .captures import Rules
 from .fits import fits
 from .terms import separated, term_of
 
@@ -24,11 +25,16 @@ class Repeated(Source[str]):
         one = term_of(part)
         between = Text(Literals((separator,)))
         term = separated(one, least, most, between) if separator else Times(one, least, most)
-        self._grammar = lower([Rule("repeated", term)], "repeated").grammar
+        self._shape = Rules((Rule("repeated", term),), "repeated")
+        self._grammar = lower(list(self._shape.rules), "repeated").grammar
 
     def grammar(self) -> Grammar:
         """Rules, lowered; one leaf where the part is regular."""
         return self._grammar
+
+    def shape(self) -> Rules:
+        """The repetition, as often as can be."""
+        return self._shape
 
     def parse(self, text: str) -> str:
         """The text itself, if it can be cut into the parts."""

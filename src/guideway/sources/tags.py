@@ -12,6 +12,7 @@ from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, No
 from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, lower
 
 from .base import Source, check_text
+from .captures import Rules
 from .fits import fits
 from .special import cuts_name, ends_as_it_begins, marker, up_to_marker
 from .terms import separated, source_of, term_of
@@ -102,7 +103,8 @@ class Tags(Source[list["str | Tagged"]]):
                 raise InvalidConstraint(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
             if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
                 raise InvalidConstraint(f"a trigger of {tag.begin!r} ends inside the name of a special token")
-        self._grammar = lower([Rule("tags", self._term())], "tags").grammar
+        self._shape = Rules((Rule("tags", self._term()),), "tags")
+        self._grammar = lower(list(self._shape.rules), "tags").grammar
 
     def _term(self) -> Term:
         if self.separator is not None:
@@ -126,6 +128,10 @@ class Tags(Source[list["str | Tagged"]]):
     def grammar(self) -> Grammar:
         """Rules, lowered."""
         return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules."""
+        return self._shape
 
     def parse(self, text: str) -> list[str | Tagged]:
         """The pieces: texts that are not empty, and tags with the values of their contents."""
@@ -196,11 +202,16 @@ class Reasoning(Source[tuple[str, Any]]):
         gap = Text(Literals(("", "\n", "\n\n")))
         thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
         parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
-        self._grammar = lower([Rule("reasoning", Series(parts))], "reasoning").grammar
+        self._shape = Rules((Rule("reasoning", Series(parts)),), "reasoning")
+        self._grammar = lower(list(self._shape.rules), "reasoning").grammar
 
     def grammar(self) -> Grammar:
         """Rules, lowered."""
         return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules."""
+        return self._shape
 
     def parse(self, text: str) -> tuple[str, Any]:
         """The reasoning, and the answer's value."""

@@ -20,7 +20,7 @@ def source_of(thing: object) -> Source[Any]:
 def term_of(source: Source[Any]) -> Term:
     """A source as a part of rules."""
     language = source.regular()
-    return Text(language) if language is not None else Whole(source.grammar())
+    return Text(language, source) if language is not None else Whole(source.grammar(), source)
 
 
 def separated(term: Term, least: int, most: int | None, separator: Term) -> Term:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
@@ -12,9 +12,10 @@ __all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times",
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A regular piece of text."""
+    """A regular piece of text. `source`: what it was made of, for those who ask what stands in it."""
 
     language: Regular
+    source: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,10 @@ class Except:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """A whole grammar, such as that of a JSON Schema."""
+    """A whole grammar, such as that of a JSON Schema. `source` as that of a `Text`."""
 
     grammar: Grammar
+    source: object = None
 
 
 Term = Text | Ref | Series | Choice | Times | Except | Whole

@@ -10,6 +10,7 @@ from typing import Any
 from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
+from guideway.sources.captures import Reading, values_of
 from guideway.sources.fits import is_empty as grammar_is_empty
 from guideway.sources.fits import single_bytes
 
@@ -100,6 +101,10 @@ class JsonSchema(Source[Any]):
     def grammar(self) -> Grammar:
         """One node per place of the schema."""
         return self._grammar
+
+    def shape(self) -> Reading:
+        """Values by JSON Pointer."""
+        return Reading(values_of)
 
     def contract(self) -> list[tuple[str, str, str]]:
         """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",

@@ -8,6 +8,7 @@ from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, U
 from guideway.grammar.regular import Cat, Either, Regular, Repeat
 from guideway.grammar.rules import Choice, Ref, Rule, Series, Term, Text, Times
 from guideway.grammar.rules.knots import knots
+from guideway.sources.captures import IGNORED, Rules
 from guideway.sources.terms import term_of
 
 from .lark_reader import Definition, LarkReader
@@ -46,7 +47,8 @@ class Lark(RuleSource):
         def with_gap(term: Term) -> Term:
             if gap is None:
                 return term
-            return Text(Cat((term.language, gap))) if isinstance(term, Text) else Series((term, Text(gap)))
+            both = Series((term, Text(gap, IGNORED)))
+            return Text(Cat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
         used = {ref for one in reader.rules.values() for ref in _names(one.term)}
@@ -57,7 +59,7 @@ class Lark(RuleSource):
         taken = {rule.name for rule in rules}
         rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items() if name not in taken]
         first: Term = Ref(start or "start")
-        return [*rules, Rule(_ROOT, first if gap is None else Series((Text(gap), first)))], _ROOT
+        return [*rules, Rule(_ROOT, first if gap is None else Series((Text(gap, IGNORED), first)))], _ROOT
 
     def _check_names(self, reader: LarkReader, start: str) -> None:
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
@@ -71,6 +73,16 @@ class Lark(RuleSource):
             raise InvalidConstraint(
                 f"there is no rule {start!r} to start with; there are {', '.join(sorted(reader.rules))}"
             )
+
+
+class _Spaced:
+    """A terminal with the ignored text behind it: one language, and for captures two pieces."""
+
+    def __init__(self, both: Series) -> None:
+        self._shape = Rules((Rule("%spaced", both),), "%spaced")
+
+    def shape(self) -> Rules:
+        return self._shape
 
 
 class _Terminals:

@@ -70,9 +70,7 @@ class Reader:
 
     def fail(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
         """Something is wrong here."""
-        place = self.place(at)
-        first = place.split("\n", 1)[0].rstrip(":")
-        raise kind(f"{message} ({first})", place)
+        raise kind(message, self.place(at))
 
     def hex(self, digits: int | None) -> int:
         """A code point in hexadecimal digits, so many or all that stand here."""

@@ -11,6 +11,7 @@ from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Special
 from guideway.grammar.rules import Rule, lower
 from guideway.sources.base import Source, check_text
+from guideway.sources.captures import Rules
 from guideway.sources.fits import accepts, byte_automaton
 from guideway.sources.terms import source_of, term_of
 
@@ -27,6 +28,8 @@ def special_of(written: str) -> Special:
     number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
     return Special(written if number is None else int(number[1]))
 
+_NAME = re.compile(r"[^\W_][\w.-]*")  # of a rule that captures what it derives
+
 
 class RuleSource(Source[str]):
     """A grammar in some notation. The value of a text is the text itself."""
@@ -35,6 +38,8 @@ class RuleSource(Source[str]):
         self.text = check_text(text, "the grammar")
         self.parts = {name: source_of(part) for name, part in (parts or {}).items()}
         rules, self.start = self._read(start)
+        names = frozenset(rule.name for rule in rules if _NAME.fullmatch(rule.name))
+        self._shape = Rules(tuple(rules), self.start, names)
         lowered = lower(rules, self.start)
         self._grammar = lowered.grammar
         self.unreachable = lowered.unreachable
@@ -60,6 +65,10 @@ class RuleSource(Source[str]):
     def grammar(self) -> Grammar:
         """The nodes that the rules come to."""
         return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules. All capture what they derive, but those whose name begins with an underscore."""
+        return self._shape
 
     def parse(self, text: str) -> str:
         """The text itself, if the grammar derives it."""

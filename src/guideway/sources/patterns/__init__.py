@@ -13,6 +13,6 @@ places.py      the graph it is drawn from
 
 from __future__ import annotations
 
-from .parser import Dialect, parse_pattern
+from .parser import FLAGS, Dialect, parse_pattern, parse_tree
 
-__all__ = ["Dialect", "parse_pattern"]
+__all__ = ["FLAGS", "Dialect", "parse_pattern", "parse_tree"]

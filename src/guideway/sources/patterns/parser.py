@@ -16,9 +16,25 @@ from .classes import parse_class, parse_escape
 from .lowering import lower
 from .properties import fold
 from .scanner import Dialect, Scanner
-from .syntax import AT_END, AT_START, MAX_COUNT, NOTHING, Look, Part, Plain, characters, choice, series, times, width
+from .syntax import (
+    AT_END,
+    AT_START,
+    MAX_COUNT,
+    Choice,
+    Look,
+    Named,
+    Part,
+    Plain,
+    Series,
+    Times,
+    characters,
+    choice,
+    series,
+    times,
+    width,
+)
 
-__all__ = ["MAX_ASSERTIONS", "MAX_NESTING", "Dialect", "parse_pattern"]
+__all__ = ["FLAGS", "MAX_ASSERTIONS", "MAX_NESTING", "Dialect", "parse_pattern", "parse_tree"]
 
 MAX_NESTING = 200
 """How deep groups may nest."""
@@ -32,13 +48,20 @@ _ORDINARY = re.compile(r"[^\\^$.|?*+()\[\]{}\ud800-\udfff]{2,}")
 _LOOKS = {"?=": (True, False), "?!": (True, True), "?<=": (False, False), "?<!": (False, True)}
 
 
-def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False) -> Regular:
+def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags: str = "") -> Regular:
     """The texts that a pattern matches as a whole, or (`search`) that hold a match somewhere.
 
     `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (the flag u, and what Annex B adds where it is
-    unambiguous). Raises `InvalidConstraint`, `Unsupported` or `LimitExceeded`, with a caret under the place.
+    unambiguous). `flags`: letters out of `FLAGS` that hold from the start. Raises `InvalidConstraint`, `Unsupported` or
+    `LimitExceeded`, with a caret under the place.
     """
-    return _Parser(pattern, dialect).parse(search)
+    return _Parser(pattern, dialect, flags).parse(search)
+
+
+def parse_tree(pattern: str, dialect: Dialect, flags: str = "") -> tuple[Part, frozenset[str], bool]:
+    """A pattern that `parse_pattern` takes, as it stands: its tree, the names of its groups, whether it asserts."""
+    parser = _Parser(pattern, dialect, flags, keep=True)
+    return parser.tree(), frozenset(parser.names), parser.asserts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +74,9 @@ class _Flags:
 
 
 _FLAG_NAMES = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "a": "ascii_only", "m": "multi_line"}
+
+FLAGS = {"python": "".join(_FLAG_NAMES), "ecma": "ims"}
+"""The letters of the flags that each dialect has."""
 
 
 @dataclass(slots=True)
@@ -65,22 +91,31 @@ class _Group:
     repeatable: bool = False  # whether a quantifier may follow what was read last
     repeated: bool = False  # whether what was read last is a repetition already
     deep: int = 0  # how deep groups with assertions nest inside
+    name: str | None = None
 
 
 class _Parser:
-    def __init__(self, pattern: str, dialect: Dialect) -> None:
+    """`keep`: the tree stays as it is written, groups with names too; else parts fold as they are read."""
+
+    def __init__(self, pattern: str, dialect: Dialect, flags: str = "", *, keep: bool = False) -> None:
         self._scanner = Scanner(pattern, dialect)
-        self._flags = _Flags()
+        self._flags = _Flags(**{_FLAG_NAMES[flag]: True for flag in flags})
         self._stack = [_Group(0, self._flags)]
-        self._names: set[str] = set()
+        self._keep = keep
+        self._name: str | None = None  # of the group that opens here
+        self.names: set[str] = set()
+        self.asserts = False
 
     def parse(self, search: bool) -> Regular:
+        return lower(self.tree(), search=search, too_large=self._scanner.too_large)
+
+    def tree(self) -> Part:
         scanner = self._scanner
         while scanner.next:
             self._step()
         if len(self._stack) > 1:
             scanner.invalid("the group has no closing ')'", self._stack[-1].at)
-        return lower(self._closed(self._stack[0]), search=search, too_large=scanner.too_large)
+        return self._closed(self._stack[0])
 
     def _step(self) -> None:
         scanner, group = self._scanner, self._stack[-1]
@@ -97,7 +132,7 @@ class _Parser:
         elif char == ")":
             self._close(at)
         elif char == "|":
-            group.done.append(series(group.items))
+            group.done.append(self._series(group.items))
             group.items, group.repeatable, group.repeated = [], False, False
         elif char in "*+?" or (char == "{" and self._is_counted()):
             self._quantifier(char, at)
@@ -144,6 +179,7 @@ class _Parser:
         group.repeatable, group.repeated = True, False
 
     def _anchor(self, part: Part) -> None:
+        self.asserts = True
         self._add(part)
         self._stack[-1].repeatable = False
 
@@ -197,8 +233,11 @@ class _Parser:
             scanner.invalid("a repeat of a repeat" if group.repeated else "nothing to repeat", at)
         if scanner.next == "+" and scanner.dialect == "python":
             scanner.unsupported("a possessive quantifier")
-        scanner.skip("?")  # lazy: the same language
-        group.items[-1] = times(group.items[-1], minimum, maximum, at)
+        lazy = scanner.skip("?")  # the same language, but not the same captures
+        if self._keep and (minimum, maximum) != (1, 1) and maximum != 0:
+            group.items[-1] = Times(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
+        else:
+            group.items[-1] = times(group.items[-1], minimum, maximum, at)
         group.repeatable, group.repeated = False, True
 
     # -- groups
@@ -215,8 +254,8 @@ class _Parser:
             scanner.invalid("nothing to repeat")
         if len(self._stack) > MAX_NESTING:
             scanner.too_large(f"groups nest deeper than {MAX_NESTING}", at)
-        self._stack.append(_Group(at, self._flags, look))
-        self._flags = inner
+        self._stack.append(_Group(at, self._flags, look, name=self._name))
+        self._name, self._flags = None, inner
 
     def _look(self) -> tuple[bool, bool] | None:
         """Whether the group that opens here looks ahead, and is negative; None if it is no look-around."""
@@ -233,12 +272,12 @@ class _Parser:
             return self._flags
         if scanner.dialect == "ecma":
             if scanner.skip("<"):
-                return self._name(at)
+                return self._group_name(at)
             if scanner.next and scanner.next in "ims-":
                 return self._flag_group(at)
             scanner.invalid("expected one of (?: (?= (?! (?<= (?<! (?<name> or flags (i, m, s) here", at)
         if scanner.skip("P<"):
-            return self._name(at)
+            return self._group_name(at)
         if scanner.next == "P":
             scanner.unsupported("a back-reference", at)
         if scanner.skip("#"):
@@ -250,13 +289,14 @@ class _Parser:
             scanner.unsupported("a conditional group", at)
         return self._flag_group(at)
 
-    def _name(self, at: int) -> _Flags:
+    def _group_name(self, at: int) -> _Flags:
         name = self._scanner.take_until(">", "the group's name")
         if not (name.replace("$", "_") if self._scanner.dialect == "ecma" else name).isidentifier():
             self._scanner.invalid(f"{name!r} is not a name for a group", at)
-        if name in self._names and self._scanner.dialect == "python":
+        if name in self.names and self._scanner.dialect == "python":
             self._scanner.invalid(f"two groups are named {name!r}", at)
-        self._names.add(name)
+        self.names.add(name)
+        self._name = name
         return self._flags
 
     def _flag_group(self, at: int) -> _Flags | None:
@@ -303,7 +343,10 @@ class _Parser:
             if self._scanner.dialect == "python" and low != high:
                 self._scanner.invalid("a lookbehind of Python's re has one length", group.at)
             part = Look(part, ahead, negative, group.at)
-        if not isinstance(part, Plain):
+            self.asserts = True
+        if group.name is not None and self._keep:
+            part = Named(part, group.name)
+        elif not isinstance(part, Plain) and not self._keep:
             outer = self._stack[-1]
             outer.deep = max(outer.deep, group.deep + 1)
             if outer.deep > MAX_ASSERTIONS:
@@ -313,4 +356,8 @@ class _Parser:
             self._stack[-1].repeatable = self._scanner.dialect == "python"
 
     def _closed(self, group: _Group) -> Part:
-        return choice([*group.done, series(group.items) if group.items else NOTHING])
+        options = [*group.done, self._series(group.items)]
+        return Choice(tuple(options)) if self._keep and len(options) > 1 else choice(options)
+
+    def _series(self, items: list[Part]) -> Part:
+        return Series(tuple(items)) if self._keep and len(items) > 1 else series(items)

@@ -22,6 +22,7 @@ __all__ = [
     "Choice",
     "Edge",
     "Look",
+    "Named",
     "Part",
     "Plain",
     "Series",
@@ -64,12 +65,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Times:
-    """The part, `least` to `most` times; `at` is its place in the pattern."""
+    """The part, `least` to `most` times, as often as can be or (`lazy`) as seldom; `at`: its place in the pattern.
+
+    `empty`: beyond `least` there may be one time more that reads nothing, and it is the last.
+    """
 
     part: Part
     least: int
     most: int | None
     at: int
+    lazy: bool = False
+    empty: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +95,15 @@ class Look:
     at: int
 
 
-Part = Plain | Series | Choice | Times | Edge | Look
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """A group with a name; only where captures are asked for."""
+
+    part: Part
+    name: str
+
+
+Part = Plain | Series | Choice | Times | Edge | Look | Named
 
 NOTHING = Plain(EMPTY, 0, 0)
 ANYTHING = Plain(ANY_TEXT, 0, None)
@@ -222,5 +236,7 @@ def width(part: Part) -> tuple[int, int | None]:
         case Times(inner, least, most):
             low, high = width(inner)
             return _bounded(low * least), 0 if high == 0 else None if high is None or most is None else high * most
+        case Named(inner):
+            return width(inner)
         case _:
             return 0, 0

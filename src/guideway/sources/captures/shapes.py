@@ -1,0 +1,43 @@
+"""What a source says of its inside, for captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from guideway.grammar.rules import Rule
+from guideway.sources.patterns.syntax import Part
+
+from .spans import Capture
+
+__all__ = ["IGNORED", "Pattern", "Reading", "Rules", "Shape"]
+
+IGNORED = "ignored"
+"""The `source` of a text that belongs to nothing: names that end behind it end before it."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules, the one to start with, and which of them capture what they derive."""
+
+    rules: tuple[Rule, ...]
+    start: str
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The tree of a pattern as it stands. `asserts`: whether it holds assertions, which look at its own text only."""
+
+    part: Part
+    asserts: bool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reads a text that is known to fit: names that begin with "/" stand below the name around them."""
+
+    read: Callable[[str], Iterable[Capture]]
+
+
+Shape = Rules | Pattern | Reading
