@@ -11,7 +11,7 @@ LEVELS = {
     0: ["errors", "disk"],
     1: ["grammar", "vocabulary", "masks"],
     2: ["sources", "sampling", "prompts", "tiny"],
-    3: ["matcher"],
+    3: ["matcher", "parts"],
     4: ["compiler"],
     5: ["processors", "serving"],
     6: ["engines"],

@@ -15,7 +15,7 @@ from .fits import fits
 if TYPE_CHECKING:
     from .captures import Captures, Rules, Shape
 
-__all__ = ["Literal", "Source", "check_text", "leaf"]
+__all__ = ["Literal", "Source", "check_text", "either_of", "leaf", "one_after_the_other"]
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
@@ -107,19 +107,19 @@ class Source(ABC, Generic[T_co]):
         return hash((type(self), self._content()))
 
     def __or__(self, other: Source[U] | str) -> Source[T_co | U | str]:
-        return _Any(self, _source(other))
+        return _Any((self, _source(other)))
 
     def __ror__(self, other: str) -> Source[T_co | str]:
-        return _Any(_source(other), self)
+        return _Any((_source(other), self))
 
     def __add__(self, other: Source[object] | str) -> Source[str]:
-        return _Joined(self, _source(other))
+        return _Joined((self, _source(other)))
 
     def __radd__(self, other: str) -> Source[str]:
-        return _Joined(_source(other), self)
+        return _Joined((_source(other), self))
 
     def __and__(self, other: Source[object] | str) -> Source[str]:
-        return _All(self, _source(other))
+        return _All((self, _source(other)))
 
     def __invert__(self) -> Source[str]:
         return _Other(self)
@@ -166,15 +166,13 @@ class Literal(Source[str]):
 
 
 class _Combined(Source[T_co]):
-    """Two sources, or more where the operator chains."""
+    """Two sources or more; those of the same kind among them are taken apart."""
 
     _sign = ""
     _parts: tuple[Source[object], ...]
 
-    def __init__(self, left: Source[object], right: Source[object]) -> None:
-        self._parts = tuple(
-            part for side in (left, right) for part in (side._parts if isinstance(side, type(self)) else (side,))
-        )
+    def __init__(self, given: tuple[Source[object], ...]) -> None:
+        self._parts = tuple(part for one in given for part in (one._parts if isinstance(one, type(self)) else (one,)))
 
     def _combined(self, regular: type[Either | Cat], node: type[Alternative | Sequence]) -> Grammar:
         """One leaf where every part is regular, else the parts' grammars side by side under a node."""
@@ -249,8 +247,8 @@ class _Joined(_Combined[str]):
 class _All(_Combined[str]):
     _sign = "&"
 
-    def __init__(self, left: Source[object], right: Source[object]) -> None:
-        super().__init__(left, right)
+    def __init__(self, given: tuple[Source[object], ...]) -> None:
+        super().__init__(given)
         self._regular = Both(tuple(_regular(part, "&") for part in self._parts))
 
     def grammar(self) -> Grammar:
@@ -298,6 +296,16 @@ def _regular(source: Source[object], sign: str) -> Regular:
             f"{sign} works on regular sources (Regex, Choice and what is made of them), not on {source!r}"
         )
     return language
+
+
+def one_after_the_other(parts: tuple[Source[object], ...]) -> Source[str]:
+    """Some sources in their order; at least one."""
+    return _Joined(parts)
+
+
+def either_of(options: tuple[Source[object], ...]) -> Source[object]:
+    """Any of some sources; at least one."""
+    return options[0] if len(options) == 1 else _Any(options)
 
 
 def leaf(text: Regular) -> Grammar:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["captures_of"]
 
-MAX_STEPS = 4_000_000
+MAX_STEPS = 1_500_000
 """How much may be looked at for the captures of one text."""
 
 MAX_WITHIN = 60
@@ -161,9 +161,9 @@ class _Table:
                     self._link(node, self.node(at, option))
             case Call(entry, after):
                 self._use(node, self.node(at, entry), after, 0)
-            case Loop(entry, least, most, next=after):
-                if most is None or node.count < most:
-                    again = node.count + 1 if most is not None or node.count < least else least
+            case Loop(entry, least, next=after):
+                again = self.again(state, node.count)
+                if again is not None:
                     self._use(node, self.node(at, entry), node.state, again)
                 if node.count >= least:
                     self._link(node, self.node(at, after))
@@ -209,6 +209,12 @@ class _Table:
             return
         for end in self.possible(user, ends):
             self._link(user, self.behind(user, end, after, count))
+
+    def again(self, loop: Loop, count: int) -> int | None:
+        """The count after one time more; None: there may be none. It stays where no more of it can matter."""
+        if loop.most is not None and loop.most - loop.least <= len(self.text):
+            return count + 1 if count < loop.most else None
+        return min(count + 1, loop.least)
 
     def possible(self, user: _Node, ends: int) -> Iterator[int]:
         """The ends of what a state calls, that it takes."""
@@ -310,21 +316,21 @@ class _Walk:
             enough = node.count >= state.least
             if enough and state.lazy and self._can(self._table.node(node.at, after), wanted):
                 return self._first(node, [(node.at, after)], wanted), wanted
-            again = 0
-            if state.most is None or node.count < state.most:
-                after, count = node.state, node.count + 1 if state.most is not None or not enough else state.least
-                again = self._ends(node, state, wanted, after, count)
-            if not again:
+            once_more = self._table.again(state, node.count)
+            if once_more is not None:
+                after, count = node.state, once_more
+                ends = self._ends(node, state, wanted, after, count)
+            if once_more is None or not ends:
                 return self._first(node, [(node.at, state.next)], wanted), wanted
         else:
-            again = self._ends(node, state, wanted, after, count)
-        callee, key = self._table.node(node.at, state.entry), (state.entry, again)
+            ends = self._ends(node, state, wanted, after, count)
+        callee, key = self._table.node(node.at, state.entry), (state.entry, ends)
         entered = key in self._active
         self._frames.append(_Frame(node, wanted, after, count, None if entered else key, self._bound))
         if self._bound is not None or entered:
-            self._bound = _when(callee, again)
+            self._bound = _when(callee, ends)
         self._active.add(key)
-        return callee, again
+        return callee, ends
 
     def _ends(self, node: _Node, state: Call | Loop, wanted: int, after: int, count: int) -> int:
         """The ends of the rule that a state calls, from which what is wanted can be reached."""

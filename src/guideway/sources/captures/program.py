@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guideway.errors import LimitExceeded
 from guideway.grammar.rules import terms
@@ -124,6 +124,16 @@ State = Exit | Read | Fork | Call | Loop | Look | Edge | Open | Close
 _Part = terms.Term | syntax.Part | Shape
 
 
+class _Times(NamedTuple):
+    """A repetition, of rules or of a pattern."""
+
+    part: _Part
+    least: int
+    most: int | None
+    lazy: bool
+    empty: bool
+
+
 @dataclass(slots=True)
 class Program:
     """States by number; 0 is the first. `outermost`: those of the rule that ends only where the text does."""
@@ -194,9 +204,9 @@ class _Builder:
                     (one, inner, after, names, outermost) for one, inner in zip(options, parts, strict=True)
                 ]
             case terms.Times(inner, least, most):
-                self._times(at, syntax.Times(inner, least, most, 0, False, False), after, names, outermost)
-            case syntax.Times():
-                self._times(at, part, after, names, outermost)
+                self._times(at, _Times(inner, least, most, False, False), after, names, outermost)
+            case syntax.Times(inner, least, most, _, lazy, empty):
+                self._times(at, _Times(inner, least, most, lazy, empty), after, names, outermost)
             case terms.Except(inner, without):
                 self._set(at, Call(self._rule(inner, names), after, self._rule(without, names)))
             case syntax.Named(inner, name):
@@ -248,8 +258,8 @@ class _Builder:
             self._pieces[id(part.grammar)] = part.grammar, Walked(part.grammar)
         return self._pieces[id(part.grammar)][1]
 
-    def _times(self, at: int, times: syntax.Times, after: int, names: dict[str, int], outermost: bool) -> None:
-        part, least, most, lazy = times.part, times.least, times.most, times.lazy
+    def _times(self, at: int, times: _Times, after: int, names: dict[str, int], outermost: bool) -> None:
+        part, least, most, lazy, empty = times
         one = self._character(part)
         if one is not None and most is not None:
             self._set(at, Read(Characters(one.points, least, most), after, lazy))
@@ -260,12 +270,12 @@ class _Builder:
             self._set(again, Read(one, loop))
         elif (least, most) == (1, 1):
             self._waiting.append((at, part, after, names, outermost))
-        elif (least, most) == (0, 1) and times.empty:
+        elif (least, most) == (0, 1) and empty:
             inner = self._state(outermost)
             self._set(at, Fork((after, inner) if lazy else (inner, after)))
             self._waiting.append((inner, part, after, names, outermost))
         else:
-            self._set(at, Loop(self._rule(part, names), least, most, lazy, times.empty, after))
+            self._set(at, Loop(self._rule(part, names), least, most, lazy, empty, after))
 
     def _character(self, part: _Part) -> Characters | None:
         """The part, if it is one character and nothing is to be captured in it."""

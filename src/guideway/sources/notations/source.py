@@ -28,6 +28,7 @@ def special_of(written: str) -> Special:
     number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
     return Special(written if number is None else int(number[1]))
 
+
 _NAME = re.compile(r"[^\W_][\w.-]*")  # of a rule that captures what it derives
 
 

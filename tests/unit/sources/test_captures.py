@@ -1,0 +1,130 @@
+"""Captures by name, from each kind of constraint; hostile texts end in bounded time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from pydantic import BaseModel
+
+import guideway as gw
+from guideway.generation import generate_details
+from guideway.sources import Source, of
+from guideway.sources.captures import Captures
+
+
+def spans(found: Captures) -> list[tuple[str, int, int]]:
+    return [(one.name, one.start, one.end) for one in found.spans]
+
+
+def test_patterns() -> None:
+    source = gw.Regex(r"(?P<user>[a-z.]+)@(?P<host>(?:(?P<label>[a-z]+)\.?)+)")
+    found = source.captures("a.b@love.com")
+    assert dict(found) == {"user": "a.b", "host": "love.com", "label": "com"}
+    assert [one.text for one in found.all("label")] == ["love", "com"]
+    assert found.all("nothing") == ()
+    assert repr(found).startswith("Captures({'user': 'a.b'")
+    with pytest.raises(gw.InvalidText):
+        source.captures("a.b")
+    assert dict(gw.Regex("(?<x>a|ab)(?<y>c|bcd)(?<z>d*)", dialect="ecma").captures("abcd")) == {
+        "x": "a",
+        "y": "bcd",
+        "z": "",
+    }
+    assert len(gw.Regex("ab").captures("ab")) == 0
+
+
+def test_places_in_bytes() -> None:
+    found = gw.Regex("é(?P<x>日+)").captures("é日日")
+    assert (found.last("x").start, found.last("x").end, found.last("x").byte_span) == (1, 3, (2, 8))
+
+
+def test_rules_of_grammars() -> None:
+    sums = gw.Lark('start: sum\nsum: sum "+" _t | _t\n_t: N | "(" sum ")"\nN: /[0-9]+/\n%ignore " "')
+    found = sums.captures("1 + (2 )")
+    assert spans(found) == [("start", 0, 8), ("sum", 0, 8), ("sum", 0, 1), ("N", 0, 1), ("sum", 5, 6), ("N", 5, 6)]
+    ebnf = gw.Ebnf("word ::= (Name - 'if') ' '?\nName ::= [a-z]+")
+    assert spans(ebnf.captures("of ")) == [("word", 0, 3), ("Name", 0, 2)]
+    with pytest.raises(gw.InvalidText):
+        ebnf.captures("if")
+    cyclic = gw.Gbnf('root ::= root root | "a" | ""')
+    assert spans(cyclic.captures(""))[0] == ("root", 0, 0)
+    assert {one.text for one in cyclic.captures("aaa").all("root")} >= {"aaa", "a"}
+
+
+class Person(BaseModel):
+    name: str
+    tags: list[int]
+
+
+def test_json_by_pointer() -> None:
+    schema = gw.JsonSchema({"properties": {"a/b": {"type": "array"}, "~": {}}}, profile="exact")
+    found = schema.captures('{ "a\\/b" : [1, {"x": "]\\""}], "~": null}')
+    assert found["/a~1b"] == '[1, {"x": "]\\""}]'
+    assert found["/a~1b/1/x"] == '"]\\""'
+    assert (found["/a~1b/0"], found["/~0"]) == ("1", "null")
+    assert found[""] == found.text
+    assert of(Person).captures('{"name": "Ada", "tags": [1, 2]}')["/tags/1"] == "2"
+
+
+def test_parts_of_each_other() -> None:
+    call = gw.Lark(
+        'start: NAME "(" arguments ")"\n%import common.CNAME -> NAME',
+        parts={"arguments": gw.JsonSchema({"type": "object"})},
+    )
+    found = call.captures('f({"x": [1]})')
+    assert (found["NAME"], found["arguments"], found["arguments/x/0"]) == ("f", '{"x": [1]}', "1")
+    tags = gw.Tags([gw.Tag("<n>", gw.Regex(r"\d+").named("n"), "</n>")])
+    assert [one.text for one in tags.captures("a <n>42</n> b <n>7</n>").all("n")] == ["42", "7"]
+    thought = gw.Reasoning(gw.Choice(["yes", "no"]).named("answer"))
+    assert thought.captures("<think>no</think>\nyes")["answer"] == "yes"
+    both = gw.Regex("(?P<first>.).*") & gw.Regex(".*(?P<last>.)") & ~gw.Choice(["no"])
+    assert dict(both.captures("abc")) == {"first": "a", "last": "c"}
+    asserting = "<" + gw.Regex(r"(?P<w>\b\w+\b)(?!x)") + ">"
+    assert dict(asserting.captures("<word>")) == {"w": "word"}
+    quoted = gw.Substring("the quick fox").named("quote") + "!"
+    assert quoted.captures("quick!")["quote"] == "quick"
+    lazy = gw.Regex(".*?").named("before") + "END" + gw.Regex(".*").named("after")
+    assert dict(lazy.captures("xENDyENDz")) == {"before": "x", "after": "yENDz"}
+    assert gw.Choice(["a"]).named("x") == gw.Choice(["a"]).named("x") != gw.Choice(["a"]).named("y")
+    assert gw.Choice(["a"]).named("x").parse("a") == "a"
+
+
+def test_of_a_generation() -> None:
+    model = gw.load("tiny")
+    found = generate_details(model, "When: ", gw.Regex(r"(?P<year>\d{4})-(?P<month>\d\d) é"), seed=1)
+    assert found.captures["year"] == found.text[:4]
+    low, high = found.token_span(found.captures.last("month"), model)
+    assert model.vocabulary.bytes_of(found.tokens[low:high]).decode() == found.captures["month"]
+    with pytest.raises(ValueError, match="no constraint"):
+        _ = generate_details(model, "When: ", max_tokens=1).captures
+
+
+HOSTILE: list[tuple[Source[str], str]] = [
+    (gw.Regex("(?P<x>(?:a*)*b|a)*"), "a" * 3000),
+    (gw.Regex("(?P<a>.*)(?P<b>.*)(?P<c>.*)(?P<d>.*)"), "a" * 3000),
+    (gw.Regex("(?:(?P<x>a?){0,1000}){0,1000}"), "a" * 150),
+    (gw.Regex("(?P<x>(?:a|aa|aaa){1,4294967294})"), "a" * 800),
+    (gw.Regex(r"(?P<x>(?:(?=a*b)|a)*)b"), "a" * 1000 + "b"),
+    (gw.Regex(r"(?:(?<=a*)(?<x>a))*", dialect="ecma"), "a" * 1000),
+    (gw.Gbnf('root ::= root root | "a" | ""'), "a" * 40),
+    (gw.Gbnf('root ::= "a" root | "a" root "b" | ""'), "a" * 300),
+    (gw.Lark("start: (A | B)*\nA: /a+/\nB: /[ab]+/"), "a" * 200),
+    (gw.JsonSchema(True), "[" * 5000 + "]" * 5000),
+]
+
+
+@pytest.mark.parametrize(("source", "text"), HOSTILE, ids=lambda given: repr(given)[:40])
+def test_hostile_texts_end_in_bounded_time(source: Source[str], text: str) -> None:
+    start = time.process_time()
+    with contextlib.suppress(gw.LimitExceeded):
+        source.captures(text)
+    assert time.process_time() - start < 20
+
+
+def test_a_text_out_of_thousands_of_parts() -> None:
+    source: Source[str] = gw.Regex("x").named("x0")
+    for number in range(1, 300):
+        source = (source + "y").named(f"x{number}") if number % 2 else source.optional()
+    assert len(source.captures("x" + "y" * 150)) == 151
