@@ -89,6 +89,7 @@ def test_refused(notation: str, case: dict[str, Any]) -> None:
     assert case["says"] in str(error)
     if "line" in case or "column" in case:
         assert error.place is not None
+        assert error.place in str(error), "the message draws the caret"
         where, shown, caret = error.place.split("\n")
         line, column = case.get("line", 1), case.get("column", 1 + caret.index("^"))
         assert where == f"line {line}, column {column}:"

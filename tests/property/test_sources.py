@@ -6,13 +6,19 @@ import random
 from collections import deque
 from collections.abc import Iterable
 
+import pytest
+
 import guideway as gw
 from guideway.grammar.nodes import Number
+from tests.conformance.test_conformance import holds
+from tests.conformance.test_notations import masks_agree
 from tests.oracle import grammars
+from tests.oracle.derivations import first_derivation
 from tests.oracle.machine import Oracle, Plain
 from tests.oracle.spelling import Text
 
 from . import patterns, schemas
+from .test_captures import TEXTS, combined
 from .worlds import PROFILES
 
 ABC = [b"a", b"b", b"c", b"d"]
@@ -64,6 +70,18 @@ def test_combined_patterns() -> None:
                 lowered = grammars.GrammarWorld(source.grammar()).oracle()
                 assert differ(Oracle(Plain(), Text(expr)), lowered, ABC, 200) is None, source
         grammars.forget()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_masks_of_combinations(seed: int) -> None:
+    """Any sources in any: texts as the twin has them, masks as the oracle of the nodes has them, on every setting."""
+    source, term = combined(random.Random(seed), 1 + seed % 4)
+    drawn = random.Random(-seed).sample(TEXTS, 40)
+    passing = [text for text in drawn if first_derivation(term, text) is not None]
+    missing = [text for text in drawn if text not in passing][:6]
+    holds(source, passing[:6], missing)
+    masks_agree(source, f"seed {seed}", passing[:4], missing[:3])
+    grammars.forget()
 
 
 def test_schemas_in_every_profile() -> None:

@@ -123,6 +123,11 @@ def test_hostile_texts_end_in_bounded_time(source: Source[str], text: str) -> No
     assert time.process_time() - start < 20
 
 
+def test_lines_of_patterns() -> None:
+    with pytest.raises(gw.InvalidConstraint, match=r"line 2, column 3:\n b\(\n  \^"):
+        gw.Regex("a\n b(", flags="x")
+
+
 def test_a_text_out_of_thousands_of_parts() -> None:
     source: Source[str] = gw.Regex("x").named("x0")
     for number in range(1, 300):

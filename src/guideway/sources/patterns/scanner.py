@@ -70,7 +70,11 @@ class Scanner:
     def _marked(self, message: str, at: int | None) -> tuple[str, str]:
         at = self.at if at is None else at
         drawing = caret(self.pattern, at)
-        return f"{message}, at position {at}:\n{drawing}", drawing
+        where = f"position {at}"
+        if "\n" in self.pattern:
+            before = self.pattern[:at]
+            where = f"line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
+        return f"{message}, at {where}:\n{drawing}", drawing
 
 
 def caret(text: str, at: int) -> str:
