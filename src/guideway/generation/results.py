@@ -110,10 +110,12 @@ class Generation(Generic[T_co]):
 
     def token_span(self, capture: Capture, model: Model) -> tuple[int, int]:
         """Which of `tokens` hold something of a capture: from the first to behind the last."""
+        data = (self.state.healed + self.text).encode()
         low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)
         ends = [0]
         for token_id in self.tokens:
-            ends.append(ends[-1] + len(model.vocabulary.bytes_of([token_id])))
+            name = model.vocabulary.bytes_of([token_id], special=True)  # in the text where the constraint asked for it
+            ends.append(ends[-1] + (len(name) if data.startswith(name, ends[-1]) else 0))
         first = bisect_right(ends, low) - 1
         return first, max(first, bisect_left(ends, high))
 

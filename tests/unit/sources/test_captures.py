@@ -79,6 +79,9 @@ def test_parts_of_each_other() -> None:
     assert [one.text for one in tags.captures("a <n>42</n> b <n>7</n>").all("n")] == ["42", "7"]
     thought = gw.Reasoning(gw.Choice(["yes", "no"]).named("answer"))
     assert thought.captures("<think>no</think>\nyes")["answer"] == "yes"
+    weather = gw.Tool("weather", {"properties": {"city": {"type": "string"}}, "required": ["city"]})
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+    assert gw.ToolCalls([weather], family="hermes").captures(call)["weather/city"] == '"Rome"'
     both = gw.Regex("(?P<first>.).*") & gw.Regex(".*(?P<last>.)") & ~gw.Choice(["no"])
     assert dict(both.captures("abc")) == {"first": "a", "last": "c"}
     asserting = "<" + gw.Regex(r"(?P<w>\b\w+\b)(?!x)") + ">"

@@ -11,6 +11,7 @@ from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
 from guideway.grammar.rules import Choice, Rule, Series, Term, Text, Times, lower
 from guideway.sources.base import Source
+from guideway.sources.captures import Rules
 from guideway.sources.patterns import parse_pattern
 from guideway.sources.special import marker, up_to_marker
 from guideway.sources.tags import without
@@ -122,7 +123,7 @@ class ToolCalls(Source[Reply]):
         before, after = family.call_id or ("", "")
         call_id = Times(Series((self._marker(before), Text(_ID), self._marker(after))), 0, 1 if family.call_id else 0)
         forms: dict[str, Callable[[], Term]] = {
-            "json": lambda: term_of(tool.parameters),
+            "json": lambda: term_of(tool.parameters.named(tool.name)),
             "pairs": lambda: pairs(tool, family),
             "python": lambda: python(tool),
         }
@@ -134,6 +135,10 @@ class ToolCalls(Source[Reply]):
     def grammar(self) -> Grammar:
         """Rules, lowered."""
         return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules; JSON arguments have the name of their tool."""
+        return Rules(tuple(self._rules), "reply")
 
     # What was meant.
 
