@@ -39,17 +39,21 @@ void bind_sample(nb::module_& m) {
             nb::arg("frequency_penalty"), nb::arg("bias_ids"), nb::arg("biases"))
         .def(
             "draw",
-            [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top, const Mask& seen,
-               const Mask& counts) {
-                if (seen.size() != counts.size()) throw Error(ErrorKind::argument, "each token that was there needs one count");
+            [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
+               const std::optional<Mask>& seen, const std::optional<Mask>& counts) {
+                Seen before;
+                if (seen && counts) before = {view(*seen), view(*counts)};
+                if (seen.has_value() != counts.has_value() || before.ids.size() != before.counts.size())
+                    throw Error(ErrorKind::argument, "each token that was there needs one count");
                 const auto words = view(mask);
                 const nb::gil_scoped_release release;
-                return sample(view(logits), words, self, {view(seen), view(counts)}, number, exclude_top);
+                return sample(view(logits), words, self, before, number, exclude_top);
             },
-            nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number"), nb::arg("exclude_top"), nb::arg("seen").noconvert(),
-            nb::arg("counts").noconvert(),
-            nb::sig("def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, "
-                    "exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32], counts: numpy.typing.NDArray[numpy.uint32]) -> int | None"),
+            nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number") = 0.0, nb::arg("exclude_top") = false,
+            nb::arg("seen").none().noconvert() = nb::none(), nb::arg("counts").none().noconvert() = nb::none(),
+            nb::sig("def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, "
+                    "exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, "
+                    "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
             "The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens "
             "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.");
     m.def(

@@ -177,7 +177,7 @@ class Sampling:
 
     def __init__(self, *, temperature: float, top_k: int, top_p: float, min_p: float, tail_free: float, typical_p: float, top_a: float, top_n_sigma: float, xtc_threshold: float, repetition_penalty: float, presence_penalty: float, frequency_penalty: float, bias_ids: Sequence[int], biases: Sequence[float]) -> None: ...
 
-    def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32], counts: numpy.typing.NDArray[numpy.uint32]) -> int | None:
+    def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None:
         """
         The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.
         """

@@ -17,8 +17,6 @@ from guideway.sampling.sampler import Sampler
 
 __all__ = ["draw_native", "shares_native"]
 
-_NONE = np.empty(0, dtype=np.uint32)
-
 
 def draw_native(
     sampler: Sampler,
@@ -32,7 +30,9 @@ def draw_native(
     settings = sampler.kernel
     if settings is None or not _fits(logits, mask):
         return None
-    seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (_NONE, _NONE)
+    if sampler.bare:
+        return settings.draw(logits, mask)
+    seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (None, None)
     number = number_of(*place, attempt) if sampler.temperature else 0.0
     exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
     return settings.draw(logits, mask, number, exclude_top, seen, counts)

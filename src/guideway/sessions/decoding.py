@@ -155,17 +155,14 @@ class Row:
             only = self._only()
         if self.is_over:
             return
-        place = len(session)
-        token_id = only[0] if only else session.draw(attempt=len(self._forbidden.get(place, ())))
+        attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
+        token_id = only[0] if only else session.draw(attempt=attempt)
         if self.limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=self.limits.logprobs))
         self._take([token_id], forced=bool(only))
-        self._ask()
-
-    def _ask(self) -> None:
-        wanted = self.limits.stop_when
-        if wanted is not None and not self.is_over and wanted(self.watch.data.decode("utf-8", "ignore")):
+        ask = self.limits.stop_when
+        if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
     def _only(self) -> list[int]:
@@ -294,7 +291,8 @@ def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
 def step(rows: Sequence[Row]) -> None:
     """One round."""
     for row in rows:
-        _guarded(row, row.take_forced)
+        if row.session.matcher is not None:
+            _guarded(row, row.take_forced)
     going = [row for row in rows if not row.is_over]
     feed_all([row.session for row in going])
     for row in going:

@@ -92,6 +92,7 @@ class Session:
         self._tokens: list[int] = list(begun if tokens is None else tokens)
         self._floor = len(model.opening) if self._tokens[: len(model.opening)] == list(model.opening) else 0
         self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
+        self._shift = 0  # how many these are
         self._cache: Cache | None = None
         self._shareable = tokens is None and (kv is None or kv.shareable)
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
@@ -321,7 +322,8 @@ class Session:
         row = self.row if row is None else row
         other = Session(self.model, seed=self.seed, row=row, sampler=self.sampler)
         other._return_to(self._mark())
-        other._floor, other._prefix, other._counted = self._floor, self._prefix, list(self._counted)
+        other._floor, other._counted = self._floor, list(self._counted)
+        other._prefix, other._shift = self._prefix, self._shift
         other._shareable = self._shareable
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
@@ -383,13 +385,9 @@ class Session:
 
     # -- for `stepping` --------------------------------------------------------------------------------
 
-    @property
-    def _shift(self) -> int:
-        """How many positions stand before the first token."""
-        return self._prefix.length if self._prefix is not None else 0
-
     def _start_from(self, kv: KV) -> None:
         self._prefix, self._cache, self._ran = kv.prefix, kv.cache, len(kv.tokens)
+        self._shift = kv.prefix.length if kv.prefix is not None else 0
         if self._checkpoints is not None and kv.tokens:
             self._checkpoints.put(kv.cache)
         if kv.logits is not None:
@@ -406,6 +404,9 @@ class Session:
     def _plan(self) -> tuple[Cache | None, list[int]]:
         """What to run before there are logits here: the ids, and the cache before them. Raises `NoTokens`."""
         total = len(self._tokens)
+        known = self._cache
+        if known is not None and known.length == self._shift + total - 1 and self._checkpoints is None:
+            return known, self._tokens[-1:]  # the usual step
         if not total:
             raise NoTokens("no token was fed, so there are no logits")
         if self._ring.at(total) is not None:
@@ -423,15 +424,18 @@ class Session:
     def _received(self, covered: int, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
         """The model ran `ids` behind the first `covered` tokens."""
         reached = covered + len(ids)
-        before = self._kept(covered)
-        found = covered + self._shift - (before.length if before is not None else 0)
+        known, found = self._cache, 0
+        if known is None or known.length != self._shift + covered:
+            before = self._kept(covered)
+            found = covered + self._shift - (before.length if before is not None else 0)
         self._cache = cache
         if self._checkpoints is not None:
             self._checkpoints.rewind(self._shift + covered)
             self._checkpoints.put(cache)
         if reached == len(self._tokens):
             self._ring.rewind(reached - 1)
-            self._ring.put(reached, logits[: self._width])  # the model pads; ids beyond have no text
+            # The model pads; ids beyond have no text.
+            self._ring.put(reached, logits if logits.size <= self._width else logits[: self._width])
         counted = self._counted
         counted[0] += len(ids)
         counted[1] += max(0, min(self._ran, reached) - covered)

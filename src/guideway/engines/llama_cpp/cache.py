@@ -7,11 +7,9 @@ new sequence, which then goes its own way.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -31,7 +29,6 @@ class Pool:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.lock = Lock()  # of who holds what: sessions in other threads begin to hold while llama.cpp runs
         self.free = list(range(context.rows))[::-1]
         self.dropped = deque[int]()
 
@@ -50,11 +47,26 @@ class Pool:
 
 
 class Sequence:
-    """`tip`: how many tokens llama.cpp has of it."""
+    """`tip`: how many tokens llama.cpp has of it.
+
+    `changes`: the lengths that were taken hold of, and those let go, as -1 - length; any thread adds to them, and the
+    one that runs llama.cpp counts.
+    """
 
     def __init__(self, pool: Pool, number: int) -> None:
         self.pool, self.number, self.tip = pool, number, 0
-        self.holders: WeakSet[Held] = WeakSet()
+        self.changes = deque[int]()
+        self._held = Counter[int]()
+
+    def longest(self) -> int:
+        """How many of its tokens somebody holds."""
+        while self.changes:
+            change = self.changes.popleft()
+            length = change if change >= 0 else -1 - change
+            self._held[length] += 1 if change >= 0 else -1
+            if not self._held[length]:
+                del self._held[length]
+        return max(self._held, default=0)
 
     def copy(self, length: int | None = None) -> Sequence:
         """Another one that begins with the same tokens; the cells are shared."""
@@ -70,12 +82,14 @@ class Sequence:
 class Held:
     """The first `length` tokens of a sequence."""
 
-    __slots__ = ("__weakref__", "length", "sequence")
+    __slots__ = ("length", "sequence")
 
     def __init__(self, sequence: Sequence, length: int) -> None:
         self.sequence, self.length = sequence, length
-        with sequence.pool.lock:
-            sequence.holders.add(self)
+        sequence.changes.append(length)
+
+    def __del__(self) -> None:
+        self.sequence.changes.append(-1 - self.length)
 
     @property
     def nbytes(self) -> int:
@@ -88,9 +102,7 @@ class Held:
     def to_go_on(self) -> Sequence:
         """A sequence of exactly these tokens, to be changed."""
         own = self.sequence
-        with own.pool.lock:
-            shared = any(other.length > self.length for other in own.holders)
-        if shared:
+        if own.longest() > self.length:
             return own.copy(self.length)
         if own.tip > self.length:
             own.pool.context.remove(own.number, self.length)

@@ -12,6 +12,7 @@ import llama_cpp as llama
 import numpy as np
 
 from guideway.engines.base import Logits
+from guideway.engines.llama_cpp.batch import Batch
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.errors import EngineError, NotAvailable, OutOfRoom
 
@@ -63,30 +64,24 @@ class Context:
         head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
         heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
         self.cell_bytes = 2 * heads * head * (2 if half else 4)
-        self._batch = llama.llama_batch_init(BATCH, 0, 1)
+        self._batch = Batch(BATCH)
 
     def run(self, parts: Sequence[Part]) -> Logits:
         """Decode the new tokens of these sequences; the logits behind each. Raises `EngineError`."""
-        logits = np.empty((len(parts), self.vocab_size), dtype=np.float32)
-        todo = [(row, i == len(ids) - 1, number, start + i, token)
-                for row, (number, start, ids) in enumerate(parts) for i, token in enumerate(ids)]  # fmt: skip
+        todo = [(token, start + i, number, i == len(ids) - 1)
+                for number, start, ids in parts for i, token in enumerate(ids)]  # fmt: skip
+        blocks = []
         for begin in range(0, len(todo), BATCH):
-            some = todo[begin : begin + BATCH]
-            batch = self._batch
-            batch.n_tokens = len(some)
-            for place, (_, last, number, position, token) in enumerate(some):
-                batch.token[place], batch.pos[place] = token, position
-                batch.n_seq_id[place], batch.seq_id[place][0] = 1, number
-                batch.logits[place] = last
-            if code := llama.llama_decode(self.handle, batch):
+            wanted = self._batch.fill(todo[begin : begin + BATCH])
+            if code := llama.llama_decode(self.handle, self._batch.struct):
                 if code == 1:
                     raise OutOfRoom(f"no cells are left for {len(todo)} tokens: give the model more room=")
                 raise EngineError(f"llama.cpp failed on {len(todo)} tokens ({code}): {reason()}")
-            for place, (row, last, *_) in enumerate(some):
-                if last:
-                    pointer = llama.llama_get_logits_ith(self.handle, place)
-                    logits[row] = np.ctypeslib.as_array(pointer, (self.vocab_size,))
-        return logits
+            if wanted:  # they stand one after the other, in the order of the rows, until the next call
+                size = wanted * self.vocab_size * 4
+                block = ctypes.string_at(llama.llama_get_logits(self.handle), size)
+                blocks.append(np.frombuffer(block, dtype=np.float32).reshape(wanted, self.vocab_size))
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def remove(self, number: int, start: int) -> None:
         """Drop what a sequence has from this position on."""
@@ -115,6 +110,5 @@ class Context:
     def close(self) -> None:
         handle, self.handle = self.handle, None
         if handle:
-            llama.llama_batch_free(self._batch)
             llama.llama_free(handle)
             llama.llama_model_free(self.model)

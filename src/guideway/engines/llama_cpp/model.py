@@ -62,21 +62,23 @@ class LlamaCppEngine:
         if not self.rewinds:
             found = [self._recurrent(row, cache) for row, cache in zip(rows, caches, strict=True)]
             return np.array([logits for logits, _ in found]), [state for _, state in found]
-        taken: list[tuple[Cells, int]] = []
+        taken: dict[int, Cells] = {}
         try:
             for cache in caches:
                 sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
-                if any(sequence is other for other, _ in taken):  # two rows go on from one place
+                if sequence.number in taken:  # two rows go on from one place
                     sequence = sequence.copy()
-                taken.append((sequence, sequence.tip))
-            logits = self._context.run([(s.number, tip, row) for (s, tip), row in zip(taken, rows, strict=True)])
+                taken[sequence.number] = sequence
+            logits = self._context.run([(s.number, s.tip, row) for s, row in zip(taken.values(), rows, strict=True)])
         except BaseException:
-            for sequence, tip in taken:
-                self._context.remove(sequence.number, tip)
+            for sequence in taken.values():
+                self._context.remove(sequence.number, sequence.tip)
             raise
-        for (sequence, _), row in zip(taken, rows, strict=True):
+        made: list[Cache] = []
+        for sequence, row in zip(taken.values(), rows, strict=True):
             sequence.tip += len(row)
-        return logits, [Held(sequence, sequence.tip) for sequence, _ in taken]
+            made.append(Held(sequence, sequence.tip))
+        return logits, made
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
