@@ -66,9 +66,19 @@ def optional(name: str, library: str) -> Callable[[Path], Model]:
     return made
 
 
+def llama_cpp(folder: Path) -> Model:
+    for library in ("llama_cpp", "gguf"):
+        pytest.importorskip(library, reason="the engine llama.cpp is not installed")
+    from ..helpers.gguf_models import write_gguf
+
+    tiny_model("llama", folder, seed=3)
+    return gw.load(f"gguf:{write_gguf(folder, folder / 'model.gguf')}", tokenizer=folder)
+
+
 ENGINES = [
     *(pytest.param(one, id=one.__name__) for one in (toy, recurrent, onnx)),
     pytest.param(optional("hf", "transformers"), id="transformers", marks=pytest.mark.engine("transformers")),
+    pytest.param(llama_cpp, id="llama.cpp", marks=pytest.mark.engine("llama_cpp", "gguf")),
     pytest.param(optional("mlx", "mlx_lm"), id="mlx", marks=pytest.mark.engine("mlx")),
 ]
 

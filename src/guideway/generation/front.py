@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from guideway import sources
 from guideway.errors import InvalidConstraint
-from guideway.generation.options import Messages, Options
+from guideway.generation.options import Messages, Options, check_model
 from guideway.generation.plan import Job, Request
 from guideway.generation.results import Generation
 from guideway.generation.streams import Partial, Piece, Stream, moving, only_values, pieces_of, run, values_of
@@ -225,11 +225,15 @@ def _extract(model: Model, text: str | list[str], output: object, options: Optio
     source = sources.of(output)
     if isinstance(text, str):
         return run(Job(model, extraction(model, text, source), source, None, options))
+    given: object = text
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"extract reads a str or a list of them, not {text!r}")
     return run(Job(model, [extraction(model, one, source) for one in text], source, None, options))
 
 
 def extraction(model: Model, text: str, output: object) -> str | Messages:
     """The prompt that `extract` makes of a text: as messages where the model has a chat template, else a str."""
+    check_model(model)
     prompt = extraction_prompt(text, _schema_of(output))
     return [{"role": "user", "content": prompt}] if model.tokenizer.has_chat_template else prompt
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from guideway.sampling import Sampler
-from guideway.sessions import Limits
+from guideway.sessions import Limits, Model
 
-__all__ = ["BATCH", "CALL_ONLY", "MAX_TOKENS", "Messages", "Options", "Settings", "check_names"]
+__all__ = ["BATCH", "CALL_ONLY", "MAX_TOKENS", "Messages", "Options", "Settings", "check_model", "check_names"]
 
 Messages = list[dict[str, Any]]
 
@@ -74,6 +74,12 @@ class Settings:
         seed = _integer(options, "seed", 0)
         heal, keep_kv = bool(options.get("heal", False)), bool(options.get("keep_kv", False))
         return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, heal, keep_kv)
+
+
+def check_model(model: object) -> None:
+    """Raises `TypeError` for what is no model: its name, most often."""
+    if not isinstance(model, Model):
+        raise TypeError(f'model is what gw.load("tiny") or another name gave, not {model!r}')
 
 
 def check_names(options: Mapping[str, object]) -> None:

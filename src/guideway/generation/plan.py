@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from guideway import sources
 from guideway.compiler import compile
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, GuidewayError, InvalidToken, NoTokens
-from guideway.generation.options import BATCH, CALL_ONLY, Messages, Options, Settings, check_names
+from guideway.generation.options import BATCH, CALL_ONLY, Messages, Options, Settings, check_model, check_names
 from guideway.generation.results import Generation, State
 from guideway.sessions import LOGITS_BYTES, Limits, Model, Row, Session, feed_all
 from guideway.sources import Regex
@@ -58,8 +58,7 @@ class Plan:
         sampled: bool = False,
         own: Options | None = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise TypeError(f'model is what gw.load("tiny") or another name gave, not {model!r}')
+        check_model(model)
         self.model = model
         self.source: Source[Any] | None = None if output is None else sources.of(output)
         self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})

@@ -12,7 +12,7 @@ report.py     `report`: probabilities under the model and under the mask
 
 from __future__ import annotations
 
-from guideway.sampling.chain import Drawn, draw
+from guideway.sampling.chain import Drawn, draw, draw_at
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
@@ -30,6 +30,7 @@ __all__ = [
     "Stage",
     "Step",
     "draw",
+    "draw_at",
     "log_softmax",
     "probabilities",
     "report",

@@ -20,7 +20,7 @@ from guideway.sampling.native import draw_native
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import KINDS, Sampler, Stage
 
-__all__ = ["Drawn", "draw"]
+__all__ = ["Drawn", "draw", "draw_at"]
 
 Logits = NDArray[np.float64]
 Ids = NDArray[np.intp]
@@ -52,7 +52,20 @@ def draw(
     position were taken back. The same arguments give the same token.
     Raises `EngineError` where no token is allowed or a logit is NaN.
     """
-    quick = draw_native(sampler, logits, mask, tokens, (seed, row, position), attempt)
+    return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)
+
+
+def draw_at(
+    sampler: Sampler,
+    logits: NDArray[Any],
+    mask: NDArray[np.uint32] | None,
+    tokens: Sequence[int],
+    place: tuple[int, int, int],
+    attempt: int,
+    memory: float | None,
+) -> Drawn:
+    """`draw`, with seed, row and position as one."""
+    quick = draw_native(sampler, logits, mask, tokens, place, attempt)
     if quick is not None:
         return Drawn(quick, memory)
     ids: Ids | None = None if mask is None else masks.ids(mask, logits.size)
@@ -69,10 +82,10 @@ def draw(
         return Drawn(best if ids is None else int(ids[best]), memory)
     live = np.flatnonzero(allowed > -np.inf)
     ids = live if ids is None else ids[live]
-    left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, (seed, row, position), memory)
+    left = _staged(sampler, ids, allowed[live].astype(np.float64), tokens, logits.size, place, memory)
     if not sampler.temperature:
         return Drawn(int(ids[int(left.argmax())]), memory)
-    number = number_of(seed, row, position, attempt)
+    number = number_of(*place, attempt)
     if sampler.mirostat is None:
         return Drawn(int(ids[_pick(left, number)]), memory)
     limit = 2 * sampler.mirostat.target if memory is None else memory

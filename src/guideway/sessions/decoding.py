@@ -150,25 +150,26 @@ class Row:
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
-        only: list[int] = []
-        if self.limits.logprobs is not None or session.matcher is None:
+        limits, only = self.limits, list[int]()
+        if limits.logprobs is not None or session.matcher is None:
             only = self._only()
-        if self.is_over:
-            return
+            if self.is_over:
+                return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
         token_id = only[0] if only else session.draw(attempt=attempt)
-        if self.limits.logprobs is not None:
+        if limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
-            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=self.limits.logprobs))
+            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
         self._take([token_id], forced=bool(only))
-        ask = self.limits.stop_when
+        ask = limits.stop_when
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
     def _only(self) -> list[int]:
         """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
         if self.session.matcher is None and not self._forbidden and not self.limits.min_tokens:
-            self.session.only_legal()  # none is excluded
+            if self.session.mask is not None:  # of before, where some was excluded
+                self.session.only_legal()
             return []
         while True:
             place = len(self.session)
@@ -290,10 +291,12 @@ def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
 
 def step(rows: Sequence[Row]) -> None:
     """One round."""
+    going = []
     for row in rows:
         if row.session.matcher is not None:
             _guarded(row, row.take_forced)
-    going = [row for row in rows if not row.is_over]
+        if not row.is_over:
+            going.append(row)
     feed_all([row.session for row in going])
     for row in going:
         _guarded(row, row.draw)

@@ -21,9 +21,13 @@ class LogitsRing:
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
     def put(self, position: int, logits: Logits) -> None:
-        self._held.append((position, logits))
-        if len(self._held) > max(2, self.budget_bytes // max(1, logits.nbytes)):
-            del self._held[0]
+        """Those of this position; what lies behind is forgotten."""
+        held = self._held
+        while held and held[-1][0] >= position:
+            held.pop()
+        held.append((position, logits))
+        if len(held) > 2 and len(held) * logits.nbytes > self.budget_bytes:
+            del held[0]
 
     def rewind(self, position: int) -> None:
         """Forget what lies behind this position."""

@@ -19,7 +19,7 @@ from guideway.compiler import Automaton, compile
 from guideway.engines.base import Cache, Logits
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.matcher import Matcher
-from guideway.sampling import Sampler, draw, probabilities
+from guideway.sampling import Sampler, draw_at, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
 from guideway.sessions.prefix_cache import common_length
@@ -98,7 +98,8 @@ class Session:
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.rewinds else Checkpoints(checkpoint_bytes)
-        self._matcher: Matcher | None = None
+        self.matcher: Matcher | None = None
+        """The constraint's state, to look at; it moves with the session."""
         self._constrained_from = 0
         self._width = len(self.tokenizer.vocabulary)
         self._mask = masks.new_rows(1, self._width)[0]
@@ -126,11 +127,6 @@ class Session:
     def text(self) -> str:
         """The text so far. An incomplete character at the end is left out until the rest of it comes."""
         return self.tokenizer.decode_complete(self._tokens)
-
-    @property
-    def matcher(self) -> Matcher | None:
-        """The constraint's state, to look at; it moves with the session."""
-        return self._matcher
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
@@ -190,12 +186,12 @@ class Session:
         A matcher (moved by nobody else) has taken the last tokens already. Raises what `compile` raises.
         """
         if constraint is None:
-            self._matcher = None
+            self.matcher = None
             return
         if not isinstance(constraint, (Matcher, Automaton)):
             constraint = compile(constraint, self.tokenizer)
-        self._matcher = constraint if isinstance(constraint, Matcher) else constraint.matcher()
-        self._constrained_from = len(self._tokens) - self._matcher.position
+        self.matcher = constraint if isinstance(constraint, Matcher) else constraint.matcher()
+        self._constrained_from = len(self._tokens) - self.matcher.position
 
     def infer(self, *, tokens_left: int | None = None) -> int:
         """Produce the next token: the one that the sampler draws from the logits, under the constraint.
@@ -213,7 +209,7 @@ class Session:
         `without`: ids that shall not come here, legal or not. Raises `BudgetTooSmall`, and `Unsatisfiable` where that
         leaves nothing.
         """
-        matcher = self._matcher
+        matcher = self.matcher
         self._masked = matcher is not None or bool(without)
         if not self._masked:
             return None
@@ -249,17 +245,9 @@ class Session:
         start = perf_counter()
         while self._memory and self._tokens[self._memory[-1].at :][:1] != [self._memory[-1].token_id]:
             self._memory.pop()  # of a draw that was not taken
-        drawn = draw(
-            self.sampler,
-            logits,
-            self._mask if self._masked else None,
-            tokens=self._tokens,
-            seed=self.seed,
-            row=self.row,
-            position=len(self._tokens),
-            attempt=attempt,
-            memory=self._memory[-1].value if self._memory else None,
-        )
+        memory = self._memory[-1].value if self._memory else None
+        mask, place = self._mask if self._masked else None, (self.seed, self.row, len(self._tokens))
+        drawn = draw_at(self.sampler, logits, mask, self._tokens, place, attempt, memory)
         if drawn.memory is not None:
             self._memory.append(_Memory(len(self._tokens), drawn.token_id, drawn.memory))
         self.sample_seconds += perf_counter() - start
@@ -302,10 +290,10 @@ class Session:
             opening = f" behind the {self._floor} that open it" if self._floor else ""
             there = len(self._tokens) - self._floor
             raise NoTokens(f"{count} tokens cannot be given back: the session has {there}{opening}")
-        if self._matcher is not None and kept >= self._constrained_from:
-            self._matcher.rollback(count)
-        elif self._matcher is not None:
-            self._matcher = None
+        if self.matcher is not None and kept >= self._constrained_from:
+            self.matcher.rollback(count)
+        elif self.matcher is not None:
+            self.matcher = None
         removed = self._tokens[kept:]
         del self._tokens[kept:]
         while self._memory and self._memory[-1].at >= kept:
@@ -342,7 +330,7 @@ class Session:
 
     def parts(self) -> Parts:
         """What `save` writes beside tokens and numbers; nothing runs for it, and nothing is copied."""
-        start = None if self._matcher is None else self._constrained_from
+        start = None if self.matcher is None else self._constrained_from
         return Parts(self._prefix, self._cache, self._ring.at(len(self)), start)
 
     def need_room(self, count: int, *, kept: int | None = None) -> None:
@@ -361,13 +349,13 @@ class Session:
 
     def take(self, ids: Sequence[int]) -> None:
         """As `feed`, for tokens that were drawn or checked. Raises `RejectedToken`, and has not moved then."""
-        if self._matcher is not None:
+        if self.matcher is not None:
             start = perf_counter()
             for done, token_id in enumerate(ids):
                 try:
-                    self._matcher.advance(token_id)
+                    self.matcher.advance(token_id)
                 except BaseException:
-                    self._matcher.rollback(done)
+                    self.matcher.rollback(done)
                     raise
             self.mask_seconds += perf_counter() - start
         self._tokens += ids
@@ -433,7 +421,6 @@ class Session:
             self._checkpoints.rewind(self._shift + covered)
             self._checkpoints.put(cache)
         if reached == len(self._tokens):
-            self._ring.rewind(reached - 1)
             # The model pads; ids beyond have no text.
             self._ring.put(reached, logits if logits.size <= self._width else logits[: self._width])
         counted = self._counted
@@ -453,13 +440,13 @@ class Session:
             self._ring.copy(),
             None if self._checkpoints is None else self._checkpoints.copy(),
             list(self._memory),
-            None if self._matcher is None else self._matcher.fork(),
+            None if self.matcher is None else self.matcher.fork(),
             self._constrained_from,
         )
 
     def _return_to(self, mark: _Mark) -> None:
         self._tokens, self._cache, self._ran, self._ring, self._checkpoints, self._memory = mark[:6]
-        self._matcher, self._constrained_from = mark[6:]
+        self.matcher, self._constrained_from = mark[6:]
 
 
 class Parts(NamedTuple):

@@ -51,8 +51,9 @@ def _run(work: list[Work]) -> None:
     if not work:
         return
     model = work[0][0].model
-    if any(session.model is not model for session, *_ in work):
-        raise EngineError("these sessions are of several models")
+    for session, _, _ in work:
+        if session.model is not model:
+            raise EngineError("these sessions are of several models")
     engine = model.engine
     most = None if engine.rewinds else CHECKPOINT_EVERY
     while work:

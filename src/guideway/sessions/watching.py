@@ -50,9 +50,10 @@ class Watch:
 
         `named`: a special token is text by its name, since a constraint asked for it.
         """
-        before = len(self._data)
-        self._data += self._piece(token_id, special=named)
-        self._ends.append(len(self._data))
+        data = self._data
+        before = len(data)
+        data += self._piece(token_id, special=named)
+        self._ends.append(len(data))
         if not (self._banned or self._stop):
             return None
         first = _first(self._data, self._banned, before, self.skipped)

@@ -1,0 +1,111 @@
+"""What doors say to the wrong kind of thing; a row that goes wrong among others; what would silently do nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from guideway.errors import BudgetTooSmall, ContextOverflow, InvalidToken
+from guideway.generation import Generation, generate_details
+from guideway.testing import ConstantModel
+from guideway.vocabulary import Vocabulary
+
+VOCABULARY = Vocabulary([b"a", b"b", b"c", b""], eos_ids=[3], special_ids=[3])
+MODEL = ConstantModel(VOCABULARY, [0.0, 0.3, 0.2, 0.1], context_size=40)
+AB = gw.Regex("[ab]{3}")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gw.load(Path("tiny")), "named by a str"),  # type: ignore[arg-type]  # all on purpose
+        (lambda: gw.load(None), "named by a str"),  # type: ignore[arg-type]
+        (lambda: gw.generate("tiny", "a"), r"what gw.load\("),  # type: ignore[call-overload]
+        (lambda: gw.extract("tiny", "a", dict[str, int]), r"what gw.load\("),  # type: ignore[call-overload]
+        (lambda: gw.score("tiny", "a", ["b"]), r"what gw.load\("),  # type: ignore[call-overload]
+        (lambda: gw.score(MODEL, "a", 5), "a list of strings"),  # type: ignore[call-overload]
+        (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]
+        (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]
+        (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]
+        (lambda: gw.generate(MODEL, "a", stop_ids=["b"]), "stop_ids must be token ids"),  # type: ignore[list-item]
+        (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]
+    ],
+)
+def test_the_wrong_kind_of_thing(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"stop_ids": [4]}, InvalidToken, "stop_ids has the token id 4, and the vocabulary has 4 tokens"),
+        ({"sampler": gw.Sampler(logit_bias={9: 1.0})}, InvalidToken, "logit_bias has the token id 9"),
+        ({"top_p": 0.9}, ValueError, "top_p and temperature 0 exclude each other"),
+        ({"temperature": 0.0, "top_k": 3}, ValueError, "top_k and temperature 0 exclude each other"),
+        ({"min_tokens": 50, "max_tokens": 60}, ContextOverflow, "min_tokens is 50, and the context has room for 39"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        gw.generate(MODEL, "a", **options)
+
+
+def test_a_larger_context_than_the_models_is_refused() -> None:
+    assert gw.load("tiny", context_size=100).context_size == 100
+    with pytest.raises(ValueError, match="context_size is 100000, and the model was made for"):
+        gw.load("tiny", context_size=100_000)
+
+
+def test_a_session_takes_any_constraint() -> None:
+    automaton = gw.compile(AB, MODEL)
+    for constraint in (AB, automaton, automaton.matcher(), gw.Choice(["aba", "bab"]), gw.JsonSchema({"const": 1})):
+        session = MODEL.session()
+        session.feed("a")
+        session.constrain(constraint)
+        assert session.matcher is not None
+        session.constrain(None)
+        assert session.matcher is None
+    with pytest.raises(gw.InvalidConstraint, match="is not a constraint"):
+        MODEL.session().constrain("[ab]{3}")
+
+
+def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
+    long = gw.Request("a", gw.Regex("a{30}"), max_tokens=5)
+    with pytest.raises(BudgetTooSmall, match=r"^prompt 2 of 3: the shortest output needs 31 tokens"):
+        gw.generate(MODEL, ["a", long, "b"], AB)
+    found = gw.generate(MODEL, ["a", long, "b", gw.Request("b", "no source")], AB, keep_errors=True)
+    assert [re.fullmatch("[ab]{3}", one) is not None for one in (found[0], found[2])] == [True, True]
+    assert isinstance(found[1], BudgetTooSmall)
+    assert isinstance(found[3], gw.InvalidConstraint)
+    assert str(found[3]).startswith("prompt 4 of 4: ")
+
+
+def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
+    def failing(text: str) -> bool:
+        if len(text) > 2:
+            raise KeyError("mine")
+        return False
+
+    requests = ["a", gw.Request("a", None, stop_when=failing, min_tokens=6), "b"]
+    stream = gw.stream(MODEL, requests, max_tokens=6, keep_errors=True)
+    texts = {0: "", 2: ""}
+    for piece in stream:
+        if piece.prompt in texts:
+            texts[piece.prompt] += piece.text
+    first, second, third = stream.results
+    assert isinstance(second, KeyError)
+    assert (texts[0], texts[2]) == (first.text, third.text)
+    sampled = generate_details(MODEL, requests, samples=2, max_tokens=6, keep_errors=True)
+    assert [[isinstance(one, Generation) for one in group] for group in sampled] == [
+        [True] * 2,
+        [False] * 2,
+        [True] * 2,
+    ]
+    with pytest.raises(KeyError, match="mine"):
+        gw.generate(MODEL, requests, max_tokens=6)
