@@ -8,16 +8,12 @@ new sequence, which then goes its own way.
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
 from guideway.errors import OutOfRoom
 
-__all__ = ["Held", "Pool", "State"]
+__all__ = ["Held", "Pool"]
 
 
 class Pool:
@@ -108,18 +104,3 @@ class Held:
             own.pool.context.remove(own.number, self.length)
             own.tip = self.length
         return own
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """The state of a recurrent model, taken out of llama.cpp."""
-
-    data: np.ndarray[Any, np.dtype[np.uint8]]
-    length: int
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.data.nbytes)
-
-    def truncated(self, length: int) -> State:
-        raise ValueError("the state of a recurrent model cannot be truncated")

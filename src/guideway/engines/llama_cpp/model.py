@@ -10,9 +10,10 @@ import numpy as np
 
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.config import digest_of
-from guideway.engines.llama_cpp.cache import Held, Pool, State
+from guideway.engines.llama_cpp.cache import Held, Pool
 from guideway.engines.llama_cpp.cache import Sequence as Cells
 from guideway.engines.llama_cpp.context import Context
+from guideway.engines.llama_cpp.state import State
 from guideway.errors import EngineError
 
 __all__ = ["LlamaCppEngine"]
@@ -74,11 +75,9 @@ class LlamaCppEngine:
             for sequence in taken.values():
                 self._context.remove(sequence.number, sequence.tip)
             raise
-        made: list[Cache] = []
         for sequence, row in zip(taken.values(), rows, strict=True):
             sequence.tip += len(row)
-            made.append(Held(sequence, sequence.tip))
-        return logits, made
+        return logits, [Held(sequence, sequence.tip) for sequence in taken.values()]
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
@@ -94,10 +93,8 @@ class LlamaCppEngine:
         length = int(np.asarray(arrays["length"], dtype=np.int64)[0])
         sequence = self._pool.take()
         self._context.put_state(sequence.number, arrays["state"], length)
-        if not self.rewinds:
-            return State(np.array(arrays["state"], dtype=np.uint8), length)
         sequence.tip = length
-        return Held(sequence, length)
+        return Held(sequence, length) if self.rewinds else State(np.array(arrays["state"], dtype=np.uint8), length)
 
     def close(self) -> None:
         self._context.close()
