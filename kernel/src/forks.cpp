@@ -3,6 +3,8 @@
 // stands for the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
 // one of interned contents, without positions: the same nesting later in the text has the same numbers.
 //
+// Where a leaf has ended what is left of the sequence around it is a configuration itself, and entered with the next byte.
+//
 // Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
 // can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
 #include <algorithm>
@@ -233,13 +235,19 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         if (next == kEmpty) after.emplace_back(c.parent, tape);
         else out.push_back({c.node, next, tape, c.parent});
     };
+    Configs waiting;
     for (const Config& c : from) {
+        if (is_sequence(c)) {
+            waiting.push_back(c);
+            continue;
+        }
         take(c);
         if (is_leaf(c) && pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
     }
-    if (!before.empty()) {
+    if (!before.empty() || !waiting.empty()) {
         Configs entered;
         for (auto [frame, tape] : before) end(frame, tape, entered);
+        sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
         enter_together(byte, entered);
         join(entered);
         for (const Config& c : entered) {
@@ -247,13 +255,25 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
             else step(c, byte, out, outcome);
         }
     }
-    if (!after.empty()) {
+    if (!after.empty()) {  // what comes next is entered once its byte is known
         for (auto [frame, tape] : after) end(frame, tape, out);
-        enter_together(-1, out);
+        out.insert(out.end(), sequences_.begin(), sequences_.end());
+        sequences_.clear();
     }
     join(out);
     if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once");
     return outcome;
+}
+
+// What stands at the first bytes of what is left of a sequence.
+void Machine::enter_rest(const Config& c, Configs& out) {
+    sequences_.push_back(c);
+    enter_together(-1, out);
+}
+
+bool Machine::may_skip_rest(const Config& c) const {
+    const auto& parts = components_[c.node].parts;
+    return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return components_[part].nullable; });
 }
 
 // Whether nothing more is needed above the frame.
@@ -267,10 +287,7 @@ bool Machine::may_end_at(std::uint32_t frame) {
         seen.push_back(id);
         const Config at = frames_[id];
         if (at.node == kDone) return true;
-        if (!is_sequence(at)) continue;
-        const auto& parts = components_[at.node].parts;
-        if (std::all_of(parts.begin() + at.state, parts.end(), [&](std::uint32_t part) { return components_[part].nullable; }))
-            members(at.parent, todo);
+        if (is_sequence(at) && may_skip_rest(at)) members(at.parent, todo);
     }
     return false;
 }

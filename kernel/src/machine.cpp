@@ -127,7 +127,8 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             }
             case NodeKind::object: step_object(c, byte, out, todo, outcome); break;
             case NodeKind::array: step_array(c, byte, out, outcome); break;
-            default: break;  // sequences and alternatives are entered at once, never stood in
+            case NodeKind::sequence: enter_rest(c, todo); break;
+            default: break;  // alternatives are entered at once, never stood in
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
             throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
@@ -153,6 +154,13 @@ ByteSet Machine::begins(const Config& c) {
         made = pool_.live(c.state);
         if (pool_.nullable(c.state)) made |= k.follow;
         return made;
+    }
+    if (k.kind == NodeKind::sequence) {
+        for (std::size_t i = c.state; i < k.parts.size(); ++i) {
+            made |= components_[k.parts[i]].first;
+            if (!components_[k.parts[i]].nullable) return made;
+        }
+        return ByteSet::range(0, 255);
     }
     const Punctuation& marks = k.punctuation;
     const std::uint32_t rest = rest_of(c.state);
@@ -221,7 +229,10 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
 }
 
 bool Machine::accepting(const Config& config) {
-    if (forks_) return config.node == kDone || (is_leaf(config) && pool_.nullable(config.state) && may_end_at(config.parent));
+    if (forks_) {
+        const bool done = is_leaf(config) ? pool_.nullable(config.state) : is_sequence(config) && may_skip_rest(config);
+        return config.node == kDone || (done && may_end_at(config.parent));
+    }
     Configs todo{config};
     Gone gone;
     while (!todo.empty()) {
@@ -297,7 +308,8 @@ int Machine::best_byte(const Configs& configs) {
         if (kind == NodeKind::leaf) {
             if (pool_.shortest(c.state) == 0) resume(c.parent, todo, c.regs);
             else byte = pool_.best_byte(c.state);
-        } else if (kind == NodeKind::object) byte = object_best_byte(c, todo);
+        } else if (kind == NodeKind::sequence) enter_rest(c, todo);
+        else if (kind == NodeKind::object) byte = object_best_byte(c, todo);
         else if (kind == NodeKind::array) byte = array_best_byte(c, todo);
         if (byte >= 0 && (best < 0 || byte < best)) best = byte;
     }

@@ -38,6 +38,7 @@ std::uint32_t Runs::leaf_id(const ByteSet& follow) {
 void Runs::clear() {
     memo_.clear();
     masks_.clear();
+    calls_.clear();
     sets_ = TokenSets(words_);
     loops_.clear();
     residuals_.clear();
@@ -56,6 +57,7 @@ void Runs::trim() {
     std::vector<std::uint32_t> times;
     for (const auto& [key, known] : memo_) times.push_back(known.time);
     for (const auto& [place, mask] : masks_) times.push_back(mask.time.load(std::memory_order_relaxed));
+    for (const auto& [key, made] : calls_) times.push_back(made.time);
     if (!times.empty()) {
         auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
         std::nth_element(times.begin(), middle, times.end());
@@ -68,6 +70,11 @@ void Runs::trim() {
 void Runs::drop_before(std::uint32_t time) {
     std::erase_if(masks_, [&](const auto& entry) {
         if (entry.second.time.load(std::memory_order_relaxed) >= time) return false;
+        used_ -= entry.second.bytes();
+        return true;
+    });
+    std::erase_if(calls_, [&](const auto& entry) {
+        if (entry.second.time >= time) return false;
         used_ -= entry.second.bytes();
         return true;
     });
@@ -97,6 +104,15 @@ void Runs::drop_before(std::uint32_t time) {
         if (known.run.exits != kNoTokens)
             for (const auto& [label, trie] : exits_[known.run.exits]) tries[trie] = true;
     }
+    for (const auto& [key, made] : calls_) {
+        for (std::uint32_t trie : made.pops) tries[trie] = true;
+        for (std::uint32_t set : made.sets) use(set);
+    }
+    std::erase_if(calls_, [&](const auto& entry) {
+        if (tries[entry.first.trie]) return false;
+        used_ -= entry.second.bytes();
+        return true;
+    });
     std::erase_if(memo_, [&](const auto& entry) {
         if (tries[entry.first.trie]) return false;
         forget(entry.second.run);
@@ -338,55 +354,45 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
         mask.first = sets_.sparse({});
         return;
     }
-    tasks_.clear();
-    ended_.clear();
     unsure_.clear();
+    mask.first = kNoTokens;
+    if (machine.forks()) find_forked_mask(machine, config, mask);
+    else find_plain_mask(machine, config, mask);
+    if (mask.first == kNoTokens) mask.first = sets_.sparse({});
+    std::sort(mask.more.begin(), mask.more.end());
+    mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());
+    mask.unsure = !unsure_.empty();
+    if (mask.unsure) step_through_unsure(machine, config, mask);
+}
+
+void Runs::find_plain_mask(Machine& machine, const Config& config, Mask& mask) {
+    tasks_.clear();
     auto note = [&](const Run& made, const Config& at) {
         if (made.unsure != kNoTokens) unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
         if (made.exits != kNoTokens)
             for (const auto& [label, trie] : exits_[made.exits])
                 tasks_.push_back({trie, {at.node, phase_state(Phase::colon, label << 8), at.regs, at.parent}});
         if (made.residual == 0) return;
-        if (machine.forks()) {
-            ended_[{~residuals_[made.residual - 1]->reach, made.residual}].push_back(at.parent);
-            return;
-        }
         below_.clear();
         machine.resume(at.parent, below_);
         for (const Config& c : below_) tasks_.push_back({made.residual, c});
     };
-    mask.first = kNoTokens;
     if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) tasks_.push_back({0, config});
     std::unordered_map<std::uint32_t, Gone> gone;
     std::size_t count = 0;
-    auto work_off = [&] {
-        while (!tasks_.empty()) {
-            const Task task = tasks_.back();
-            tasks_.pop_back();
-            if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
-            if (!machine.forks() && take_marks(machine, task, mask)) continue;
-            const Run made = run(machine, task.trie, task.config);
-            if (mask.first == kNoTokens) mask.first = made.tokens;  // the only one that may clear some
-            else if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
-            note(made, task.config);
-        }
-    };
-    work_off();
-    // Where a grammar calls itself, roads to one residual go on as one: those with the longest texts first, so that all
-    // that lead to a residual are known when its turn comes.
-    while (!ended_.empty()) {
-        const auto [key, frames] = std::move(*ended_.begin());
-        ended_.erase(ended_.begin());
-        Configs together;
-        machine.resume_all(frames, together);
-        for (const Config& c : together) tasks_.push_back({key.second, c});
-        work_off();
+    while (!tasks_.empty()) {
+        const Task task = tasks_.back();
+        tasks_.pop_back();
+        if (task.config.node == kDone || (++count > 64 && gone[task.trie].before(task.config))) continue;
+        if (take_marks(machine, task, mask)) continue;
+        const Run made = run(machine, task.trie, task.config);
+        if (mask.first == kNoTokens) mask.first = made.tokens;  // the only one that may clear some
+        else if (!sets_[made.tokens].data.empty()) mask.more.push_back(made.tokens);
+        note(made, task.config);
     }
-    if (mask.first == kNoTokens) mask.first = sets_.sparse({});
-    std::sort(mask.more.begin(), mask.more.end());
-    mask.more.erase(std::unique(mask.more.begin(), mask.more.end()), mask.more.end());
-    mask.unsure = !unsure_.empty();
-    if (unsure_.empty()) return;
+}
+
+void Runs::step_through_unsure(Machine& machine, const Config& config, Mask& mask) {
     std::vector<std::uint32_t> legal;
     std::sort(unsure_.begin(), unsure_.end());
     unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
@@ -401,9 +407,10 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
     if (!legal.empty()) mask.last = sets_.sparse(std::move(legal));
 }
 
-Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
+Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
     const bool leaf = machine.is_leaf(config);
-    Key key{trie, machine.component(config.node).id, config.state, leaf ? 0 : config.regs};
+    bare &= leaf && trie == 0;
+    Key key{trie, machine.component(config.node).id, config.state, leaf ? bare : config.regs};
     if (leaf && shortcuts_.clips) key.state = machine.pool().clipped(config.state, trie ? residuals_[trie - 1]->reach : vocabulary_.longest());
     auto known = memo_.find(key);
     if (known != memo_.end()) {
@@ -418,7 +425,7 @@ Run Runs::run(Machine& machine, std::uint32_t trie, const Config& config) {
     at.state = key.state;
     if (!leaf) {
         if (!walk_keys(machine, trie, at, made)) made = walk(machine, trie, at);
-    } else if (trie != 0 || !walk_difference(machine, at, made))
+    } else if (trie != 0 || bare || !walk_difference(machine, at, made))
         made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     memo_.emplace(key, Known{made, time_});
     used_ += kRunBytes;

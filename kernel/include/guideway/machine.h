@@ -122,6 +122,10 @@ public:
     // The same above many frames, joined; for grammars that call themselves.
     void resume_all(const std::vector<std::uint32_t>& frames, Configs& out);
     bool forks() const { return forks_; }
+    // The number of a frame, and the frame; those that one stands for.
+    std::uint32_t push(const Config& frame);
+    const Config& frame(std::uint32_t id) const { return frames_[id]; }
+    void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
     bool accepting(const Config& config);
     // Bytes of the shortest text that completes it.
     std::uint32_t cost(const Config& config);
@@ -145,13 +149,11 @@ public:
 private:
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
-    std::uint32_t push(const Config& frame);
     void leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
     void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
 
     // forks.cpp
     void prepare_forks();
-    void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
     std::uint32_t fork(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
     void end(std::uint32_t frame, std::uint32_t tape, Configs& out);
     void wait(std::uint32_t node, std::uint32_t frame, int byte);
@@ -161,6 +163,8 @@ private:
     void join(Configs& configs);
     Outcome step_together(const Configs& from, std::uint8_t byte, Configs& out);
     bool may_end_at(std::uint32_t frame);
+    void enter_rest(const Config& c, Configs& out);
+    bool may_skip_rest(const Config& c) const;
 
     // object.cpp
     void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);

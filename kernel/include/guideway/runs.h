@@ -15,6 +15,9 @@
 // Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
 // left behind them. A run of keys ends behind each name.
 //
+// Where a grammar calls itself (calls.cpp), what comes of a trie in what is left of a sequence is remembered as a run is:
+// the sets, and the tries that are left behind it. So a new nesting costs a look-up for each of its levels that tokens reach.
+//
 // What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up.
 //
 // Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
@@ -30,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -94,6 +98,20 @@ private:
         Run run;
         std::uint32_t time;
     };
+    // What comes of a trie in what is left of a sequence, whatever stands below it on the stack.
+    struct Call {
+        std::vector<std::uint32_t> sets, pops, unsure;  // token sets; tries left behind it; tokens that depend on more
+        std::uint32_t time = 0;
+        bool open = true;  // it is being worked out
+        std::size_t bytes() const { return sizeof(Call) + sizeof(Key) + 48 + (sets.size() + pops.size() + unsure.size()) * 4; }
+    };
+    // What is to be gone on with, and what came of it so far.
+    struct Trail {
+        std::vector<Task> tasks;
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
+        std::vector<std::uint32_t> sets, unsure, pops;
+        std::unordered_set<std::uint64_t> gone;  // tries and frames
+    };
     struct Mask {
         std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
         std::vector<std::uint32_t> more;            // sets added to the first before its changes
@@ -126,9 +144,19 @@ private:
     auto find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
     const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
+    void find_plain_mask(Machine& machine, const Config& config, Mask& made);
+    void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    void step_through_unsure(Machine& machine, const Config& config, Mask& mask);
+    void follow(Machine& machine, Trail& trail, unsigned depth);
+    void work_off(Machine& machine, Trail& trail);
+    const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
+    void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
+    std::uint32_t reach_of(std::uint32_t trie) const;
+    void join_sets(std::vector<std::uint32_t>& sets);
     void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
     void drop_before(std::uint32_t time);
-    Run run(Machine& machine, std::uint32_t trie, const Config& config);
+    // `bare`: not as another run and what differs.
+    Run run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     bool take_smooth(Machine& machine, const Config& config, Mask& mask);
     std::uint32_t smooth_up_to(std::uint32_t characters);
@@ -161,6 +189,7 @@ private:
     std::unordered_multimap<std::uint64_t, std::uint32_t> residual_ids_;
     std::unordered_map<Key, Known, KeyHash> memo_;
     std::unordered_map<Place, Mask, PlaceHash> masks_;
+    std::unordered_map<Key, Call, KeyHash> calls_;
     std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
@@ -172,7 +201,6 @@ private:
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended_;  // by reach and residual: frames
     std::vector<std::uint32_t> scratch_, unsure_, row_;
     Configs below_, next_;
 };

@@ -1,0 +1,163 @@
+// Masks of grammars that call themselves. What a trie comes to in the rest of a sequence does not depend on the stack
+// below: it is worked out once above the bottom frame, and looked up for every nesting after.
+//
+// Roads to one trie go on as one: those with the longest texts first, so that all that lead to a trie are known when its
+// turn comes.
+#include <algorithm>
+
+#include "guideway/runs.h"
+#include "guideway/vocabulary.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
+
+void make_set(std::vector<std::uint32_t>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+}  // namespace
+
+std::uint32_t Runs::reach_of(std::uint32_t trie) const { return trie ? residuals_[trie - 1]->reach : vocabulary_.longest(); }
+
+// The trie is what is left above the frame.
+void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~reach_of(trie), trie}].push_back(frame); }
+
+void Runs::work_off(Machine& machine, Trail& trail) {
+    Gone gone;
+    while (!trail.tasks.empty()) {
+        const Task task = trail.tasks.back();
+        trail.tasks.pop_back();
+        const Config& at = task.config;
+        if (at.node == kDone) continue;
+        if (machine.is_sequence(at)) {
+            leave(trail, task.trie, machine.push(at));
+            continue;
+        }
+        const Run made = run(machine, task.trie, at, true);
+        if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
+        if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+        if (made.exits != kNoTokens)
+            for (const auto& [label, trie] : exits_[made.exits])
+                trail.tasks.push_back({trie, {at.node, phase_state(Phase::colon, label << 8), at.regs, at.parent}});
+        if (made.residual) leave(trail, made.residual, at.parent);
+    }
+}
+
+void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
+    std::vector<std::uint32_t> all, inside;
+    Configs together;
+    work_off(machine, trail);
+    while (!trail.ended.empty()) {
+        const auto [key, frames] = std::move(*trail.ended.begin());
+        trail.ended.erase(trail.ended.begin());
+        const std::uint32_t trie = key.second;
+        all.clear();
+        for (std::uint32_t frame : frames) machine.members(frame, all);
+        make_set(all);
+        inside.clear();
+        for (std::uint32_t frame : all) {
+            if (!trail.gone.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+            const Config at = machine.frame(frame);
+            if (at.node == kDone) {
+                trail.pops.push_back(trie);
+                continue;
+            }
+            const Call* known = machine.is_sequence(at) ? call(machine, trie, at, depth) : nullptr;
+            if (!known) {
+                inside.push_back(frame);
+                continue;
+            }
+            trail.sets.insert(trail.sets.end(), known->sets.begin(), known->sets.end());
+            trail.unsure.insert(trail.unsure.end(), known->unsure.begin(), known->unsure.end());
+            for (std::uint32_t left : known->pops) leave(trail, left, at.parent);
+        }
+        if (inside.empty()) continue;
+        together.clear();
+        machine.resume_all(inside, together);
+        for (const Config& c : together)
+            if (c.node == kDone) trail.pops.push_back(trie);
+            else trail.tasks.push_back({trie, c});
+        work_off(machine, trail);
+    }
+}
+
+// Null where it is not to be worked out here: it is being worked out already, or too much is.
+const Runs::Call* Runs::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
+    const Key key{trie, machine.component(frame.node).id, frame.state, 0};
+    if (const auto known = calls_.find(key); known != calls_.end()) {
+        known->second.time = time_;
+        return known->second.open ? nullptr : &known->second;
+    }
+    if (depth >= kMaxDepth) return nullptr;
+    ++time_;
+    Call& made = calls_[key];
+    try {
+        Trail trail;
+        leave(trail, trie, machine.push({frame.node, frame.state, 0, kBottom}));
+        follow(machine, trail, depth + 1);
+        make_set(trail.sets);
+        make_set(trail.pops);
+        make_set(trail.unsure);
+        join_sets(trail.sets);
+        made.sets = std::move(trail.sets);
+        made.pops = std::move(trail.pops);
+        made.unsure = std::move(trail.unsure);
+    } catch (...) {
+        calls_.erase(key);
+        throw;
+    }
+    made.open = false;
+    made.time = time_;
+    used_ += made.bytes();
+    return &made;
+}
+
+// Many sets as one: a mask is written set by set.
+void Runs::join_sets(std::vector<std::uint32_t>& sets) {
+    if (sets.size() < 2) return;
+    std::size_t count = 0;
+    const bool listed = std::all_of(sets.begin(), sets.end(), [&](std::uint32_t set) {
+        count += sets_[set].data.size();
+        return sets_[set].form == TokenSet::Form::sparse;
+    });
+    std::vector<std::uint32_t> made;
+    if (listed && count <= words_ / 2) {
+        for (std::uint32_t set : sets) made.insert(made.end(), sets_[set].data.begin(), sets_[set].data.end());
+        make_set(made);
+        sets.assign(1, sets_.sparse(std::move(made)));
+        return;
+    }
+    made.assign(words_, 0);
+    for (std::uint32_t set : sets) sets_.merge(set, made);
+    sets.assign(1, sets_.row(std::move(made)));
+}
+
+void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+    Trail trail;
+    if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
+    else {
+        tasks_.clear();
+        if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) tasks_.push_back({0, config});
+        for (const Task& task : tasks_) {
+            const Run made = run(machine, task.trie, task.config);
+            if (mask.first == kNoTokens) mask.first = made.tokens;  // the only one that may clear some
+            else if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
+            if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+            if (made.exits != kNoTokens)
+                for (const auto& [label, trie] : exits_[made.exits])
+                    trail.tasks.push_back({trie, {task.config.node, phase_state(Phase::colon, label << 8), task.config.regs, task.config.parent}});
+            if (made.residual) leave(trail, made.residual, task.config.parent);
+        }
+    }
+    follow(machine, trail, 0);
+    make_set(trail.sets);
+    join_sets(trail.sets);
+    mask.more = std::move(trail.sets);
+    unsure_ = std::move(trail.unsure);
+}
+
+}  // namespace guideway
