@@ -20,6 +20,7 @@ from .test_conformance import EOS, cases, holds, pieces, refused
 
 MAKERS: dict[str, Any] = {"gbnf": gw.Gbnf, "ebnf": gw.Ebnf, "lark": gw.Lark}
 ALL = [pytest.param(name, *case.values, id=f"{name}-{case.id}") for name in MAKERS for case in cases(f"{name}.toml")]
+ALL += [pytest.param("lark", *case.values, id=f"beyond-{case.id}") for case in cases("lark.toml", "beyond")]
 
 
 @pytest.mark.parametrize(("notation", "case"), ALL)
@@ -31,6 +32,12 @@ def test_texts(notation: str, case: dict[str, Any]) -> None:
     for text in case["miss"]:
         with pytest.raises(gw.InvalidText):
             source.parse(text)
+
+
+@pytest.mark.parametrize(("notation", "case"), ALL)
+def test_enough_texts(notation: str, case: dict[str, Any]) -> None:
+    assert len(set(case["pass"])) >= 3
+    assert len(set(case["miss"]) - set(case["pass"])) >= 3
 
 
 @pytest.mark.parametrize("case", cases("lark.toml"))

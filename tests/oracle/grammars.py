@@ -42,6 +42,8 @@ def expression(part: written.Regular) -> regular.Expr:
             return regular.one(*ranges)
         case written.Literals(texts):
             return trie(sorted(set(texts)))
+        case written.Special(str(name)):  # no vocabulary of the oracle's has special tokens: the name as text
+            return trie([name])
         case written.Cat(parts):
             return regular.cat(*(expression(p) for p in parts))
         case written.Either(parts):
