@@ -3,10 +3,12 @@
 #include <deque>
 #include <functional>
 #include <type_traits>
+#include <unordered_map>
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
 #include "guideway/numbers.h"
+#include "guideway/values.h"
 
 namespace guideway {
 
@@ -14,9 +16,21 @@ namespace {
 
 constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bits), an entry, and a place in the colon (8)
 
+constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
+constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
+
+// The arrays and objects that are items of unique arrays, as expressions; by number in the whole program.
+struct Boxes {
+    std::unordered_map<std::uint32_t, ExprId> known;
+    std::vector<std::uint32_t> open;  // those being made
+    std::size_t copied = 0;
+};
+
 class Analysis {
 public:
-    Analysis(Program&& program, ExprPool& pool) : pool_(pool), texts_(pool), key_lengths_(pool, texts_), root_(program.root) {
+    // `numbers`: those of the nodes in the whole program; none: this is it.
+    Analysis(Program&& program, ExprPool& pool, Boxes& boxes, std::vector<std::uint32_t> numbers = {})
+        : pool_(pool), texts_(pool), key_lengths_(pool, texts_), boxes_(boxes), numbers_(std::move(numbers)), root_(program.root) {
         for (Node& node : program.nodes) {
             Component c;
             static_cast<Node&>(c) = std::move(node);
@@ -29,8 +43,8 @@ public:
     }
 
     std::vector<Component> run() {
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i) 
-            if (nodes_[i].kind == NodeKind::array) prepare_unique(nodes_[i], i);
+        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i)
+            if (nodes_[i].kind == NodeKind::array) prepare_unique(i);
         settle([&](Component& c) {
             const std::uint32_t before = c.cost;
             c.cost = std::min(before, cost(c));
@@ -55,19 +69,42 @@ public:
                 if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
             });
         }
+        for (Component& c : nodes_) c.alphabet = alphabet(c);
         return std::move(nodes_);
     }
 
 private:
-    template <class F>
-    static void each_child(const Component& c, F&& f) {
-        for (std::uint32_t p : c.parts) f(p);
-        auto each = [&](const Value& value) {
-            for (const Reading& r : value) f(r.node);
+    // What the configurations of a component can go on with, but for those inside a name: punctuation, and what its keys
+    // and values begin with.
+    ByteSet alphabet(const Component& c) const {
+        ByteSet made;
+        if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
+        const Punctuation& marks = c.punctuation;
+        for (const std::string* text : {&marks.open, &marks.comma, &marks.colon, &marks.close})
+            for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
+        if (marks.space)
+            for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
+        auto begin = [&](const Value& value) {
+            for (const Reading& r : value) made |= nodes_[r.node].first;
         };
-        for (const Entry& e : c.entries) each(e.value);
-        for (const Value& v : c.prefix) each(v);
-        each(c.rest);
+        for (const Entry& e : c.entries) {
+            if (pool_.alive(e.key)) made |= pool_.live(e.key);
+            begin(e.value);
+        }
+        for (const Value& v : c.prefix) begin(v);
+        begin(c.rest);
+        return made;
+    }
+
+    template <class N, class F>
+    static void each_child(N&& node, F&& f) {
+        for (auto& p : node.parts) f(p);
+        auto each = [&](auto& value) {
+            for (auto& r : value) f(r.node);
+        };
+        for (auto& e : node.entries) each(e.value);
+        for (auto& v : node.prefix) each(v);
+        each(node.rest);
     }
 
     void as_leaf(Component& c) {
@@ -76,8 +113,8 @@ private:
         c.cells.clear();
     }
 
-    // The leaves that an item of a unique array can be; other items cannot be compared yet.
-    std::vector<std::uint32_t> item_leaves(const Value& value, std::uint32_t array) const {
+    // The leaves that an item of a unique array can be; arrays and objects become leaves.
+    std::vector<std::uint32_t> item_leaves(const Value value, std::uint32_t array) {
         std::vector<std::uint32_t> leaves, work;
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
         for (const Reading& r : value) work.push_back(r.node);
@@ -89,20 +126,73 @@ private:
             const Component& c = nodes_[at];
             if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
             else if (c.kind == NodeKind::leaf && !pool_.nullable(c.expr)) leaves.push_back(at);
-            else throw Error(ErrorKind::unsupported, "items that must all be different can only be strings, numbers, booleans and null", array);
+            else if (c.kind == NodeKind::object || c.kind == NodeKind::array) add_box(at, array, leaves);
+            else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", array);
         }
         return leaves;
     }
 
-    void prepare_unique(Component& c, std::uint32_t number) {
+    // An array or object as a leaf with a machine of its own, behind which the text is looked at as a whole.
+    void add_box(std::uint32_t node, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
+        Component leaf;
+        leaf.expr = box(node, array);
+        if (leaf.expr == kNone) return;
+        const Punctuation& marks = nodes_[array].punctuation;
+        leaf.follow.insert(byte_at(marks.comma, 0));
+        leaf.follow.insert(byte_at(marks.close, 0));
+        if (marks.space)
+            for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+        leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
+        nodes_.push_back(std::move(leaf));
+        users_.emplace_back();
+    }
+
+    ExprId box(std::uint32_t node, std::uint32_t array) {
+        auto number_in_all = [&](std::uint32_t i) { return numbers_.empty() ? i : numbers_[i]; };
+        const std::uint32_t number = number_in_all(node);
+        if (const auto known = boxes_.known.find(number); known != boxes_.known.end()) return known->second;
+        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), number) != boxes_.open.end())
+            throw Error(ErrorKind::unsupported, "arrays of different items that may hold each other without end", array);
+        std::vector<std::uint32_t> old{node}, numbers{number};
+        std::unordered_map<std::uint32_t, std::uint32_t> moved{{node, 0}};
+        for (std::size_t i = 0; i < old.size(); ++i)
+            each_child(nodes_[old[i]], [&](std::uint32_t child) {
+                if (!moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) return;
+                old.push_back(child);
+                numbers.push_back(number_in_all(child));
+            });
+        boxes_.copied += old.size();
+        if (boxes_.copied > kMaxCopied) throw Error(ErrorKind::limit, "too much stands in items that must all be different", array);
+        Program program;
+        for (std::uint32_t i : old) {
+            program.nodes.push_back(nodes_[i]);
+            each_child(program.nodes.back(), [&](std::uint32_t& child) { child = moved.at(child); });
+        }
+        boxes_.open.push_back(number);
+        ExprId made = kNone;
+        try {
+            made = pool_.values().start(Analysis(std::move(program), pool_, boxes_, numbers).run(), 0);
+        } catch (const Error& error) {
+            if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
+        }
+        boxes_.open.pop_back();
+        return boxes_.known[number] = made;
+    }
+
+    void prepare_unique(std::uint32_t number) {
+        const Component& c = nodes_[number];
         if (!c.unique || c.maximum <= 1) {
-            c.unique = false;
+            nodes_[number].unique = false;
             return;
         }
         if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
         if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
-        for (const Value& value : c.prefix) c.item_leaves.push_back(item_leaves(value, number));
-        c.item_leaves.push_back(item_leaves(c.rest, number));
+        std::vector<Value> values = c.prefix;
+        values.push_back(c.rest);
+        for (const Value& value : values) {
+            auto leaves = item_leaves(value, number);
+            nodes_[number].item_leaves.push_back(std::move(leaves));
+        }
     }
 
     // What a unique array needs: its shortest different items.
@@ -430,6 +520,8 @@ private:
     ExprPool& pool_;
     TextSets texts_;
     KeyLengths key_lengths_;
+    Boxes& boxes_;
+    std::vector<std::uint32_t> numbers_;
     std::uint32_t root_;
     std::vector<Component> nodes_;
     std::vector<std::vector<std::uint32_t>> users_;
@@ -437,6 +529,9 @@ private:
 
 }  // namespace
 
-std::vector<Component> analyse(Program&& program, ExprPool& pool) { return Analysis(std::move(program), pool).run(); }
+std::vector<Component> analyse(Program&& program, ExprPool& pool) {
+    Boxes boxes;
+    return Analysis(std::move(program), pool, boxes).run();
+}
 
 }  // namespace guideway

@@ -9,27 +9,6 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read; some 60 bytes each
-// What the configurations of a component can go on with, but for those inside a name: punctuation, and what its keys and
-// values begin with.
-ByteSet alphabet_of(const Component& c, const std::vector<Component>& all, ExprPool& pool) {
-    ByteSet made;
-    if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
-    const Punctuation& marks = c.punctuation;
-    for (const std::string* text : {&marks.open, &marks.comma, &marks.colon, &marks.close})
-        for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
-    if (marks.space)
-        for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
-    auto begin = [&](const Value& value) {
-        for (const Reading& r : value) made |= all[r.node].first;
-    };
-    for (const Entry& e : c.entries) {
-        if (pool.alive(e.key)) made |= pool.live(e.key);
-        begin(e.value);
-    }
-    for (const Value& v : c.prefix) begin(v);
-    begin(c.rest);
-    return made;
-}
 
 }  // namespace
 
@@ -39,10 +18,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     Program program = read_program(words, store->pool, vocabulary.get());
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
-    for (Component& c : components) {
-        c.id = store->runs.component_id(c);
-        c.alphabet = alphabet_of(c, components, store->pool);
-    }
+    for (Component& c : components) c.id = store->runs.component_id(c);
     std::shared_ptr<Automaton> made(new Automaton());
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();

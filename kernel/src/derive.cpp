@@ -1,11 +1,15 @@
 // Derivatives: rows of the lazy automaton, liveness, shortest texts, labels.
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <queue>
+#include <unordered_map>
 #include <utility>
 
 #include "guideway/error.h"
 #include "guideway/expr.h"
 #include "guideway/numbers.h"
+#include "guideway/values.h"
 #include "guideway/words.h"
 
 namespace guideway {
@@ -233,6 +237,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::number: return numbers_->derive(x.a, out);
+        case Op::value: return values_->derive(x.a, out);
         case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
         case Op::except: {
             const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
@@ -382,9 +387,74 @@ void ExprPool::search_shortest(ExprId start) {
     }
 }
 
+// A value that is none of some others: A*, since what is left of it without them is never longer, and mostly the next byte
+// tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
+void ExprPool::search_other_value(ExprId start) {
+    struct Seen {
+        ExprId expr;
+        std::uint32_t depth, parent;
+    };
+    std::vector<Seen> seen{{start, 0, 0}};
+    std::unordered_map<ExprId, std::uint32_t> depths{{start, 0}};
+    using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
+    auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
+    std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
+    tasks.emplace(exprs_[exprs_[start].a].shortest, 0);
+    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
+    each_part(exprs_[start].b, [&](ExprId other) {
+        if (is_value(other)) most = std::max(most, sum(values_->reach(exprs_[other].a), values_->reach(exprs_[exprs_[start].a].a)));
+        return false;
+    });
+    while (!tasks.empty() && tasks.top().first < best) {
+        const std::uint32_t at = tasks.top().second;
+        tasks.pop();
+        const Seen here = seen[at];
+        if (depths[here.expr] < here.depth || here.depth >= most) continue;
+        if (seen.size() > limits_.max_search)
+            throw Error(ErrorKind::limit, "too much must be looked at to see whether an item can still be different from all others");
+        const Expr x = exprs_[here.expr];
+        ExprId left = kNone, others = kNone;  // after the byte before
+        live(x.a).each([&](std::uint8_t b) {
+            const ExprId a = next(x.a, b), o = next(x.b, b);
+            if (a == left && o == others) return;
+            left = a;
+            others = o;
+            const ExprId made = except(a, o);
+            if (made == kNone) return;
+            const Expr y = exprs_[made];
+            if (y.measured || y.nullable) {
+                const std::uint32_t total = sum(here.depth + 1, y.nullable ? 0 : y.shortest);
+                if (total >= best) return;
+                best = total;
+                best_at = at;
+                return;
+            }
+            auto [place, fresh] = depths.emplace(made, here.depth + 1);
+            if (!fresh && place->second <= here.depth + 1) return;
+            place->second = here.depth + 1;
+            tasks.emplace(sum(here.depth + 1, exprs_[y.a].shortest), static_cast<std::uint32_t>(seen.size()));
+            seen.push_back({made, here.depth + 1, at});
+        });
+    }
+    auto measure = [&](ExprId e, std::uint32_t length) {
+        exprs_[e].measured = true;
+        exprs_[e].shortest = length;
+    };
+    if (best == kInfinite) {
+        for (const Seen& s : seen) measure(s.expr, kInfinite);
+        return;
+    }
+    for (std::uint32_t at = best_at;; at = seen[at].parent) {
+        measure(seen[at].expr, best - seen[at].depth);
+        if (at == 0) break;
+    }
+}
+
 std::uint32_t ExprPool::shortest(ExprId e) {
     if (exprs_[e].nullable) return 0;
-    if (!exprs_[e].measured) search_shortest(e);
+    if (exprs_[e].measured) return exprs_[e].shortest;
+    if (exprs_[e].op == Op::except && is_value(exprs_[e].a)) search_other_value(e);
+    else search_shortest(e);
     return exprs_[e].shortest;
 }
 

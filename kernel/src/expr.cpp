@@ -6,6 +6,7 @@
 #include "guideway/error.h"
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
+#include "guideway/values.h"
 #include "guideway/words.h"
 
 namespace guideway {
@@ -21,7 +22,7 @@ constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machi
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)) {
+    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
     intern({});
     Expr empty;
@@ -504,9 +505,21 @@ ExprId ExprPool::number(std::uint32_t state) {
     return intern(made);
 }
 
+ExprId ExprPool::value(std::uint32_t state) {
+    Expr made;
+    made.op = Op::value;
+    made.a = state;
+    made.nullable = values_->accepting(state);
+    made.endless = true;
+    made.finite = values_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
+    made.depth = 1;
+    made.shortest = values_->shortest(state);
+    return intern(made);
+}
+
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + 48) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + words_->bytes();
+           classes_.size() * 256 + words_->bytes() + values_->bytes();
 }
 
 }  // namespace guideway

@@ -363,6 +363,20 @@ std::vector<Numbers::Interval> Numbers::exponents(const State& s) const {
     return made;
 }
 
+std::uint32_t Numbers::digits(std::uint32_t state) const {
+    std::uint64_t most = 0;
+    for (const Cell& cell : specs_[states_[state].spec].cells) {
+        std::uint64_t count = 0;
+        auto add = [&](const Decimal& d) { count += d.digits.size() + static_cast<std::uint64_t>(std::abs(d.exponent)); };
+        if (cell.has_low) add(cell.low);
+        if (cell.has_high) add(cell.high);
+        for (const Decimal& d : cell.multiple_of) add(d);
+        for (const Decimal& d : cell.not_multiple_of) add(d);
+        most = std::max(most, count);
+    }
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, kInfinite));
+}
+
 bool Numbers::accepting(std::uint32_t state) {
     const State& s = states_[state];
     if (s.phase == Phase::start || s.phase == Phase::minus || s.phase == Phase::point) return false;

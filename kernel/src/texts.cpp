@@ -4,6 +4,7 @@
 
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
+#include "guideway/values.h"
 
 namespace guideway {
 
@@ -84,29 +85,38 @@ private:
     std::size_t at_ = 0;
 };
 
+ExprId bytes(ExprPool& pool, std::string_view text) {
+    ExprId made = kEmpty;
+    for (std::size_t i = text.size(); i-- > 0;) {
+        const auto b = static_cast<std::uint8_t>(text[i]);
+        made = pool.cat(pool.set(ByteSet::range(b, b)), made);
+    }
+    return made;
+}
+
 }  // namespace
 
 std::optional<std::u32string> decoded(std::string_view text) { return Decoder(text).run(); }
 
-ExprId TextSets::bytes(std::string_view text) {
-    ExprId made = kEmpty;
-    for (std::size_t i = text.size(); i-- > 0;) {
-        const auto b = static_cast<std::uint8_t>(text[i]);
-        made = pool_.cat(pool_.set(ByteSet::range(b, b)), made);
-    }
-    return made;
+ExprId TextSets::spellings(ExprPool& pool, std::string_view text) {
+    if (auto characters = decoded(text))
+        return pool.cat(bytes(pool, "\""), pool.word(pool.words().make({{std::move(*characters), bytes(pool, "\"")}}, Spelling::escaped_any)));
+    if (const auto number = value_of(text)) return pool.numbers().start({taken_by(*number)}, false);
+    return bytes(pool, text);
 }
 
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
     made.number.reset();
-    if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes("\""), Spelling::escaped_any);
+    if (const auto box = pool_.values().spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
+    else if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes(pool_, "\""), Spelling::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
         made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, false)});
-    } else made.others = pool_.alt({made.others, bytes(text)});
-    made.expr = pool_.alt({pool_.cat(bytes("\""), pool_.word(made.strings)), made.others});
+    } else made.others = pool_.alt({made.others, bytes(pool_, text)});
+    made.scalars = pool_.alt({pool_.cat(bytes(pool_, "\""), pool_.word(made.strings)), made.others});
+    made.expr = pool_.alt({made.scalars, made.boxes});
     auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));
     if (fresh) sets_.push_back(made);
     return place->second;
@@ -114,7 +124,12 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
 
 ExprId TextSets::without(ExprId e, std::uint32_t set) {
     if (!set) return e;
-    if (!pool_.is_number(e)) return pool_.both({e, pool_.negate(sets_[set].expr)});
+    if (pool_.is_value(e)) return pool_.except(e, sets_[set].boxes);
+    if (!pool_.is_number(e)) {
+        const ByteSet first = pool_.live(e);  // a leaf may be given arrays and objects too
+        const bool boxes = first.contains('{') || first.contains('[');
+        return pool_.both({e, pool_.negate(boxes ? sets_[set].expr : sets_[set].scalars)});
+    }
     // Numbers but some: other cells, so that none are left is known without a search; one more number than before.
     const ExprId all = e;
     auto key = [&](std::uint32_t at) { return std::uint64_t{all} << 32 | at; };

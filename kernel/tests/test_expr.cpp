@@ -5,6 +5,8 @@
 #include "guideway/error.h"
 #include "guideway/expr.h"
 #include "guideway/spelling.h"
+#include "guideway/texts.h"
+#include "guideway/values.h"
 
 using namespace guideway;
 
@@ -96,6 +98,24 @@ void test_labels() {
     CHECK(found == 0);
 }
 
+void test_values() {
+    ExprPool pool;
+    const ExprId value = *pool.values().spelled(R"({"a":[1,"b"],"c":{}})");
+    CHECK(value == *pool.values().spelled(R"({"a":[1,"b"],"c":{}})"));
+    CHECK(matches(pool, value, R"({ "c" : {} , "\u0061":[1.0, "b"]})"));
+    CHECK(!matches(pool, value, R"({"a":[1,"b"]})"));
+    CHECK(run(pool, value, R"({"a":[2)") == kNone);
+    CHECK(run(pool, value, R"({"a":[1,"b"],"c":{}})") == kEmpty);
+    CHECK(pool.shortest(value) == 20);
+    // Taken away from itself, nothing is left at once; from another, all of that.
+    TextSets texts(pool);
+    const std::uint32_t used = texts.plus(0, R"({"c":{},"a":[1,"b"]})");
+    CHECK(!pool.alive(texts.without(value, used)));
+    const ExprId other = *pool.values().spelled(R"({"a":[1,"b"],"d":{}})");
+    CHECK(pool.shortest(texts.without(other, used)) == 20);
+    for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"}) CHECK(!pool.values().spelled(text));
+}
+
 }  // namespace
 
 int main() {
@@ -104,5 +124,6 @@ int main() {
     test_spellings();
     test_limits();
     test_labels();
+    test_values();
     return check::report();
 }

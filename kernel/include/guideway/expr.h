@@ -43,7 +43,7 @@ inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
     return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
 }
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words };
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words, value };
 
 struct Expr {
     Op op = Op::none;
@@ -87,6 +87,7 @@ struct ExprLimits {
 
 class Numbers;
 class Speller;
+class Values;
 class Words;
 
 class ExprPool {
@@ -101,6 +102,10 @@ public:
     Speller& speller() { return *speller_; }
     bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
     std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
+    // JSON arrays and objects (values.h).
+    Values& values() { return *values_; }
+    ExprId value(std::uint32_t state);
+    bool is_value(ExprId e) const { return exprs_[e].op == Op::value; }
 
     // Sets of texts, and what is left of one (0: nothing yet) inside a character.
     Words& words() { return *words_; }
@@ -222,11 +227,13 @@ private:
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
     void search_shortest(ExprId e);
+    void search_other_value(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
 
     ExprLimits limits_;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
+    std::unique_ptr<Values> values_;
     std::unique_ptr<Words> words_;
     std::vector<Expr> exprs_;
     std::vector<ExprId> args_;

@@ -35,6 +35,9 @@ public:
     // The numbers of a `start` state but one value (and what is not told apart from it).
     ExprId without(ExprId start, const Decimal& value);
 
+    // How many digits the bounds and divisors of a state's cells have at most, written without exponents.
+    std::uint32_t digits(std::uint32_t state) const;
+
     // For the pool, of the state that a number expression stands for.
     bool accepting(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);

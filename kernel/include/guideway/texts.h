@@ -1,7 +1,7 @@
 // Finite sets of texts that grow one by one, as expressions: what was used already and must not come again.
 //
-// A text that is a JSON string or number stands for all ways to write it; any other text for itself. Sets are interned: equal
-// sets have equal ids, 0 is the empty one.
+// A text that is a JSON string, number, array or object stands for all ways to write it; any other text for itself. Sets are
+// interned: equal sets have equal ids, 0 is the empty one.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::optional<std::u32string> decoded(std::string_view text);
 class TextSets {
 public:
     explicit TextSets(ExprPool& pool) : pool_(pool) {
-        sets_.push_back({kNone, 0, kNone, 0, {}});
+        sets_.push_back({});
         ids_.emplace(kNone, 0);
     }
     std::uint32_t plus(std::uint32_t set, std::string_view text);
@@ -32,16 +32,19 @@ public:
     // The texts of `e` that are not in the set.
     ExprId without(ExprId e, std::uint32_t set);
     std::size_t size() const { return sets_.size(); }
+    // All ways to write a JSON scalar.
+    static ExprId spellings(ExprPool& pool, std::string_view text);
 
 private:
     struct Set {
-        ExprId expr;
-        std::uint32_t strings;  // a node of the pool's words; each goes on with its closing quote
-        ExprId others;
-        std::uint32_t before = 0;       // the set that it was made from
+        ExprId expr = kNone;
+        std::uint32_t strings = 0;  // a node of the pool's words; each goes on with its closing quote
+        ExprId others = kNone;      // that are no strings, arrays or objects
+        ExprId scalars = kNone;     // both of these
+        ExprId boxes = kNone;       // arrays and objects
+        std::uint32_t before = 0;   // the set that it was made from
         std::optional<Decimal> number;  // and the number that was added
     };
-    ExprId bytes(std::string_view text);
 
     ExprPool& pool_;
     std::vector<Set> sets_;

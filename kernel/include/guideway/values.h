@@ -1,0 +1,75 @@
+// JSON arrays and objects as expressions, for arrays whose items must all be different.
+//
+// For the user: `start` makes an expression (Op::value) of a grammar of its own, whose root is an array or object; its
+// derivatives are expressions again, like those of a leaf, and one that exists can be completed. `spelled` is the same of
+// one value, in every order of its keys and every spelling of its parts; such expressions count as finite, so that
+// `ExprPool::except` can take them away.
+//
+// For the maintainer: a state is what a machine stands in, interned. No machine is in the middle of a step while it is
+// asked for another: arrays of different items in such an item have machines of their own (analysis.cpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/expr.h"
+
+namespace guideway {
+
+class Machine;
+struct Component;
+struct Config;
+
+class Values {
+public:
+    explicit Values(ExprPool& pool);
+    ~Values();
+
+    // The texts of a grammar that was analysed (machine.h).
+    ExprId start(std::vector<Component>&& components, std::uint32_t root);
+    // The JSON array or object that a text is, however it is written; nothing if it is none.
+    std::optional<ExprId> spelled(std::string_view text);
+
+    // For the pool, of the state that a value expression stands for.
+    bool accepting(std::uint32_t state) const { return states_[state].accepting; }
+    bool single(std::uint32_t state) const { return machines_[states_[state].machine].single; }
+    // How long a text must be followed before it is known that it can be none but some given values: so much beyond the
+    // longest of these, as they were written; of a given value, how long it was.
+    std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
+    std::uint32_t shortest(std::uint32_t state) const { return states_[state].shortest; }
+    void derive(std::uint32_t state, std::array<ExprId, 256>& out);
+
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    struct Walker {
+        std::unique_ptr<Machine> machine;
+        bool single;          // one value
+        std::uint32_t reach;
+        std::size_t learned;  // by the machine, when it was asked last
+    };
+    struct State {
+        std::uint32_t machine, shortest;
+        bool accepting;
+        std::vector<std::uint32_t> configs;
+    };
+
+    ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
+    ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
+
+    ExprPool& pool_;
+    std::vector<Walker> machines_;
+    std::vector<State> states_;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> ids_;  // by machine and configurations
+    std::unordered_map<std::string, ExprId> spelled_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,166 @@
+#include "guideway/values.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guideway/error.h"
+#include "guideway/machine.h"
+#include "guideway/numbers.h"
+#include "guideway/texts.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kMaxDigits = 400, kExponent = 24;
+
+// A text as a grammar of its value: a node for each of its parts. Nothing recurses on the text.
+class Copy {
+public:
+    Copy(std::string_view text, ExprPool& pool) : text_(text), pool_(pool) {}
+
+    std::optional<Program> run() {
+        do {
+            if (at_ == text_.size()) return std::nullopt;
+            const char c = text_[at_];
+            if (is_space(static_cast<std::uint8_t>(c)) || c == ',' || c == ':') ++at_;
+            else if (c == '{' || c == '[') open(c == '{');
+            else if (open_.empty()) return std::nullopt;
+            else if (c == '}' || c == ']') close();
+            else scalar();
+        } while (!open_.empty());
+        return sound_ && at_ == text_.size() ? std::optional(std::move(made_)) : std::nullopt;
+    }
+
+private:
+    struct Open {
+        std::uint32_t node;
+        ExprId key;  // of an object: that of the value to come
+    };
+
+    void open(bool object) {
+        ++at_;
+        Node node;
+        node.kind = object ? NodeKind::object : NodeKind::array;
+        node.punctuation = {true, object ? "{" : "[", ",", ":", object ? "}" : "]"};
+        node.ordered = false;
+        open_.push_back({attach(std::move(node)), kNone});
+    }
+
+    void close() {
+        Node& node = made_.nodes[open_.back().node];
+        sound_ &= open_.back().key == kNone && node.punctuation.close[0] == text_[at_++];
+        node.fixed = static_cast<std::uint32_t>(node.entries.size());
+        if (node.kind == NodeKind::array) node.minimum = node.maximum = static_cast<std::uint32_t>(node.prefix.size());
+        open_.pop_back();
+    }
+
+    void scalar() {
+        const std::size_t from = at_;
+        if (text_[at_] == '"') {
+            for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) at_ += text_[at_] == '\\';
+            at_ = std::min(at_ + 1, text_.size());
+        } else at_ = std::min(text_.find_first_of(",:]} \t\r\n", at_), text_.size());
+        const ExprId spelled = TextSets::spellings(pool_, text_.substr(from, at_ - from));
+        Open& above = open_.back();
+        if (made_.nodes[above.node].kind == NodeKind::object && above.key == kNone) {
+            above.key = spelled;
+            sound_ &= text_[from] == '"';
+            return;
+        }
+        Node node;
+        node.expr = spelled;
+        attach(std::move(node));
+    }
+
+    std::uint32_t attach(Node&& node) {
+        const auto number = static_cast<std::uint32_t>(made_.nodes.size());
+        made_.nodes.push_back(std::move(node));
+        if (open_.empty()) return number;
+        Open& above = open_.back();
+        Node& parent = made_.nodes[above.node];
+        if (parent.kind == NodeKind::array) parent.prefix.push_back({{0, number}});
+        else if (above.key == kNone) sound_ = false;
+        else parent.entries.push_back({std::exchange(above.key, kNone), true, {{0, number}}});
+        return number;
+    }
+
+    std::string_view text_;
+    ExprPool& pool_;
+    std::size_t at_ = 0;
+    bool sound_ = true;
+    Program made_;
+    std::vector<Open> open_;
+};
+
+}  // namespace
+
+Values::Values(ExprPool& pool) : pool_(pool) {}
+Values::~Values() = default;
+
+// Beyond the values: what remains of a number that was begun in any way, until its value is another.
+ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
+    std::uint32_t digits = 0;
+    for (const Component& c : components)
+        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.numbers().digits(pool_.number_state(c.expr)));
+    if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
+    return begin(std::move(components), root, false, digits + kExponent);
+}
+
+std::optional<ExprId> Values::spelled(std::string_view text) {
+    if (!text.starts_with('{') && !text.starts_with('[')) return std::nullopt;
+    if (const auto known = spelled_.find(std::string(text)); known != spelled_.end()) return known->second;
+    std::optional<Program> program = Copy(text, pool_).run();
+    if (!program) return std::nullopt;
+    return spelled_[std::string(text)] = begin(analyse(std::move(*program), pool_), 0, true, static_cast<std::uint32_t>(text.size()));
+}
+
+ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
+    bytes_ += components.size() * sizeof(Component);
+    const auto number = static_cast<std::uint32_t>(machines_.size());
+    machines_.push_back({std::make_unique<Machine>(std::move(components), root, pool_), single, reach, 0});
+    Configs configs;
+    machines_[number].machine->start(configs);
+    return intern(number, configs);
+}
+
+ExprId Values::intern(std::uint32_t number, const Configs& configs) {
+    if (configs.empty()) return kNone;
+    Machine& machine = *machines_[number].machine;
+    std::vector<std::uint32_t> key{number};
+    bool ended = true;
+    for (const Config& c : configs) {
+        key.insert(key.end(), {c.node, c.state, c.regs, c.parent});
+        ended &= c.node == kDone;
+    }
+    if (ended) return kEmpty;
+    if (const auto known = ids_.find(key); known != ids_.end()) return pool_.value(known->second);
+    State made{number, kInfinite, false, {key.begin() + 1, key.end()}};
+    for (const Config& c : configs) {  // which may make states of other machines
+        made.shortest = std::min(made.shortest, machine.cost(c));
+        made.accepting |= machine.accepting(c);
+    }
+    bytes_ += 2 * made.configs.size() * 4 + 160;
+    const auto id = static_cast<std::uint32_t>(states_.size());
+    states_.push_back(std::move(made));
+    ids_.emplace(std::move(key), id);
+    return pool_.value(id);
+}
+
+void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
+    const std::uint32_t number = states_[state].machine;
+    Machine& machine = *machines_[number].machine;
+    Configs from, made;
+    const auto& words = states_[state].configs;
+    for (std::size_t i = 0; i < words.size(); i += 4) from.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
+    ByteSet bytes;
+    for (const Config& c : from) bytes |= machine.begins(c);
+    bytes.each([&](std::uint8_t b) {
+        machine.step_all(from, b, made);
+        out[b] = intern(number, made);
+    });
+    bytes_ += (machine.learned() - machines_[number].learned) * 60;
+    machines_[number].learned = machine.learned();
+}
+
+}  // namespace guideway
