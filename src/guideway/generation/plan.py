@@ -130,7 +130,7 @@ class Plan:
         reason = row.finish_reason or "length"
         value: Any = text
         if self.source is not None:
-            value = self.source.parse(text) if reason == "stop" else None
+            value = self.source.read(text) if reason == "stop" else None
         prompt_tokens = len(session) - len(tokens)
         return Generation(
             value,

@@ -37,6 +37,10 @@ class Source(ABC, Generic[T_co]):
     def parse(self, text: str) -> T_co:
         """The value of a text that fits; `InvalidText` for one that does not."""
 
+    def read(self, text: str) -> T_co:
+        """The same of a text that is known to fit, since it was made so."""
+        return self.parse(text)
+
     @abstractmethod
     def _content(self) -> object:
         """What makes two sources of this class equal: a hashable value."""

@@ -12,9 +12,10 @@ from guideway.grammar.program import encode
 if TYPE_CHECKING:
     from guideway._kernel import Automaton, Vocabulary
 
-__all__ = ["accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
+__all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
 
-_END = 256
+END = 256
+"""The id that ends a text, where ids are bytes."""
 
 
 def single_bytes(max_states: int | None = None) -> Vocabulary:
@@ -24,7 +25,7 @@ def single_bytes(max_states: int | None = None) -> Vocabulary:
     from guideway._kernel import Vocabulary
 
     limits = {} if max_states is None else {"max_states": max_states}
-    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [_END], [], **limits)
+    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [], **limits)
 
 
 _single_bytes = cache(single_bytes)
@@ -40,7 +41,7 @@ def byte_automaton(grammar: Grammar, vocabulary: Vocabulary | None = None) -> Au
 def accepts(automaton: Automaton, text: str) -> bool:
     """Whether an automaton over single bytes takes the whole text."""
     try:
-        ids = [*text.encode("utf-8"), _END]
+        ids = [*text.encode("utf-8"), END]
     except UnicodeEncodeError:  # a lone surrogate is no character
         return False
     return automaton.matcher().validate(ids) == len(ids)

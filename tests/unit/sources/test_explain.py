@@ -23,6 +23,9 @@ SCHEMA = {
 }
 
 
+LONG = {"type": "string", "minLength": 3, "maxLength": 2}
+
+
 def test_examples_are_valid_and_differ() -> None:
     texts = JsonSchema(SCHEMA).examples(5)
     assert len(set(texts)) == 5
@@ -39,10 +42,15 @@ def test_refused_schemas_are_explained() -> None:
     assert ("", "title", "annotation") in found.contract
     assert list(found.refusals) == ["/properties/a/pattern"]
     assert found.examples == []
-    assert explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict
+    conflict = explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict
+    assert conflict is not None
+    assert conflict.endswith("nothing meets /type, /minLength and /maxLength")
 
 
-@pytest.mark.parametrize(("schema", "status", "said"), [(SCHEMA, 0, "fits: {"), ({"pattern": r"(a)\1"}, 1, "refused")])
+@pytest.mark.parametrize(
+    ("schema", "status", "said"),
+    [(SCHEMA, 0, "fits: {"), ({"pattern": r"(a)\1"}, 1, "refused"), (LONG, 1, "/type, /minLength")],
+)
 def test_command(schema: object, status: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "schema.json"
     path.write_text(json.dumps(schema), "utf-8")

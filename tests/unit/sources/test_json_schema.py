@@ -314,6 +314,31 @@ def test_numbers_are_exact() -> None:
         JsonSchema('{"type": "number", "minimum": 1e100000}')
 
 
+def test_parse_takes_what_the_schema_allows_however_it_is_written() -> None:
+    schema = {"properties": {"a": {"type": "integer"}, "b": {"uniqueItems": True}}, "required": ["a"]}
+    for profile in ("generation", "exact"):
+        source = JsonSchema(schema, profile=profile)  # type: ignore[arg-type]  # a str
+        assert source.parse(' {"b" : [1, [1]],"\\u0061": 1e2, "c": null}\n') == {"b": [1, [1]], "a": 100.0, "c": None}
+        for text in (
+            '{"a": 1.5}',
+            "{}",
+            '{"a": 1, "b": [0, -0]}',
+            '{"a": 1, "a": 1}',
+            '{"a": NaN}',
+            '{"a": "\ud800"}',
+            "",
+        ):
+            with pytest.raises(InvalidText):
+                source.parse(text)
+    with pytest.raises(InvalidText, match="goes on with '}' at byte 8, where it cannot"):
+        JsonSchema(schema).parse('{"a":1.5}')
+    either = JsonSchema({"type": "integer"}) | JsonSchema({"type": "string"}) | "true"
+    assert [either.parse(text) for text in ("1", '"1"', "true")] == [1, "1", "true"]
+    assert JsonSchema({"type": "integer"}).read("true") is True
+    with pytest.raises(InvalidText):
+        JsonSchema({"minLength": 2, "maxLength": 1, "type": "string"}).parse('"a"')
+
+
 def test_contract_parse_and_equality() -> None:
     source = JsonSchema('{"type": "object", "title": "T", "properties": {"a": {"format": "int32"}}}')
     assert ("", "type", "enforced") in source.contract()

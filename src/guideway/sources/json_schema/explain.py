@@ -28,13 +28,14 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """`contract`: (pointer, keyword, status), where the status may be "refused"; `refusals`: a reason by pointer;
-    `examples`: texts of the schema, none where it is refused; `conflict`: why it has none.
+    `examples`: texts of the schema, none where it is refused; `conflict`: why it has none, at `place`.
     """
 
     contract: list[tuple[str, str, str]]
     refusals: dict[str, str] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     conflict: str | None = None
+    place: str | None = None
 
 
 def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
@@ -46,7 +47,7 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
     except Unsupported as problem:
         return Explanation(contract(expander, style), expander.refusals or {problem.place or "": str(problem)})
     except Unsatisfiable as problem:
-        return Explanation(contract(expander, style), {}, [], str(problem))
+        return Explanation(contract(expander, style), {}, [], str(problem), problem.place)
 
 
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
+from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsatisfiable, Unsupported
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
 from guideway.sources.captures import Reading, values_of
+from guideway.sources.fits import END, byte_automaton, single_bytes
 from guideway.sources.fits import is_empty as grammar_is_empty
-from guideway.sources.fits import single_bytes
 
 from .conflicts import MAX_PLACES, conflict
 from .contract import contract
@@ -24,6 +25,9 @@ from .keywords import dialect_named
 from .lowering import Lowering
 from .reader import copy_schema, copy_value, read_json, write_json
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
 
 __all__ = ["JsonSchema", "explain_schema"]
 
@@ -37,9 +41,16 @@ def explain_schema(
     resources: Mapping[str, object] | None = None,
     examples: int = 3,
 ) -> Explanation:
-    """What a schema enforces, also where it is refused. Raises `InvalidConstraint` and `LimitExceeded`."""
-    documents = _documents(schema, dialect, resources)
-    return explain(documents, make_style(profile, None, None, None, None, formats), examples)
+    """What a schema enforces, also where it is refused; of one without instances, the keywords that cannot be met
+    together. Raises `InvalidConstraint` and `LimitExceeded`.
+    """
+    style = make_style(profile, None, None, None, None, formats)
+    found = explain(_documents(schema, dialect, resources), style, examples)
+    if found.conflict is None:
+        return found
+    source = JsonSchema(schema, profile=profile, formats=formats, dialect=dialect, resources=resources)
+    why = source.conflict(found.place)
+    return found if why is None else replace(found, conflict=f"{found.conflict}: nothing meets {why}")
 
 
 def _documents(
@@ -137,7 +148,29 @@ class JsonSchema(Source[Any]):
         return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
 
     def parse(self, text: str) -> Any:
-        """The JSON value."""
+        """The JSON value, if the schema allows it, however it is written; `InvalidText` says where it does not."""
+        value = self.read(text)
+        ids = [*text.encode("utf-8", "surrogatepass"), END]
+        taken = 0 if self._reader is None else self._reader.matcher().validate(ids)
+        if taken == len(ids):
+            return value
+        rest = bytes(ids[taken:-1]).decode("utf-8", "replace")
+        where = f"goes on with {rest[:40]!r} at byte {taken}" if rest else "ends"
+        raise InvalidText(f"the schema does not allow it: it {where}, where it cannot")
+
+    @cached_property
+    def _reader(self) -> Automaton | None:
+        """Of every JSON text that the schema allows; None: there is none."""
+        exact = make_style("exact", None, None, None, None, self._style.formats)
+        try:
+            return byte_automaton(Lowering(self._expander, exact).run())
+        except Unsatisfiable:
+            return None
+        except (LimitExceeded, Unsupported):  # too much may be written in every way
+            return byte_automaton(self._grammar)
+
+    def read(self, text: str) -> Any:
+        """The JSON value of a text that is known to fit. Raises `InvalidText` for what is no JSON."""
         try:
             return json.loads(text)
         except RecursionError:
