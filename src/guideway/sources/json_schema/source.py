@@ -169,6 +169,10 @@ class JsonSchema(Source[Any]):
         except (LimitExceeded, Unsupported):  # too much may be written in every way
             return byte_automaton(self._grammar)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is made again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_reader"}
+
     def read(self, text: str) -> Any:
         """The JSON value of a text that is known to fit. Raises `InvalidText` for what is no JSON."""
         try:
