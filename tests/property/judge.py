@@ -47,7 +47,7 @@ class Judge:
         kind = extend(kind, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
         if isinstance(exact, dict):
             exact.pop("$schema", None)  # else a reference to the whole document goes on with the class of the dialect
-        self.validator = kind(exact)
+        self.validator = kind(exact, format_checker=jsonschema.FormatChecker(["date", "ipv4", "ipv6", "uuid"]))
 
     def __call__(self, text: str) -> bool:
         """Whether a text is a valid instance. Raises `ArithmeticError` for numbers beyond what it computes with."""

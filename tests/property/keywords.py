@@ -8,10 +8,26 @@ from collections.abc import Callable
 from typing import Any
 
 NAMES = ("a", "b", "ab", "c", "é")
-STRINGS = ("", "a", "b", "ab", "aab", "é", "日本", "a b", '"', "x" * 5, "2024-02-29", "127.0.0.1")
+STRINGS = (
+    "",
+    "a",
+    "b",
+    "ab",
+    "aab",
+    "é",
+    "日本",
+    "a b",
+    '"',
+    "x" * 5,
+    "2024-02-29",
+    "127.0.0.1",
+    "::1",
+    "0" * 8 + "-0000-4000-8000-" + "0" * 12,
+)
 NUMBERS = (0, 1, -1, 2, 3, 5, 10, -7, 0.5, 1.5, -0.25, 2.0, 100, 12.75)
 # Patterns that Python's `re` and ECMA-262 read alike ($ aside, which the judge takes care of).
 PATTERNS = ("a", "^a", "b$", "^[ab]+$", "^[^a]*$", "^(a|é){1,3}$", "a.?b|^$".replace(".", "[^x]"), "^x{2,4}", "[0-9]")
+FORMATS = ("date", "ipv4", "ipv6", "uuid", "ipv4", "int32")  # those that the judge knows exactly, and an unknown one
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 DIALECTS = {
     "draft-04": "http://json-schema.org/draft-04/schema#",
@@ -32,6 +48,8 @@ class Drawer:
         self.at_least = lambda name: list(DIALECTS).index(self.draft) >= list(DIALECTS).index(name)
         self.defs = "$defs" if self.at_least("2019-09") else "definitions"
         self.named = [f"d{n}" for n in range(rng.choice((0, 0, 1, 2)))]
+        self.anchors = self.at_least("2019-09") and rng.random() < 0.3
+        self.late = bool(self.named) and self.at_least("2019-09") and rng.random() < 0.25
         self.inside = 0  # of arrays and objects, where a reference may lead back
         self.defining = False
 
@@ -44,12 +62,37 @@ class Drawer:
             made[self.defs] = self.definitions()
         elif "$ref" in made:
             made = {"allOf": [made], self.defs: self.definitions()}
-        return {"$schema": DIALECTS[self.draft], **made}
+        return {"$schema": DIALECTS[self.draft], **(self.late_names() if self.late else {}), **made}
 
     def definitions(self) -> dict[str, Any]:
-        """What references lead to."""
+        """What references lead to; where some are late, the first is a document of its own."""
         self.defining = True
-        return {name: self.schema(1) for name in self.named}
+        found = {name: self.schema(1) for name in self.named}
+        if self.anchors:
+            found = {
+                n: {**(one if isinstance(one, dict) else {"allOf": [one]}), "$anchor": n} for n, one in found.items()
+            }
+        if self.late:
+            named, self.named = self.named, []
+            found["d0"] = {"$id": "https://example.com/d0", **self.late_names(), **self.late_schema()}
+            self.named = named
+        return found
+
+    def late_names(self) -> dict[str, Any]:
+        """What makes a document one that a late reference may lead to."""
+        return {"$dynamicAnchor": "node"} if self.at_least("2020-12") else {"$recursiveAnchor": True}
+
+    def late_reference(self) -> dict[str, Any]:
+        """To the outermost such document on the way here."""
+        return {"$dynamicRef": "#node"} if self.at_least("2020-12") else {"$recursiveRef": "#"}
+
+    def late_schema(self) -> dict[str, Any]:
+        """One that holds such a reference."""
+        made: dict[str, Any] = {}
+        self.array(made, 0)
+        self.object(made, 0)
+        made["properties"] = {**made.get("properties", {}), self.rng.choice(NAMES): self.late_reference()}
+        return made
 
     def below(self, depth: int) -> Any:
         """A schema of what stands inside an array or object."""
@@ -67,7 +110,12 @@ class Drawer:
         if self.inside or not self.defining:
             targets += [f"#/{self.defs}/{name}" for name in self.named]
         if targets and r.random() < 0.1:
-            return {"$ref": r.choice(targets)}
+            if self.late and self.inside and r.random() < 0.3:
+                return self.late_reference()
+            target = r.choice(targets)
+            if self.anchors and target != "#" and not (self.late and target.endswith("/d0")):
+                target = "#" + target.rpartition("/")[2]
+            return {"$ref": target}
         made: dict[str, Any] = {}
         groups: list[Callable[[dict[str, Any], int], None]] = [self.numeric, self.textual, self.listed, self.chosen]
         if depth > 0:
@@ -106,6 +154,7 @@ class Drawer:
                 "minLength": lambda: r.randrange(4),
                 "maxLength": lambda: r.randrange(6),
                 "pattern": lambda: r.choice(PATTERNS),
+                "format": lambda: r.choice(FORMATS),
             },
         )
         if r.random() < 0.7:

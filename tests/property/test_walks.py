@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
 
+from guideway.sources.json_schema.keywords import KEYWORDS
+
+from .keywords import Drawer
 from .walks import Tally, check, reduced
 
 
@@ -24,3 +30,18 @@ def test_what_is_allowed_is_valid_and_what_is_valid_is_allowed() -> None:
 @pytest.mark.slow
 def test_many_more() -> None:
     print(dict(agree(range(1_000_000, 1_010_000)).counts))
+
+
+def test_the_schemas_are_of_all_keywords() -> None:
+    drawn: set[str] = set()
+    for seed in range(1200):
+        todo: list[Any] = [Drawer(random.Random(seed)).document()]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, dict):
+                drawn.update(part)
+                todo += part.values()
+            elif isinstance(part, list):
+                todo += part
+    assert set(KEYWORDS) <= drawn
+    assert {"$anchor", "$id", "$dynamicAnchor", "$recursiveAnchor"} <= drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from guideway.errors import LimitExceeded, Unsupported
@@ -44,7 +45,7 @@ from .expand import Expander
 from .objects import Objects, check_readings, value_of
 from .reader import write_json
 from .scalars import any_key, any_scalar, number, plain_scalar, string
-from .style import Style
+from .style import MAX_INDENTED, Style
 from .terms import Term
 
 __all__ = ["MAX_NODES", "Lowering"]
@@ -69,24 +70,27 @@ class Lowering:
         self._expander = expander
         self._style = style
         self._grammar = Grammar()
-        self._numbers: dict[Want, int] = {}
-        self._plain: dict[Term, int] = {}  # nodes of terms that are the same wherever they stand
-        self._todo: list[tuple[int, Want]] = []
-        self._values: dict[str, int] = {}
-        self._boxes: list[tuple[int, object]] = []
+        self._deepest = MAX_INDENTED if style.whitespace == "indented" else 0
+        levels = range(self._deepest + 1)
+        self._numbers: list[dict[Want, int]] = [{} for _ in levels]
+        self._plain: list[dict[Term, int]] = [{} for _ in levels]  # of terms that are the same wherever they stand
+        self._values: list[dict[str, int]] = [{} for _ in levels]
+        self._todo: list[tuple[int, Want, int]] = []
+        self._boxes: list[tuple[int, object, int]] = []
+        self._level = 0  # of what is being made, where lines are indented
         self._texts: dict[StringPart | None, Regular] = {}
-        self._punctuation = (style.marks("[]"), style.marks("{}"))
+        self._punctuation = [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
         self._objects = Objects(expander, style, self._node)
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
         """The grammar; `Unsupported` names every place that is refused."""
-        root = self._node(frozenset((self._expander.root(),)) - {0})
+        root = self._node_at(frozenset((self._expander.root(),)) - {0}, 0)
         while self._todo or self._boxes:
             if self._boxes:
                 self._define_value(*self._boxes.pop())
                 continue
-            number, wanted = self._todo.pop()
+            number, wanted, self._level = self._todo.pop()
             place = self._grammar.places[number] or ""
             try:
                 self._define(number, wanted, place)
@@ -120,37 +124,57 @@ class Lowering:
                 todo += new
 
     def _node(self, wanted: Want) -> int:
-        """The number of the node of a want; it is defined later."""
-        found = self._numbers.get(wanted)
+        """The number of the node of a want, of a value inside what is being made; it is defined later."""
+        return self._node_at(wanted, min(self._level + 1, self._deepest))
+
+    def _node_at(self, wanted: Want, level: int) -> int:
+        numbers, plain = self._numbers[level], self._plain[level]
+        found = numbers.get(wanted)
         if found is not None:
             return found
         term = self._expander.plain_term(wanted)
-        if term is not None and (found := self._plain.get(term)) is not None:
-            self._numbers[wanted] = found
+        if term is not None and (found := plain.get(term)) is not None:
+            numbers[wanted] = found
             return found
         place = self._expander.places[min(wanted) >> 1].pointer if wanted else None
-        found = self._numbers[wanted] = self._grammar.reserve(place)
+        found = numbers[wanted] = self._grammar.reserve(place)
         if term is not None:
-            self._plain[term] = found
+            plain[term] = found
         scalar = None if term is None else plain_scalar(term.own.types, term.own.number, self._style)
         if scalar is not None:
             self._grammar.define(found, scalar)
         elif (term is not None and term.own is FREE) or not wanted:
-            self._define_anything(found)
+            self._define_anything(found, level)
         else:
-            self._todo.append((found, wanted))
+            self._todo.append((found, wanted, level))
         if found > MAX_NODES:
             raise LimitExceeded(f"at {place!r}: the schema comes to more than {MAX_NODES} nodes", place)
         return found
 
-    def _define_anything(self, number: int) -> None:
+    def _define_anything(self, number: int, level: int) -> None:
         """The node of any JSON value, which is the same in all grammars of a style but for its number."""
         grammar, style = self._grammar, self._style
-        scalars = grammar.add(any_scalar(style))
-        array = grammar.add(Array(self._punctuation[0], (), number))
-        entry = Property(any_key(style), number, False)
-        fields = grammar.add(Object(self._punctuation[1], (), (entry,), style.key_order == "schema"))
-        grammar.define(number, Alternative((scalars, array, fields)))
+        inside = number if level == self._deepest else self._node_at(frozenset(), level + 1)
+        brackets, braces = self._punctuation[level]
+        entry = Property(any_key(style), inside, False)
+        frames = self._frames(Array(brackets, (), inside), level)
+        frames += self._frames(Object(braces, (), (entry,), style.key_order == "schema"), level)
+        grammar.define(number, Alternative(tuple(map(grammar.add, (any_scalar(style), *frames)))))
+
+    def _frames(self, frame: Array | Object | None, level: int) -> list[Node]:
+        """The frame; where lines are indented, an empty one is written on one line."""
+        if frame is None:
+            return []
+        marks = frame.punctuation
+        if level == self._deepest or frame.minimum or self._never_empty(frame):
+            return [frame]
+        return [Leaf(Literals((marks.open[0] + marks.close[-1],))), replace(frame, minimum=1)]
+
+    @staticmethod
+    def _never_empty(frame: Array | Object) -> bool:
+        if isinstance(frame, Array):
+            return any(least for least, _ in frame.counts)
+        return bool(frame.demands) or any(entry.required for entry in frame.properties)
 
     def _define(self, number: int, wanted: Want, place: str) -> None:
         """One node that is any of the alternatives."""
@@ -159,16 +183,15 @@ class Lowering:
             self._grammar.define(number, made)
             return
         texts, nodes = self._scalars(bundles, place)
-        frames: list[Node | None] = []
+        level = self._level
         for array in _widest(one.array for one in bundles if one.types & ARRAY and one.boxes is None):
-            frames.append(self._array(array or ArrayPart(), place))
+            nodes += self._frames(self._array(array or ArrayPart(), place), level)
         for part in _widest(one.object for one in bundles if one.types & OBJECT and one.boxes is None):
-            frames.append(self._objects.node(part or ObjectPart(), place))
+            nodes += self._frames(self._objects.node(part or ObjectPart(), place, self._punctuation[level][1]), level)
         parts: list[int] = []
         for bundle in bundles:
             if bundle.boxes:
                 parts += self._given_boxes(bundle.boxes, texts, place)
-        nodes += [frame for frame in frames if frame is not None]
         if texts:
             nodes.insert(0, Leaf(either(texts)))
         if len(nodes) == 1 and not parts:
@@ -184,12 +207,13 @@ class Lowering:
         types = bundle.types
         if types == STRING:
             return Leaf(self._string(bundle.string, place))
-        if types == OBJECT and bundle.boxes is None:
-            return self._objects.node(bundle.object or ObjectPart(), place) or Leaf(NEVER)
+        if types == OBJECT and bundle.boxes is None and self._level == self._deepest:
+            marks = self._punctuation[self._level][1]
+            return self._objects.node(bundle.object or ObjectPart(), place, marks) or Leaf(NEVER)
         if types == NUMBER:
             made = number(bundle.number, self._style)
             return made if isinstance(made, Number) else Leaf(made)
-        if types == ARRAY and bundle.boxes is None:
+        if types == ARRAY and bundle.boxes is None and self._level == self._deepest:
             return self._array(bundle.array or ArrayPart(), place) or Leaf(NEVER)
         return None
 
@@ -246,7 +270,8 @@ class Lowering:
         if (most is None or most > length) and 1 not in part.rest:
             rest = self._item(part.rest, counted, length, place)
         counts = tuple((least, limit) for _, _, least, limit in counted)
-        return Array(self._punctuation[0], prefix, rest, fewest, most, part.unique, counts)
+        marks = self._punctuation[self._level][0]
+        return Array(marks, prefix, rest, fewest, most, part.unique, counts)
 
     def _item(self, wanted: Want, counted: list[tuple[int, Want, int, int | None]], at: int, place: str) -> Value:
         """The ways to read an item; those of counters with a most exclude each other."""
@@ -282,30 +307,31 @@ class Lowering:
             if len(boxes) > MAX_BOXES:
                 what = f"more than {MAX_BOXES} given arrays and objects, each of which may be written in many ways"
                 raise LimitExceeded(f"at {place!r}: {what}", place)
-            return [self._given(box) for box in boxes.values()]
+            return [self._given(box, self._level) for box in boxes.values()]
         style = self._style
         texts.append(
             Literals(tuple(dict.fromkeys(write_json(box, style.comma, style.colon) for box in boxes.values())))
         )
         return []
 
-    def _given(self, value: object) -> int:
-        key = box_key(value)
-        if key not in self._values:
-            self._values[key] = self._grammar.reserve()
-            self._boxes.append((self._values[key], value))
-        return self._values[key]
+    def _given(self, value: object, level: int) -> int:
+        key, values = box_key(value), self._values[level]
+        if key not in values:
+            values[key] = self._grammar.reserve()
+            self._boxes.append((values[key], value, level))
+        return values[key]
 
-    def _define_value(self, number_: int, value: object) -> None:
+    def _define_value(self, number_: int, value: object, level: int) -> None:
         """The node of one given value, where it can be written in several ways."""
         node: Node
+        marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):
-            items = tuple(map(self._given, value))
-            node = Array(self._punctuation[0], items, None, len(items), len(items))
+            items = tuple(self._given(one, inside) for one in value)
+            node = self._frames(Array(marks[0], items, None, len(items), len(items)), level)[0]
         elif isinstance(value, dict):
-            ordered = self._style.key_order == "schema"
-            entries = (Property(self._style.strings((key,)), self._given(one), True) for key, one in value.items())
-            node = Object(self._punctuation[1], tuple(entries), (), ordered)
+            ordered, key_of = self._style.key_order == "schema", self._style.strings
+            entries = (Property(key_of((key,)), self._given(one, inside), True) for key, one in value.items())
+            node = self._frames(Object(marks[1], tuple(entries), (), ordered), level)[0]
         elif isinstance(value, str):
             node = Leaf(self._style.strings((value,)))
         elif value is None or isinstance(value, bool):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from itertools import count
 
 from guideway.errors import LimitExceeded
-from guideway.grammar.nodes import Marked, Object, Property, Value
+from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
 from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, either
 
 from .bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Want, join
@@ -49,15 +49,14 @@ class Objects:
         self._expander = expander
         self._style = style
         self._node_of = node_of
-        self._punctuation = style.marks("{}")
         self._serial = next(_SERIALS)  # names its tests of keys, which are remembered for longer than it lives
 
-    def node(self, part: ObjectPart, place: str) -> Object | None:
+    def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
         """The node of an object; None where there is none."""
         if len(part.groups) < 2 and not (part.demands or part.keys or part.banned):
             group = part.groups[0] if part.groups else _SILENT
             if not group.patterns:
-                return self._plain(part, group)
+                return self._plain(part, group, marks)
         tests = self._tests(part)
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
@@ -86,9 +85,9 @@ class Objects:
         ordered = self._style.key_order == "schema"
         demands = (1 << len(part.demands)) - 1
         most = part.most
-        return Object(self._punctuation, tuple(entries), others, ordered, part.fewest, most, demands)
+        return Object(marks, tuple(entries), others, ordered, part.fewest, most, demands)
 
-    def _plain(self, part: ObjectPart, group: Group) -> Object | None:
+    def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
         """What `properties`, `required` and `additionalProperties` of one schema say, as most objects are."""
         required, key_of, node_of = part.required, self._style.strings, self._node_of
         others = ANYTHING if group.extra is None else group.extra
@@ -104,7 +103,7 @@ class Objects:
             keys = Not(Literals(tuple(wants))) if wants else ANY_TEXT
             rest = (Property(self._style.quoted(keys), node_of(others), False),)
         ordered = self._style.key_order == "schema"
-        return Object(self._punctuation, tuple(entries), rest, ordered, part.fewest, part.most)
+        return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
 
     def _tests(self, part: ObjectPart) -> Tests:
         """What keys are asked: patterns, and whether they are the strings of some schema."""

@@ -72,10 +72,11 @@ class JsonSchema(Source[Any]):
     `schema`: a mapping, a boolean, or JSON text. `profile="generation"` (the default): keys in schema order, one-line
     punctuation, canonical escapes and plain numbers; objects that name their `properties` are closed unless
     `additionalProperties` says otherwise. `profile="exact"`: every JSON text of every value that the schema allows.
-    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "any"), `escapes` ("canonical", "any") and
-    `numbers` ("plain", "any") change one aspect. `formats`: "known" (names that the specification does not know say
-    nothing), "annotate" (none says anything) or "strict" (unknown names are refused). `dialect`: that of documents
-    without `$schema` ("draft-04" to "2020-12"). `resources`: documents by URI, for `$ref`; nothing is ever fetched.
+    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "indented" by two spaces a level, from the ninth
+    on in one line, "any"), `escapes` ("canonical", "any") and `numbers` ("plain", "any") change one aspect.
+    `formats`: "known" (names that the specification does not know say nothing), "annotate" (none says anything) or
+    "strict" (unknown names are refused). `dialect`: that of documents without `$schema` ("draft-04" to "2020-12").
+    `resources`: documents by URI, for `$ref`; nothing is ever fetched.
 
     What cannot be enforced exactly is refused: `Unsupported` names every such place; nothing is dropped silently.
     """

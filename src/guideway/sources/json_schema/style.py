@@ -13,14 +13,18 @@ from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, 
 
 from .reader import write_json
 
-__all__ = ["Escapes", "Formats", "KeyOrder", "Numbers", "Profile", "Style", "Whitespace", "make_style"]
+__all__ = ["MAX_INDENTED", "Escapes", "Formats", "KeyOrder", "Numbers", "Profile", "Style", "Whitespace", "make_style"]
 
 Profile = Literal["generation", "exact"]
 KeyOrder = Literal["schema", "any"]
-Whitespace = Literal["one-line", "compact", "any"]
+Whitespace = Literal["one-line", "compact", "indented", "any"]
 Escapes = Literal["canonical", "any"]
 Numbers = Literal["plain", "any"]
 _QUOTE = literal('"')
+INDENT = "  "
+MAX_INDENTED = 8
+"""Down to which level `whitespace="indented"` begins new lines: what stands deeper is written on one line."""
+
 Formats = Literal["known", "annotate", "strict"]
 
 
@@ -47,25 +51,28 @@ class Style:
     @property
     def comma(self) -> str:
         """What stands between two entries."""
-        return ", " if self.whitespace == "one-line" else ","
+        return ", " if self.whitespace in ("one-line", "indented") else ","
 
     @property
     def colon(self) -> str:
         """What stands between a key and its value."""
-        return ": " if self.whitespace == "one-line" else ":"
+        return ": " if self.whitespace in ("one-line", "indented") else ":"
 
     @property
     def fixed(self) -> bool:
         """Whether a given value has one text."""
         return (
             self.key_order == "schema"
-            and self.whitespace != "any"
+            and self.whitespace in ("one-line", "compact")
             and self.escapes == "canonical"
             and self.plain_numbers
         )
 
-    def marks(self, brackets: str) -> Punctuation:
-        """The punctuation of an array or object."""
+    def marks(self, brackets: str, level: int = 0) -> Punctuation:
+        """The punctuation of an array or object, which stands in `level` others."""
+        if self.whitespace == "indented" and level < MAX_INDENTED:
+            line = "\n" + level * INDENT
+            return Punctuation(brackets[0] + line + INDENT, "," + line + INDENT, ": ", line + brackets[1])
         return Punctuation(brackets[0], self.comma, self.colon, brackets[1], space=self.whitespace == "any")
 
     def strings(self, texts: Iterable[str]) -> Regular:
