@@ -2,6 +2,7 @@
 
     python -m tests.property.budgets [--count 2000] [--seed 0]
 
+`--count`: of schemas that some text fits and that are enforced; what is drawn beside these is counted by its reason.
 Every output must have ended, parse, be valid by the `jsonschema` package, and take no more tokens than its budget; one
 token less than the fewest must be refused before the model runs.
 """
@@ -14,7 +15,7 @@ import sys
 import time
 
 import numpy as np
-from rich.progress import track
+from rich.progress import Progress
 
 import guideway as gw
 from guideway.generation import generate_details
@@ -42,6 +43,7 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
     automaton = compiled(schema, profile, tally)
     if automaton is None:
         return
+    tally.counts["generated"] += 1
     source, judge = gw.JsonSchema(schema, profile=profile), Judge(schema)  # type: ignore[arg-type]  # one of two
     least, model = automaton.matcher().tokens_to_finish(), given[seed % len(given)]
     if least > 1:
@@ -77,8 +79,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, tally, start = parser.parse_args(), Tally(), time.perf_counter()
     both = models()
-    for seed in track(range(given.seed, given.seed + given.count), "schemas"):
-        check(both, seed, tally)
+    with Progress() as bar:
+        task, seed = bar.add_task("schemas", total=given.count), given.seed
+        while tally.counts["generated"] < given.count:
+            check(both, seed, tally)
+            seed += 1
+            bar.update(task, completed=tally.counts["generated"])
     print(dict(tally.counts), f"{time.perf_counter() - start:.0f} s")
     for fault in tally.faults[:20]:
         print(fault)

@@ -8,14 +8,14 @@ library changes its caches in place copies when somebody else still holds the ol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guideway.errors import ContextOverflow, EngineError
 
-__all__ = ["Arrays", "Cache", "Logits", "StepEngine", "check_rows", "check_truncation"]
+__all__ = ["Arrays", "Cache", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -71,7 +71,8 @@ class StepEngine(Protocol):
 
         `rows[i]`: the new token ids of row i, one or more. `caches[i]`: what stands before them; None: nothing.
         Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache. The
-        caller keeps the logits without copying them: they are an array of their own, which is not written to again.
+        caller keeps the logits without copying them: they are an array of their own, which is not written to again. Of
+        a model on a device they may be a tensor of PyTorch there, so that they are drawn from where they are.
         Raises `EngineError` where the engine fails; the caches that were given are good then as before.
         """
         ...
@@ -87,6 +88,11 @@ class StepEngine(Protocol):
     def close(self) -> None:
         """Give back what the engine holds; running it raises `EngineError` after. A second time does nothing."""
         ...
+
+
+def on_cpu(logits: Any) -> Logits:
+    """Logits as an array, of a tensor on a device too."""
+    return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 
 
 def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> None:

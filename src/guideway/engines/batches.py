@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,11 @@ def by_length(
     run: Callable[[Sequence[Sequence[int]], Sequence[Cache | None]], tuple[Logits, list[Cache]]],
     *,
     alone: bool = False,
+    stack: Callable[[Sequence[Any]], Any] = np.stack,
 ) -> tuple[Logits, list[Cache]]:
     """`forward` of an engine whose batches are rows of equal lengths, cached and new: `run` is called for each of them.
 
-    `alone`: every row is a batch of its own.
+    `alone`: every row is a batch of its own. `stack`: makes one of the logits of several rows.
     """
     groups: dict[tuple[int, int, int], list[int]] = {}
     for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
@@ -28,10 +30,10 @@ def by_length(
         groups.setdefault(key, []).append(index)
     if len(groups) == 1:  # the usual step: nothing to put together
         return run(rows, caches)
-    logits: list[Logits] = [np.empty(0, dtype=np.float32)] * len(rows)
+    logits: list[Any] = [None] * len(rows)
     result: list[Cache | None] = [None] * len(rows)
     for members in groups.values():
         found, made = run([rows[i] for i in members], [caches[i] for i in members])
         for place, index in enumerate(members):
             logits[index], result[index] = found[place], made[place]
-    return np.stack(logits), [cache for cache in result if cache is not None]
+    return stack(logits), [cache for cache in result if cache is not None]

@@ -3,6 +3,7 @@
 sampler.py    `Sampler`: which stages, with which values, in which order; what is refused together
 chain.py      `draw`: logits through the stages, and the draw
 native.py     the same draw in the kernel, where it can
+torch.py      the same draw on tensors of PyTorch, on their device
 stages.py     stages that cut: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
 repeats.py    stages that look back: penalties, DRY; biases
 mirostat.py   cutting by feedback

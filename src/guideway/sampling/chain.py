@@ -1,7 +1,7 @@
 """One draw: the allowed tokens' logits through the stages of a `Sampler`, and a token at random.
 
-`draw` is the only door. Where it can, it has the kernel do it (`native.py`), which gives the same tokens; here is what
-does the rest, and says what each stage means.
+`draw` is the only door. Where it can, it has the kernel do it (`native.py`), and PyTorch where logits are a tensor
+(`torch.py`), which give the same tokens; here is what does the rest, and says what each stage means.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 
 def draw(
     sampler: Sampler,
-    logits: NDArray[Any],
+    logits: Any,
     mask: NDArray[np.uint32] | None = None,
     *,
     tokens: Sequence[int] = (),
@@ -47,7 +47,8 @@ def draw(
 ) -> Drawn:
     """The token for these logits.
 
-    `logits`: floating [V], -inf for what is not allowed; not changed. `mask`: bits of the allowed tokens, uint32
+    `logits`: floating [V], -inf for what is not allowed; not changed; an array of NumPy, or a tensor of PyTorch, which
+    is drawn from on its device. `mask`: bits of the allowed tokens, uint32
     [ceil(V / 32)]; None: all. `tokens`: what came before, for penalties. `attempt`: 1, 2, … where draws before at this
     position were taken back. The same arguments give the same token.
     Raises `EngineError` where no token is allowed or a logit is NaN.
@@ -57,7 +58,7 @@ def draw(
 
 def draw_at(
     sampler: Sampler,
-    logits: NDArray[Any],
+    logits: Any,
     mask: NDArray[np.uint32] | None,
     tokens: Sequence[int],
     place: tuple[int, int, int],
@@ -65,6 +66,10 @@ def draw_at(
     memory: float | None,
 ) -> Drawn:
     """`draw`, with seed, row and position as one."""
+    if not isinstance(logits, np.ndarray):
+        from guideway.sampling.torch import draw_torch
+
+        return Drawn(*draw_torch(sampler, logits, mask, tokens, place, attempt, memory))
     quick = draw_native(sampler, logits, mask, tokens, place, attempt)
     if quick is not None:
         return Drawn(quick, memory)

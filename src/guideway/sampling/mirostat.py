@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guideway.sampling.stages import probabilities, top_k
 
-__all__ = ["Mirostat"]
+__all__ = ["Mirostat", "count_of"]
 
 Logits = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Mirostat:
     def cut(self, logits: Logits, limit: float) -> Logits:
         """The logits, those cut that `limit` (mu) does not allow; the most probable token stays."""
         if self.version == 1:
-            return top_k(logits, _count(probabilities(logits), limit))
+            return top_k(logits, count_of(probabilities(logits), limit))
         bits = -np.log2(np.maximum(probabilities(logits), np.finfo(np.float64).tiny))
         return np.where((bits > limit) & (logits < logits.max()), -np.inf, logits)
 
@@ -49,7 +49,7 @@ class Mirostat:
         return limit - self.rate * (surprise - self.target)
 
 
-def _count(share: Logits, limit: float) -> int:
+def count_of(share: Logits, limit: float) -> int:
     """How many tokens version 1 keeps: the paper's k, by an exponent estimated with least squares."""
     best = np.sort(share[share > 0])[::-1][:ESTIMATED_FROM]
     if best.size < 2:

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
-from guideway.engines.base import Cache, Logits
+from guideway.engines.base import Cache, Logits, on_cpu
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.matcher import Matcher
 from guideway.sampling import Sampler, draw_at, probabilities
@@ -241,7 +241,7 @@ class Session:
 
         `attempt`: how many draws at this position were taken back, so that the next one is another draw.
         """
-        logits = self.shared_logits()
+        logits = self._here()
         start = perf_counter()
         while self._memory and self._tokens[self._memory[-1].at :][:1] != [self._memory[-1].token_id]:
             self._memory.pop()  # of a draw that was not taken
@@ -262,6 +262,10 @@ class Session:
 
     def shared_logits(self) -> Logits:
         """As `logits`, but shared: not to be changed."""
+        return on_cpu(self._here())
+
+    def _here(self) -> Any:
+        """The logits as the engine gave them."""
         found = self._ring.at(len(self._tokens))
         if found is None:
             feed_all([self])
@@ -325,13 +329,14 @@ class Session:
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
-        own = None if logits is None else logits.copy()  # not the whole batch that it came with
+        own = None if logits is None else np.array(on_cpu(logits))  # not the whole batch that it came with
         return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
 
     def parts(self) -> Parts:
         """What `save` writes beside tokens and numbers; nothing runs for it, and nothing is copied."""
         start = None if self.matcher is None else self._constrained_from
-        return Parts(self._prefix, self._cache, self._ring.at(len(self)), start)
+        logits = self._ring.at(len(self))
+        return Parts(self._prefix, self._cache, None if logits is None else on_cpu(logits), start)
 
     def need_room(self, count: int, *, kept: int | None = None) -> None:
         """Raises `ContextOverflow` where so many tokens more (behind the first `kept`) are too many."""
@@ -422,7 +427,7 @@ class Session:
             self._checkpoints.put(cache)
         if reached == len(self._tokens):
             # The model pads; ids beyond have no text.
-            self._ring.put(reached, logits if logits.size <= self._width else logits[: self._width])
+            self._ring.put(reached, logits if len(logits) <= self._width else logits[: self._width])
         counted = self._counted
         counted[0] += len(ids)
         counted[1] += max(0, min(self._ran, reached) - covered)

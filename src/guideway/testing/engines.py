@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import Cache, Logits, StepEngine
+from guideway.engines.base import Cache, Logits, StepEngine, on_cpu
 from guideway.errors import ContextOverflow, EngineError
 
 __all__ = ["step_engine_contract"]
@@ -43,10 +43,10 @@ class _Checks:
 
     def one(self, ids: Sequence[int], cache: Cache | None) -> tuple[Logits, Cache]:
         logits, caches = self.engine.forward([ids], [cache])
-        return np.array(logits[0]), caches[0]
+        return np.array(on_cpu(logits[0])), caches[0]
 
     def equal(self, found: Logits, expected: Logits, what: str) -> None:
-        far = float(np.abs(found - expected).max())
+        far = float(np.abs(on_cpu(found) - expected).max())
         _hold(far <= self.tolerance, f"logits {what} differ by {far}")
 
     def steps(self) -> None:

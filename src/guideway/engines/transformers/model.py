@@ -16,6 +16,7 @@ from guideway.engines.batches import by_length
 from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
 from guideway.engines.transformers.cache import States, gather, given_out
 from guideway.engines.transformers.loading import load, slides
+from guideway.engines.transformers.logits import last_logits, stacked
 from guideway.errors import EngineError
 
 __all__ = ["TransformersEngine"]
@@ -49,6 +50,7 @@ class TransformersEngine:
             except (RuntimeError, AssertionError, NotImplementedError) as error:
                 raise EngineError(f"PyTorch has no usable device {device!r}: {str(error).splitlines()[0]}") from error
         self._model: Any = loaded.eval()
+        self.on_device = loaded.device.type != "cpu"
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
         self.vocab_size = int(found.logits.shape[-1])
@@ -74,7 +76,7 @@ class TransformersEngine:
         if self._model is None:
             raise EngineError("the model is closed")
         check_rows(self, rows, caches)
-        return by_length(rows, caches, self._batch, alone=not self.rewinds)
+        return by_length(rows, caches, self._batch, alone=not self.rewinds, stack=stacked)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Rows of equal lengths, cached and new."""
@@ -83,10 +85,8 @@ class TransformersEngine:
         for part in _parts(rows, whole=self.rewinds or not cached):
             found = self._run(part, past)
             past = _cache_of(found)
-        logits = found.logits[:, -1].float().cpu()
-        if found.logits.shape[1] > 1:
-            logits = logits.clone()  # of a model that computes all of them: a view would keep them
-        return logits.numpy(), given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
+        logits = last_logits(found.logits, on_device=self.on_device)
+        return logits, given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
 
     def export(self, cache: Cache) -> Arrays:
         return to_arrays(cache)
