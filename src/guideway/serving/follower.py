@@ -115,8 +115,12 @@ class Follower:
         except GuidewayError as error:
             self.fail(error)
         if self.error is not None:
-            row[:] = 0
-            _allow(row, self.end_ids or self.stop_ids)
+            self.fill_end(row)
+
+    def fill_end(self, row: Row) -> None:
+        """Write the mask of the end alone."""
+        row[:] = 0
+        _allow(row, self.end_ids or self.stop_ids)
 
     def finish_row(self, row: Row) -> None:
         """What the vocabulary does not know: tokens of its own that end the text."""

@@ -1,0 +1,125 @@
+"""Tokens per second of ExLlamaV2 with and without constraints. NOT RUN YET: no GPU was at hand when it was written.
+
+    python benchmarks/bench_exllamav2.py --model FOLDER [--tokens 256] [--rounds 3] [--record]
+
+Ways: the normal generator with one prompt; the same with a batch of eight in one cache; the streaming generator; the
+dynamic generator with eight jobs. Each without a constraint, with a logits processor that is off (None), with the
+processor, and with a filter (not in batches of the normal generator, where ExLlamaV2 takes none). The constraint allows
+any text, so that all write equally many tokens. Bars: off as without; with at most 1 % less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import guideway as gw
+from harness.report import Report
+
+ANY = gw.Regex(r"(?s:.*)")
+PROMPTS = [f"Chapter {number}. It was" for number in range(8)]
+
+
+class Bench:
+    """A model, and the ways to generate with it: functions of (settings, filters) that give how many tokens came."""
+
+    def __init__(self, folder: str, tokens: int) -> None:
+        from exllamav2 import ExLlamaV2, ExLlamaV2Cache, ExLlamaV2Config, ExLlamaV2Tokenizer
+        from exllamav2 import generator as library
+
+        self.tokens, self.library = tokens, library
+        config = ExLlamaV2Config(folder)
+        self.model = ExLlamaV2(config)
+        self.cache = ExLlamaV2Cache(self.model, max_seq_len=4096, lazy=True)
+        self.model.load_autosplit(self.cache)
+        self.tokenizer = ExLlamaV2Tokenizer(config)
+        self.wide = ExLlamaV2Cache(self.model, batch_size=len(PROMPTS), max_seq_len=1024)
+        self.ways: dict[str, Callable[[Any, list[Any]], int]] = {
+            "normal": lambda settings, filters: self._normal(PROMPTS[:1], self.cache, settings, filters),
+            "normal, batch of 8": lambda settings, filters: self._normal(PROMPTS, self.wide, settings, []),
+            "streaming": self._streaming,
+            "dynamic, 8 jobs": self._dynamic,
+        }
+
+    def _normal(self, prompts: list[str], cache: Any, settings: Any, filters: list[Any]) -> int:
+        made = self.library.ExLlamaV2BaseGenerator(self.model, cache, self.tokenizer)
+        made.generate_simple(prompts, settings, self.tokens, stop_token=None, filters=filters)
+        return self.tokens * len(prompts)
+
+    def _streaming(self, settings: Any, filters: list[Any]) -> int:
+        made = self.library.ExLlamaV2StreamingGenerator(self.model, self.cache, self.tokenizer)
+        made.begin_stream_ex(self.tokenizer.encode(PROMPTS[0]), settings, filters=filters)
+        for _ in range(self.tokens):
+            made.stream_ex()
+        return self.tokens
+
+    def _dynamic(self, settings: Any, filters: list[Any]) -> int:
+        made = self.library.ExLlamaV2DynamicGenerator(model=self.model, cache=self.cache, tokenizer=self.tokenizer)
+        jobs = [
+            self.library.ExLlamaV2DynamicJob(
+                input_ids=self.tokenizer.encode(prompt),
+                max_new_tokens=self.tokens,
+                gen_settings=settings() if callable(settings) else settings,
+                filters=[one.clone() for one in filters],
+            )
+            for prompt in PROMPTS
+        ]
+        made.enqueue(jobs)
+        count = 0
+        while made.num_remaining_jobs():
+            count += sum(one.get("new_tokens", 0) for one in made.iterate() if one.get("eos"))
+        return count
+
+    def settings(self, way: str, kind: str) -> Any:
+        """The sampler's settings; for jobs of the dynamic generator, a function that makes them for each."""
+        from guideway.engines.exllamav2 import Settings, logits_processor
+
+        def make() -> Any:
+            processor = logits_processor(ANY, self.tokenizer) if kind == "processor" else None
+            return Settings(logits_processor=processor, top_k=50, top_p=0.9)
+
+        if kind in ("without", "filter"):
+            return self.library.ExLlamaV2Sampler.Settings(top_k=50, top_p=0.9)
+        return make if way.startswith("dynamic") else make()
+
+    def speed(self, way: str, kind: str) -> float:
+        """Tokens per second of one generation."""
+        from guideway.engines.exllamav2 import ConstraintFilter
+
+        filters = [ConstraintFilter(self.model, self.tokenizer, ANY)] if kind == "filter" else []
+        settings = self.settings(way, kind)
+        start = perf_counter()
+        return self.ways[way](settings, filters) / (perf_counter() - start)
+
+
+def main() -> None:
+    """Print, and with --record write, the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="")
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    if not options.model or importlib.util.find_spec("exllamav2") is None:
+        print("bench_exllamav2: not run; it needs exllamav2, a GPU, and --model FOLDER")
+        sys.exit(0)
+    bench, report = Bench(options.model, options.tokens), Report("exllamav2")
+    for way in bench.ways:
+        kinds = ["without", "off", "processor"] + ([] if "batch" in way else ["filter"])
+        found: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for _ in range(options.rounds + 1):  # the first to warm up
+            for kind in kinds:
+                found[kind].append(bench.speed(way, kind))
+        figures = {kind: median(speeds[1:]) for kind, speeds in found.items()}
+        report.line(f"{way}: " + ", ".join(f"{kind} {speed:.1f} tokens/s" for kind, speed in figures.items()))
+        report.limit(f"{way}, what a processor costs", figures["without"] / figures["processor"], 1.01, "x")
+    report.done(options.record)
+
+
+if __name__ == "__main__":
+    main()
