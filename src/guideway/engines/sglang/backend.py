@@ -31,10 +31,8 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
 
     def accept_token(self, token: int) -> None:
         """Take a token that was drawn. Raises ValueError, which ends the request with an error."""
-        if self.finished or self.follower.is_finished:
-            return
         self.current_token = token
-        if not self.follower.advance([token]):
+        if not self.finished and not self.follower.advance([token]):
             raise ValueError(str(self.follower.error)) from self.follower.error
 
     def rollback(self, k: int) -> None:
@@ -84,7 +82,7 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
         """`logits`: [rows, vocabulary]; illegal ones become -inf, in place."""
-        bits = (vocab_mask[:, :, None] >> torch.arange(32, device=vocab_mask.device, dtype=torch.int32)) & 1
+        bits = (vocab_mask[:, :, None] >> torch.arange(32, device=vocab_mask.device)) & 1
         logits.masked_fill_(bits.flatten(1)[:, : logits.shape[1]] == 0, float("-inf"))
 
 
