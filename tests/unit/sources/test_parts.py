@@ -119,5 +119,21 @@ def test_flags() -> None:
         gw.Regex(compiled, flags="i")
 
 
+def test_counts_of_counts_are_one_count() -> None:
+    nested = gw.Regex("(?:(?:(?:a{0,100}){0,100}){0,100}){0,100}")
+    assert nested.parse("a" * 500)
+    for pattern in (
+        "(?:a{1,3}){2,3}",
+        "(?:a{0,2}){2,3}",
+        "(?:a{2,3}){2,3}",
+        "(?:a+){0,2}",
+        "(?:a{1,2}){0,2}",
+        "(?:a?)+",
+    ):
+        for length in range(12):
+            fitting = re.fullmatch(pattern, "a" * length) is not None
+            assert fits(gw.Regex(pattern).grammar(), "a" * length) is fitting, (pattern, length)
+
+
 def test_many_parts_take_linear_time() -> None:
     assert sequence(*["a"] * 20_000).parse("a" * 20_000)

@@ -216,7 +216,17 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
     longest = None if most is None or part.most is None else _bounded(part.most * most)
     if part.language is NEVER:
         return Plain(NEVER, part.least, part.most) if least else NOTHING
-    return Plain(Repeat(part.language, least, most), _bounded(part.least * least), 0 if part.most == 0 else longest)
+    fewest, longest = _bounded(part.least * least), 0 if part.most == 0 else longest
+    return Plain(_repeated(part.language, least, most), fewest, longest)
+
+
+def _repeated(part: Regular, least: int, most: int | None) -> Regular:
+    """The part, repeated; a repetition of a repetition as one where no count is left out, as in `(a{0,9}){0,9}`."""
+    if isinstance(part, Repeat) and part.minimum <= 1:
+        highest = None if most is None or part.maximum is None else most * part.maximum
+        if highest is None or highest <= MAX_COUNT:
+            return Repeat(part.part, part.minimum * least, highest)
+    return Repeat(part, least, most)
 
 
 def width(part: Part) -> tuple[int, int | None]:
