@@ -154,7 +154,7 @@ class _Table:
                 if not whole or at == len(self.text):
                     self._add(node, 1)
             case Read(piece, after):
-                for end in piece.ends(self.text, at):
+                for end in piece.ends(self.text, at, self.spend):
                     self._link(node, self.node(end, after))
             case Fork(options):
                 for option in options:
@@ -292,7 +292,7 @@ class _Walk:
     def _step(self, node: _Node, state: Any, wanted: int) -> _Node:
         match state:
             case Read(piece, after, lazy):
-                ends = list(piece.ends(self._text, node.at))
+                ends = list(piece.ends(self._text, node.at, self._table.spend))
                 chosen = self._first(node, [(end, after) for end in (ends if lazy else reversed(ends))], wanted)
                 self._read(state, node.at, chosen.at)
                 return chosen

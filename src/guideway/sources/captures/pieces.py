@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Characters", "Fixed", "Piece", "Texts", "Walked", "piece_of"]
 
-_END = 256
+Spend = Callable[[int], object]  # takes how much was looked at; a character costs less than a step
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Fixed:
 
     text: str
 
-    def ends(self, text: str, start: int) -> Iterable[int]:
+    def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
         return (start + len(self.text),) if text.startswith(self.text, start) else ()
 
 
@@ -39,7 +39,7 @@ class Texts:
     texts: frozenset[str]
     lengths: tuple[int, ...]
 
-    def ends(self, text: str, start: int) -> Iterable[int]:
+    def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
         left = len(text) - start
         return [start + n for n in self.lengths if n <= left and text[start : start + n] in self.texts]
 
@@ -52,11 +52,12 @@ class Characters:
     least: int
     most: int | None
 
-    def ends(self, text: str, start: int) -> Iterable[int]:
+    def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
         last = len(text) if self.most is None else min(len(text), start + self.most)
         at = start
         while at < last and bisect_right(self.points, ord(text[at])) & 1:
             at += 1
+        spend((at - start) >> 4)
         return range(start + self.least, at + 1)
 
 
@@ -73,7 +74,7 @@ class Walked:
         except Unsatisfiable:
             return None
 
-    def ends(self, text: str, start: int) -> Iterable[int]:
+    def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
         found: list[int] = []
         if self._automaton is None:
             return found
@@ -86,6 +87,7 @@ class Walked:
                     matcher.advance(byte)
             except RejectedToken:
                 break
+            spend(at & 7 == 0)
             if matcher.is_accepting:
                 found.append(at + 1)
         return found
