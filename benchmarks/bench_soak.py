@@ -3,10 +3,11 @@
     python benchmarks/bench_soak.py [--requests 8000] [--minutes 60] [--budget-mb 8] [--record]
 
 Each request compiles a constraint that was never seen before, through the cache as a server would, and walks it by
-random tokens, with a mask at each: schemas (made-up keys, enums and patterns, open objects that count and remember their
-keys, arrays whose items differ), and, every fifth, a grammar that calls itself, half of them ambiguous. Three budgets are set low, so that they are met many
-times in a short run: masks (`memo_bytes`), expressions (`store_bytes`) and the cache of automata. Memory is read at 40
-moments; the run ends after so many requests or minutes, whichever comes first. The first quarter fills the budgets; the bar: after that, the second half of the run never holds more than one
+random tokens, with a mask at each: schemas (made-up keys, enums and patterns, open objects that count and remember
+their keys, arrays whose items differ), and, every fifth, a grammar that calls itself, half of them ambiguous. Three
+budgets are set low, so that they are met many times in a short run: masks (`memo_bytes`), expressions (`store_bytes`)
+and the cache of automata. Memory is read at 40 moments; the run ends after so many requests or minutes, whichever comes
+first. The first quarter fills the budgets; the bar: after that, the second half of the run never holds more than one
 budget above what the half before held at most (the line is a saw: a store that was left is freed when the last
 automaton made from it is). `make soak` runs a million.
 """

@@ -63,6 +63,16 @@ void bind_matcher(nb::module_& m) {
              "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
              "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
         .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedToken or InvalidToken: nothing has changed.")
+        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) { self.advance_and_fill(token, words(row)); },
+             nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
+        .def("mask_id",
+             [](const Matcher& self) {
+                 const Matcher::MaskId id = self.mask_id();
+                 return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
+             },
+             nb::sig("def mask_id(self) -> int"),
+             "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
+             "byte order, so that what was made of a mask (a copy on a device) can be used again.")
         .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")
         .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")
         .def("validate", [](const Matcher& self, const std::vector<std::int64_t>& tokens) { return self.validate(tokens); }, nb::arg("tokens"),

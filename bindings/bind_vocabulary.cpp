@@ -104,6 +104,8 @@ void bind_vocabulary(nb::module_& m) {
                             "file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary"),
                     "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
                     "tokens, or no such file.")
+        .def("open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),
+             "Where the ends of the text begin with which some token begins, and goes on.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 

@@ -19,6 +19,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (Component& c : components) c.id = store->runs.component_id(c);
+    components.shrink_to_fit();
     std::shared_ptr<Automaton> made(new Automaton());
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();

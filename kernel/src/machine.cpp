@@ -21,16 +21,14 @@ void Machine::start(Configs& out) {
 }
 
 std::uint32_t Machine::push(const Config& frame) {
-    auto [place, fresh] = frame_ids_.emplace(frame, static_cast<std::uint32_t>(frames_.size()));
-    if (fresh) {
-        if (frames_.size() >= limits_.max_frames) {
-            frame_ids_.erase(place);
-            throw Error(ErrorKind::limit, "too many different nestings", frame.node);
-        }
-        frames_.push_back(frame);
-        frame_costs_.push_back(kUnknownCost);
-    }
-    return place->second;
+    const std::uint64_t hash = ConfigHash{}(frame);
+    if (const std::uint32_t known = frame_ids_.find(hash, [&](std::uint32_t id) { return frames_[id] == frame; }); known != IdTable::kMissing) return known;
+    if (frames_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different nestings", frame.node);
+    const auto id = static_cast<std::uint32_t>(frames_.size());
+    frame_ids_.add(hash, id);
+    frames_.push_back(frame);
+    frame_costs_.push_back(kUnknownCost);
+    return id;
 }
 
 void Machine::enter(Config start, Configs& out) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <shared_mutex>
 
+#include "guideway/checksum.h"
 #include "guideway/error.h"
 
 namespace guideway {
@@ -16,6 +17,7 @@ constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that
 constexpr std::size_t kMaxWork = 20'000'000;     // configurations stepped to find completions, in one call
 constexpr std::size_t kMaxRemembered = 1 << 14;  // configurations whose finish is remembered
 constexpr std::size_t kMaxTogether = 32;         // of them at once
+constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
 }  // namespace
 
@@ -141,6 +143,34 @@ void Matcher::advance(std::int64_t id) {
         throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
     }
     history_.push(configs);
+}
+
+void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
+    check_row(row);
+    advance(token);
+    try {
+        fill_mask(row);
+    } catch (...) {
+        rollback(1);
+        throw;
+    }
+}
+
+Matcher::MaskId Matcher::mask_id() const {
+    Configs configs = finished_ ? Configs{} : now();  // no configurations: no token
+    auto& memo = automaton_->mask_ids_;
+    {
+        const Shared guard(automaton_->store_->lock);
+        if (const auto known = memo.find(configs); known != memo.end()) return known->second;
+    }
+    std::vector<std::uint32_t> row(automaton_->vocabulary_->words());
+    fill_mask(row);
+    const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * 4);
+    const MaskId made{checksum(bytes, kMaskSeeds[0]), checksum(bytes, kMaskSeeds[1])};
+    const Alone guard(automaton_->store_->lock);
+    if (memo.size() > kMaxRemembered) memo.clear();
+    if (configs.size() <= kMaxTogether) memo.emplace(std::move(configs), made);
+    return made;
 }
 
 void Matcher::rollback(std::size_t count) {

@@ -158,6 +158,18 @@ void Vocabulary::keep(const std::shared_ptr<Standing>& standing) const {
     standing_.push_back(standing);
 }
 
+std::vector<std::size_t> Vocabulary::open_ends(std::string_view text) const {
+    std::vector<std::size_t> made;
+    for (std::size_t from = text.size() - std::min<std::size_t>(text.size(), longest_); from < text.size(); ++from) {
+        std::uint32_t node = 0;
+        std::size_t at = from;
+        do node = trie_.child(node, static_cast<std::uint8_t>(text[at]));
+        while (node && ++at < text.size());
+        if (node && trie_.end[node] > node + 1) made.push_back(from);
+    }
+    return made;
+}
+
 std::uint32_t Vocabulary::fewest_tokens(std::string_view text) const {
     std::vector<std::uint32_t> from(text.size() + 1, kInfinite);  // from[i]: fewest tokens that spell text[i:]
     from[text.size()] = 0;

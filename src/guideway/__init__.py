@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         stream,
         stream_values,
     )
-    from .matcher import Matcher, advance_and_fill, fill_masks
+    from .matcher import Matcher, advance_and_fill, fill_masks, forced_tokens
     from .sampling import Dry, Mirostat, Sampler
     from .sessions import Model, Session
     from .sources import (
@@ -105,7 +105,7 @@ _HOMES = {
         "stream",
         "stream_values",
     ),
-    ".matcher": ("Matcher", "advance_and_fill", "fill_masks"),
+    ".matcher": ("Matcher", "advance_and_fill", "fill_masks", "forced_tokens"),
     ".sampling": ("Dry", "Mirostat", "Sampler"),
     ".sessions": ("Model", "Session"),
     ".sources": (
@@ -184,6 +184,7 @@ __all__ = [
     "compile_many",
     "extract",
     "fill_masks",
+    "forced_tokens",
     "generate",
     "load",
     "resume",

@@ -30,6 +30,11 @@ class Vocabulary:
         `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
 
+    def open_ends(self, text: bytes) -> list[int]:
+        """
+        Where the ends of the text begin with which some token begins, and goes on.
+        """
+
     @property
     def size(self) -> int:
         """Number of token ids."""
@@ -84,6 +89,16 @@ class Matcher:
 
     def advance(self, token_id: int) -> None:
         """Take a token. RejectedToken or InvalidToken: nothing has changed."""
+
+    def advance_and_fill(self, token_id: int, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
+        """
+
+    def mask_id(self) -> int:
+        """
+        128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same byte order, so that what was made of a mask (a copy on a device) can be used again.
+        """
 
     def rollback(self, count: int) -> None:
         """Give the last `count` tokens back. ValueError if there are fewer."""

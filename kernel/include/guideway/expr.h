@@ -47,20 +47,20 @@ enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except,
 
 struct Expr {
     Op op = Op::none;
-    bool nullable = false;
-    bool boolean = false;         // holds both or negate: liveness needs a search
-    bool labelled = false;        // holds a label
-    bool bounded = false;         // holds a repetition with bounds
-    bool endless = false;         // its texts may be of any length; only then can it come back to itself
-    bool finite = false;          // has finitely many texts, as far as was seen
-    bool infinite = false;        // has infinitely many, as far as was seen
-    bool sure = false;            // has a text, as far as was seen
-    bool lean = false;            // followed without rows
+    bool nullable : 1 = false;
+    bool boolean : 1 = false;     // holds both or negate: liveness needs a search
+    bool labelled : 1 = false;    // holds a label
+    bool bounded : 1 = false;     // holds a repetition with bounds
+    bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
+    bool finite : 1 = false;      // has finitely many texts, as far as was seen
+    bool infinite : 1 = false;    // has infinitely many, as far as was seen
+    bool sure : 1 = false;        // has a text, as far as was seen
+    bool lean : 1 = false;        // followed without rows
+    bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
     std::uint32_t a = 0, b = 0, c = 0;
-    bool measured = false;        // whether `shortest` is known; boolean ones are measured by a search
     std::uint32_t shortest = kInfinite;  // bytes of a shortest text
 };
 

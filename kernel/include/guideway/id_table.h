@@ -24,7 +24,7 @@ public:
     }
 
     void add(std::uint64_t hash, std::uint32_t id) {
-        if (2 * (count_ + 1) > slots_.size()) grow();
+        if (3 * (count_ + 1) > 2 * slots_.size()) grow();
         ++count_;
         place({static_cast<std::uint32_t>(hash), id});
     }
@@ -43,7 +43,7 @@ private:
     }
 
     void grow() {
-        const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 256 : 2 * slots_.size()));
+        const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
         mask_ = slots_.size() - 1;
         for (const Slot& slot : before)
             if (slot.id != kMissing) place(slot);

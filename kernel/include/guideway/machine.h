@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "guideway/expr.h"
+#include "guideway/id_table.h"
 #include "guideway/plan.h"
 #include "guideway/program.h"
 #include "guideway/registers.h"
@@ -216,7 +217,7 @@ private:
     MachineLimits limits_;
     std::vector<Config> frames_;
     std::vector<std::uint32_t> frame_costs_;  // kUnknownCost: not asked for yet
-    std::unordered_map<Config, std::uint32_t, ConfigHash> frame_ids_;
+    IdTable frame_ids_;
     Records records_;
     Tapes tapes_;
     TextSets texts_;

@@ -4,6 +4,7 @@
 // from different threads; one matcher only from one at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -42,6 +43,7 @@ private:
     std::uint32_t number_ = 0;     // names its configurations in the store
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
+    mutable std::unordered_map<Configs, std::array<std::uint64_t, 2>, ConfigsHash> mask_ids_;  // by configurations
 };
 
 class Matcher {
@@ -57,6 +59,12 @@ public:
     void fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const;
     // Throws Error(rejected | token).
     void advance(std::int64_t token);
+    // The same, then fill_mask; what either throws leaves the matcher as it was.
+    void advance_and_fill(std::int64_t token, std::span<std::uint32_t> row);
+    // Names what fill_mask would write: equal masks have equal ids, in any process; different ones different ids, but for
+    // a chance of about n * n / 2^129 among n masks. Where it was asked before, no mask is made.
+    using MaskId = std::array<std::uint64_t, 2>;
+    MaskId mask_id() const;
     void rollback(std::size_t count);  // throws Error(argument)
     std::size_t validate(std::span<const std::int64_t> tokens) const;
     std::string forced_bytes() const;

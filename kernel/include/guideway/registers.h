@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "guideway/bytes.h"
+#include "guideway/id_table.h"
 
 namespace guideway {
 
@@ -29,7 +29,7 @@ public:
 private:
     std::vector<std::uint32_t> words_, zeros_;
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
-    std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
+    IdTable ids_;
 };
 
 // Text read byte by byte, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
@@ -40,9 +40,12 @@ public:
 
     std::uint32_t push(std::uint32_t tape, std::uint8_t byte) {
         if (tape == kUnknown || tape == kOther) return tape;
-        auto [place, fresh] = ids_.emplace(std::uint64_t{tape} << 8 | byte, static_cast<std::uint32_t>(nodes_.size()));
-        if (fresh) nodes_.push_back({tape, byte});
-        return place->second;
+        const std::uint64_t hash = mix(tape, byte);
+        const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return nodes_[id].before == tape && nodes_[id].byte == byte; });
+        if (known != IdTable::kMissing) return known;
+        nodes_.push_back({tape, byte});
+        ids_.add(hash, static_cast<std::uint32_t>(nodes_.size() - 1));
+        return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     std::string text(std::uint32_t tape) const {
         std::string made;
@@ -57,7 +60,7 @@ private:
         std::uint8_t byte;
     };
     std::vector<Node> nodes_{{0, 0}, {0, 0}, {0, 0}};
-    std::unordered_map<std::uint64_t, std::uint32_t> ids_;
+    IdTable ids_;
 };
 
 }  // namespace guideway

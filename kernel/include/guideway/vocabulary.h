@@ -90,6 +90,8 @@ public:
     std::shared_ptr<Store> store() const;
     // Empties it when a new store is begun.
     void keep(const std::shared_ptr<Standing>& standing) const;
+    // Where the ends of `text` begin with which some token begins, and goes on.
+    std::vector<std::size_t> open_ends(std::string_view text) const;
     // Fewest tokens that spell `text`; kInfinite if they cannot.
     std::uint32_t fewest_tokens(std::string_view text) const;
 

@@ -1,0 +1,148 @@
+"""What a matcher offers beyond masks and steps: forced tokens as the tokenizer spells them, ids of masks."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mistral_common
+import numpy as np
+import pytest
+
+import guideway as gw
+
+DATA = Path(mistral_common.__file__).parent / "data"
+RECORD = {
+    "type": "object",
+    "properties": {
+        "FireBirdUtils.getViewSource": {"enum": ["naïve señor", "naïve señorita", "日本語"]},
+        "operationIdentifier": {"const": "urn:uuid:4d1e-80b2"},
+        "tags": {"type": "array", "items": {"enum": ["internationalisation", "interoperability"]}, "minItems": 2},
+        "count": {"type": "integer"},
+    },
+    "required": ["FireBirdUtils.getViewSource", "operationIdentifier", "tags", "count"],
+    "additionalProperties": False,
+}
+TEXTS = [
+    json.dumps(dict(zip(RECORD["properties"], values, strict=True)), ensure_ascii=False)  # type: ignore[arg-type]
+    for values in (
+        ("naïve señorita", "urn:uuid:4d1e-80b2", ["interoperability"] * 2, 12),
+        ("日本語", "urn:uuid:4d1e-80b2", ["internationalisation", "interoperability"], 0),
+    )
+]
+
+
+# A BPE that is bundled, one whose pieces join letters with what is before them, and sentencepiece, which puts a space
+# before a text; each with texts that it does not join with the record.
+NAMES = ["tiny", "tekken_240911.json", "tokenizer.model.v1"]
+HEADS = {"tiny": ["", "x = "], "tekken_240911.json": ["", "Answer:\n"], "tokenizer.model.v1": ["Answer:\n", "x =\n"]}
+
+
+@cache
+def tokenizer_of(name: str) -> gw.Tokenizer:
+    return gw.load("tiny").tokenizer if name == "tiny" else gw.Tokenizer.of(str(DATA / name))
+
+
+@pytest.mark.parametrize(("name", "head"), [(name, head) for name in NAMES for head in HEADS[name]])
+def test_forced_tokens_are_those_of_the_tokenizer(name: str, head: str) -> None:
+    """Along the tokenizer's own spelling of a text, what is forced is what that spelling goes on with."""
+    tokenizer = tokenizer_of(name)
+    automaton, forced = gw.compile(gw.JsonSchema(RECORD), tokenizer.vocabulary), 0
+    for text in TEXTS:
+        before, whole = tokenizer.encode(head), tokenizer.encode(head + text)
+        assert whole[: len(before)] == before
+        ids, matcher = whole[len(before) :], automaton.matcher()
+        for place, token_id in enumerate(ids):
+            got = gw.forced_tokens(matcher, tokenizer, before + ids[:place])
+            assert got == ids[place : place + len(got)]
+            assert matcher.position == place
+            forced += len(got)
+            matcher.advance(token_id)
+        assert matcher.is_accepting
+    assert forced > 100
+    if name == "tokenizer.model.v1":
+        matcher = automaton.matcher()
+        assert gw.forced_tokens(matcher, tokenizer) != matcher.forced_tokens(), "longest tokens first would have done"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
+    """Also from within a character, which no text begins with."""
+    tokenizer = tokenizer_of(name)
+    automaton = gw.compile(gw.JsonSchema(RECORD), tokenizer.vocabulary)
+    taken, row = 0, np.zeros((len(tokenizer.vocabulary) + 31) // 32, np.uint32)
+    for seed in range(3):
+        rng, matcher = random.Random(seed), automaton.matcher()
+        while not matcher.is_finished:
+            ids = gw.forced_tokens(matcher, tokenizer)
+            assert matcher.validate(ids) == len(ids)
+            assert matcher.forced_bytes().startswith(tokenizer.vocabulary.bytes_of(ids))
+            taken += len(ids)
+            matcher.fill_mask(row)
+            matcher.advance(rng.choice(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()))
+    assert taken > 60
+
+
+def test_all_is_forced_where_only_the_end_can_follow() -> None:
+    tokenizer = gw.load("tiny").tokenizer
+    matcher = gw.compile(gw.Regex("one way or none"), tokenizer.vocabulary).matcher()
+    assert gw.forced_tokens(matcher, tokenizer) == tokenizer.encode("one way or none")
+    open_end = gw.compile(gw.Regex("one way or n[a-z]*"), tokenizer.vocabulary).matcher()
+    ids = gw.forced_tokens(open_end, tokenizer)
+    assert ids == tokenizer.encode("one way or none")[: len(ids)]
+    assert tokenizer.vocabulary.bytes_of(ids) == b"one way or ", "a longer word may come"
+    assert gw.forced_tokens(gw.compile(gw.Regex("[ab]"), tokenizer.vocabulary).matcher(), tokenizer) == []
+
+
+VOCABULARY = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"", b'{"', b'":', b'", "'], eos_ids=[256])
+
+
+def rows(matcher: Any) -> list[int]:
+    row = np.zeros(matcher.words, np.uint32)
+    matcher.fill_mask(row)
+    return row.tolist()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        RECORD,
+        {"type": "object", "maxProperties": 3},
+        {"uniqueItems": True, "type": "array", "items": {"type": "string"}},
+    ],
+)
+def test_ids_name_masks(schema: Any) -> None:
+    """Equal exactly where the masks are, along random walks of two automata."""
+    masks: dict[int, list[int]] = {}
+    for remembered in (True, False):
+        automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY, cache=remembered)
+        for seed in range(4):
+            rng, matcher = random.Random(seed), automaton.matcher()
+            for _ in range(40):
+                name, row = matcher.mask_id(), rows(matcher)
+                assert masks.setdefault(name, row) == row
+                assert matcher.fork().mask_id() == name
+                if matcher.is_finished:
+                    break
+                legal = np.flatnonzero(np.unpackbits(np.array(row, np.uint32).view(np.uint8), bitorder="little"))
+                matcher.advance(int(rng.choice(legal.tolist())))
+    assert len({tuple(row) for row in masks.values()}) == len(masks) > 10
+
+
+def test_one_call_takes_a_token_and_fills() -> None:
+    matcher = gw.compile(gw.JsonSchema(RECORD), VOCABULARY).matcher()
+    twin, row = matcher.fork(), np.zeros(matcher.words, np.uint32)
+    for byte in b'{"Fire':
+        matcher.advance_and_fill(byte, row)
+        twin.advance(byte)
+        assert row.tolist() == rows(twin)
+    before = row.copy()
+    with pytest.raises(gw.RejectedToken):
+        matcher.advance_and_fill(ord("x"), row)
+    with pytest.raises(ValueError, match="words"):
+        matcher.advance_and_fill(ord("B"), row[:-1])
+    assert matcher.position == twin.position
+    assert rows(matcher) == before.tolist() == row.tolist()
