@@ -11,7 +11,7 @@ NAMES = {
     *("load", "extract", "generate", "stream", "compile", "stream_values", "agenerate", "astream", "resume"),
     *("score", "beam_search", "smc"),
     *("Request", "State", "Sampler", "Dry", "Mirostat"),
-    *("fill_masks", "advance_and_fill"),
+    *("fill_masks", "advance_and_fill", "forced_tokens"),
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
     *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),
     *("JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
