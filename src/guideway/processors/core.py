@@ -93,6 +93,10 @@ class Processor:
         timings.calls += 1
         return found
 
+    def fed(self, count: int) -> None:
+        """Tell that the loop itself adds so many tokens, which are legal, before the next call."""
+        self._widest += count
+
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:

@@ -90,11 +90,16 @@ class Rows:
             self._words, self._masks = matcher.words, masks.new_rows(0, 0)
         self._starts[slot] = _Seen(np.zeros(0, np.int64), matcher, 0)
 
+    def has(self, slot: int) -> bool:
+        """Whether it was begun, and has not ended."""
+        return slot in self._starts
+
     def end(self, slot: int) -> None:
         """Forget a slot, and rows of it."""
         self._starts.pop(slot, None)
         self._budgets.pop(slot, None)
         if any(of == slot for of, _ in self._last):
+            self._settle()
             self._last = [(of, one) for of, one in self._last if of != slot]
 
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> Masks:
@@ -108,12 +113,8 @@ class Rows:
 
     def begin_masks(self, texts: Sequence[Ids], slots: Sequence[int], *, background: bool) -> Begun:
         """`masks`, found by a thread of the kernel meanwhile if `background`; to be called before anything else is."""
-        if self._texts is not None:
-            for (_, one), text in zip(self._last, self._texts() if self._last else (), strict=True):
-                if one is not None:
-                    one.ids = text
+        self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
-        self._texts = None
         self._last = list(zip(slots, seen, strict=True))
         return self._begin([-1] * len(seen), background)
 
@@ -184,6 +185,14 @@ class Rows:
             ]
 
         return finish
+
+    def _settle(self) -> None:
+        """Write down what the rows of the last call hold, where they have grown."""
+        texts, self._texts = self._texts, None
+        if texts is not None and self._last:
+            for (_, one), text in zip(self._last, texts(), strict=True):
+                if one is not None:
+                    one.ids = text
 
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
         """This text, from the text of the last call that has most in common with it."""
