@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs storm verdicts test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs storm verdicts test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -54,6 +54,8 @@ bench-full: .venv/.bench           ## all schemas, half an hour and more; writes
 	$(BIN)/python benchmarks/bench_batch.py --record
 	$(BIN)/python benchmarks/bench_memory.py --peers 100 --record
 	$(BIN)/python benchmarks/bench_masks.py --record
+bench-vllm: .venv-vllm/.done       ## vLLM on a CPU with our backend beside its own; some five minutes
+	.venv-vllm/bin/python benchmarks/bench_vllm.py --record
 soak: .venv/.bench                 ## a million new schemas: resident memory must stay on a line
 	$(BIN)/python benchmarks/bench_soak.py --requests 1000000 --record
 docs: .venv/.test                  ## the code in README and docs runs, and their links lead somewhere

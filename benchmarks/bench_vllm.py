@@ -1,0 +1,217 @@
+"""vLLM on a CPU with our structured-output backend, beside its xgrammar and guidance backends, in one run.
+
+    .venv-vllm/bin/python benchmarks/bench_vllm.py [--schemas 10] [--seeds 4] [--rounds 3] [--record]
+
+The bundled `tiny` in vLLM 0.32 with the V1 runner, float32, each backend in a process of its own and all of them in
+turn, round by round; the same schemas, seeds and temperature. "first": from asking to the first token of a request
+alone whose schema the engine has not seen (compiling is part of it); medians over schemas. "each": seconds per token
+of a batch of all schemas and seeds, compiled before; medians over rounds. Every whole output is judged by `jsonschema`.
+Bars: all outputs valid; "each" not above the better peer's; "first" below it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+BACKENDS = ("guideway", "xgrammar", "guidance")
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "OMP_NUM_THREADS": "1",
+}
+SCHEMAS: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 24}, "age": {"type": "integer", "maximum": 150}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    },
+    {"type": "array", "items": {"enum": ["red", "green", "blue", "none of these"]}, "minItems": 2, "maxItems": 5},
+    {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "maxLength": 30},
+            "date": {"type": "string", "pattern": "^20[0-9]{2}-[01][0-9]-[0-3][0-9]$"},
+            "people": {"type": "array", "items": {"type": "string", "maxLength": 16}, "maxItems": 3},
+        },
+        "required": ["event", "date", "people"],
+        "additionalProperties": False,
+    },
+    {
+        "$defs": {
+            "point": {
+                "type": "object",
+                "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
+                "required": ["x", "y"],
+                "additionalProperties": False,
+            }
+        },
+        "type": "object",
+        "properties": {"from": {"$ref": "#/$defs/point"}, "to": {"$ref": "#/$defs/point"}},
+        "required": ["from", "to"],
+        "additionalProperties": False,
+    },
+    {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["buy", "sell"]},
+            "price": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+            "note": {"type": "string", "maxLength": 40},
+            "open": {"type": "boolean"},
+        },
+        "required": ["kind", "price", "open"],
+        "additionalProperties": False,
+    },
+]
+
+
+def schemas(count: int, salt: str = "") -> list[dict[str, Any]]:
+    """So many schemas, no two alike, nor those of another salt: names differ, so that nothing compiled serves twice."""
+    made = []
+    for number in range(count):
+        text = json.dumps(SCHEMAS[number % len(SCHEMAS)])
+        for name in ("name", "event", "kind", "from", "red"):
+            text = text.replace(f'"{name}"', f'"{name}{number}{salt}"')
+        made.append(json.loads(text))
+    return made
+
+
+def worker(backend: str, count: int, seeds: int) -> None:
+    """One backend, as often as a line comes in: a line of JSON with its times and texts goes out each time."""
+    os.environ.update(ENVIRONMENT)
+    out, sys.stdout = sys.stdout, sys.stderr
+    from vllm import LLM
+
+    import guideway as gw
+    from guideway.engines.vllm import register
+
+    register()
+    llm = LLM(
+        str(Path(gw.__file__).parent / "tiny"),
+        dtype="float32",
+        enforce_eager=True,
+        max_model_len=512,
+        structured_outputs_config={"backend": backend},
+        seed=0,
+    )
+    asked = schemas(count)
+    for round_number, _ in enumerate(sys.stdin):
+        unseen = schemas(count, f"_{round_number}")
+        firsts = [_first(llm, schema, index) for index, schema in enumerate(unseen)]
+        each, texts = _batch(llm, asked, seeds)
+        print(json.dumps({"firsts": firsts, "each": each, "texts": texts}), file=out, flush=True)
+
+
+def _params(schema: dict[str, Any], seed: int) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    options = StructuredOutputsParams(json=schema)
+    return SamplingParams(max_tokens=200, temperature=1.0, seed=seed, structured_outputs=options)
+
+
+def _first(llm: Any, schema: dict[str, Any], index: int) -> float:
+    engine, params = llm.llm_engine, _params(schema, index)
+    params.max_tokens = 2
+    start = time.perf_counter()
+    engine.add_request(f"first-{time.monotonic_ns()}", "Ada Lovelace, 36, met", params)
+    found = 0.0
+    while engine.has_unfinished_requests():
+        if engine.step() and not found:
+            found = time.perf_counter() - start
+    return found
+
+
+def _batch(llm: Any, asked: list[dict[str, Any]], seeds: int) -> tuple[float, list[str]]:
+    params = [_params(schema, seed) for schema in asked for seed in range(seeds)]
+    llm.generate(["Ada"] * len(params), params, use_tqdm=False)  # what is compiled once is compiled now
+    start = time.perf_counter()
+    found = [one.outputs[0] for one in llm.generate(["Ada"] * len(params), params, use_tqdm=False)]
+    tokens = sum(len(one.token_ids) for one in found)
+    return (time.perf_counter() - start) / tokens, [one.text if one.finish_reason == "stop" else "" for one in found]
+
+
+def main() -> None:
+    """Run all backends in turn, and print, or with --record write, what they took."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--schemas", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--worker", default="")
+    options = parser.parse_args()
+    if importlib.util.find_spec("vllm") is None:
+        print("bench_vllm: not run; it needs vLLM: make test-vllm installs it into .venv-vllm")
+        return
+    if options.worker:
+        worker(options.worker, options.schemas, options.seeds)
+        return
+    _report(options)
+
+
+def _report(options: Any) -> None:
+    import jsonschema
+
+    from harness.report import Report
+
+    sized = ["--schemas", str(options.schemas), "--seeds", str(options.seeds)]
+    runs = {
+        name: subprocess.Popen(
+            [sys.executable, __file__, "--worker", name, *sized],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for name in BACKENDS
+    }
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in BACKENDS}
+    for _ in range(options.rounds + 1):  # the first to warm up
+        for name, process in runs.items():
+            assert process.stdin is not None  # noqa: S101  # asked for above
+            assert process.stdout is not None  # noqa: S101  # asked for above
+            process.stdin.write("\n")
+            process.stdin.flush()
+            found[name].append(json.loads(process.stdout.readline()))
+    for process in runs.values():
+        process.communicate()
+    report = Report("vllm", [f"vLLM 0.32 on a CPU, V1 runner, tiny; {options.schemas} schemas, {options.seeds} seeds"])
+    asked = [schema for schema in schemas(options.schemas) for _ in range(options.seeds)]
+    rows, figures = [], {}
+    for name, rounds in found.items():
+        texts = [text for one in rounds for text in one["texts"]]
+        whole = [(schema, text) for schema, text in zip(asked * len(rounds), texts, strict=True) if text]
+        wrong = sum(not _valid(jsonschema, schema, text) for schema, text in whole)
+        firsts = [value for one in rounds[1:] for value in one["firsts"]]
+        figures[name] = (median(firsts), median(one["each"] for one in rounds[1:]))
+        cells = [f"{1e3 * figures[name][0]:.2f} ms", f"{1e3 * max(firsts):.2f} ms", f"{1e6 * figures[name][1]:.0f} us"]
+        rows.append([name, *cells, f"{len(whole)} of {len(texts)}", str(wrong)])
+    report.table("backends", ["", "first, p50", "first, max", "each", "whole", "invalid"], rows)
+    peers = [figures[name] for name in BACKENDS[1:]]
+    report.limit("first, of the better peer's", figures["guideway"][0] / min(one[0] for one in peers), 1.0, "x")
+    report.limit("each, of the better peer's", figures["guideway"][1] / min(one[1] for one in peers), 1.0, "x")
+    report.done(options.record)
+
+
+def _valid(jsonschema: Any, schema: dict[str, Any], text: str) -> bool:
+    try:
+        jsonschema.validate(json.loads(text), schema)
+    except (ValueError, jsonschema.ValidationError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()
