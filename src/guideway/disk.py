@@ -24,6 +24,7 @@ import socket
 import stat
 import struct
 import time
+import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -324,7 +325,9 @@ def cache() -> DiskCache | None:
 
 
 def _budget() -> int:
+    given = os.environ.get("GUIDEWAY_CACHE_BYTES", "")
     try:
-        return max(0, int(os.environ["GUIDEWAY_CACHE_BYTES"]))
-    except (KeyError, ValueError):
+        return max(0, int(given)) if given else _DEFAULT_BYTES
+    except ValueError:
+        warnings.warn(f"GUIDEWAY_CACHE_BYTES={given!r} is no number of bytes; not used", RuntimeWarning, stacklevel=3)
         return _DEFAULT_BYTES

@@ -10,6 +10,7 @@ import typer
 
 import guideway
 from guideway.cli import cache
+from guideway.cli.check import check
 from guideway.cli.demo import demo
 from guideway.cli.explain import explain
 from guideway.cli.extract import extract
@@ -31,6 +32,7 @@ app.command()(generate)
 app.command()(score)
 app.command()(demo)
 app.command()(explain)
+app.command()(check)
 app.add_typer(cache.app, name="cache")
 
 

@@ -1,0 +1,320 @@
+"""Whether a tokenizer, a constraint and an engine of yours agree: `check(constraint, tokenizer, model)`, a report.
+
+Soundness: what the masks let through fits the constraint. Completeness: what fits, in every spelling by tokens, is let
+through. Masks over the tokenizer are held against the same constraint over single bytes, which needs no tries; whole
+texts against the source's own reader, and JSON Schemas also against `jsonschema`, where it is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from guideway import masks, sources
+from guideway._kernel import Automaton as ByteAutomaton
+from guideway.compiler import compile
+from guideway.errors import GuidewayError, InvalidText
+from guideway.sampling import Sampler
+from guideway.sessions import Model
+from guideway.sources.base import Source
+from guideway.sources.fits import byte_automaton
+from guideway.sources.json_schema import JsonSchema
+from guideway.testing.engines import step_engine_contract
+from guideway.vocabulary import Tokenizer
+
+__all__ = ["CheckReport", "Finding", "check"]
+
+BYTES_END = 256
+MOST_TOLD = 5
+"""Failures of one kind that are told in words."""
+MOST_TOKENS = 3000
+"""Tokens of a mask that are looked at, of vocabularies with more: all that are legal, up to half, and a sample."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of case: how many were looked at, how many failed, the first of them in words.
+
+    `skipped`: why none was looked at.
+    """
+
+    what: str
+    cases: int = 0
+    failed: int = 0
+    told: tuple[str, ...] = ()
+    seconds: float = 0.0
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found. `ok`: nothing failed."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.failed for finding in self.findings)
+
+
+def check(
+    constraint: object,
+    tokenizer: object,
+    model: Model | None = None,
+    *,
+    walks: int = 20,
+    max_tokens: int = 200,
+    valid: Sequence[str] = (),
+    invalid: Sequence[str] = (),
+    prompt: str = "The ",
+    seed: int = 0,
+) -> CheckReport:
+    """Hold masks to a constraint, with this tokenizer and engine.
+
+    `constraint`: a source or Python type. `tokenizer`: what `Tokenizer.of` takes. `model`: an engine to be held to
+    `step_engine_contract` too, and to write under the constraint behind `prompt`. `walks`: how many texts are drawn of
+    each kind, of at most `max_tokens` tokens. `valid`, `invalid`: texts of yours that must be taken, and must not be.
+    The same seed gives the same cases. Raises what `guideway.compile` raises.
+    """
+    checks = _Checks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
+    every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
+        ("soundness: texts drawn under the masks fit", checks.drawn_texts),
+        ("both: tokens of masks, against the constraint over bytes", checks.masks_against_bytes),
+        ("completeness: texts that fit, as the tokenizer cuts them", lambda: checks.spelled(valid, own=True)),
+        ("completeness: texts that fit, cut at random", lambda: checks.spelled(valid, own=False)),
+        ("soundness: texts that do not fit", lambda: checks.spoiled(invalid)),
+    ]
+    found = [_finding(what, cases) for what, cases in every]
+    if model is None:
+        found.append(Finding("engine", skipped="no model was given"))
+    else:
+        found.append(_finding("engine: step by step, at once, back, forks, files", lambda: _engine(model, checks)))
+        found.append(_finding("engine: what it writes fits", lambda: checks.written(model, prompt)))
+    return CheckReport(tuple(found))
+
+
+def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
+    """Count cases: None is a good one, a string says what is wrong."""
+    start, count, wrong = perf_counter(), 0, list[str]()
+    for case in cases():
+        count += 1
+        if case is not None:
+            wrong.append(case)
+    seconds = perf_counter() - start
+    if not count:
+        return Finding(what, seconds=seconds, skipped="no text of this kind was found within the bounds")
+    return Finding(what, count, len(wrong), tuple(wrong[:MOST_TOLD]), seconds)
+
+
+def _engine(model: Model, checks: _Checks) -> Iterator[str | None]:
+    ids = list(dict.fromkeys(i for i in checks.long_tokens if i < model.engine.vocab_size))[:8]
+    try:
+        step_engine_contract(model.engine, ids)
+    except (AssertionError, GuidewayError, ValueError) as error:
+        yield str(error)
+    else:
+        yield None
+
+
+class _Checks:
+    def __init__(self, constraint: object, table: Tokenizer, walks: int, max_tokens: int, seed: int) -> None:
+        self.source: Source[Any] = sources.of(constraint)
+        self.table, self.vocabulary = table, table.vocabulary
+        self.automaton = compile(self.source, self.vocabulary)
+        self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
+        self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
+        self.tokens = self.vocabulary.token_bytes
+        self.by_bytes: dict[bytes, list[int]] = {}
+        for token_id, token in enumerate(self.tokens):
+            if token and token_id not in self.vocabulary.special_ids:
+                self.by_bytes.setdefault(token, []).append(token_id)
+        self.longest = max(map(len, self.by_bytes), default=1)
+        self.validator = _json_validator(self.source)
+
+    @property
+    def long_tokens(self) -> list[int]:
+        return [ids[0] for _, ids in sorted(self.by_bytes.items(), key=lambda item: (-len(item[0]), item[0]))]
+
+    def judged(self, text: bytes) -> str | None:
+        """What is wrong with a text by those who know no masks; None: nothing."""
+        try:
+            written = text.decode()
+        except UnicodeDecodeError:
+            return f"{text!r} is no UTF-8"
+        if not self.fits(text):
+            return f"{written!r} does not fit, read byte by byte"
+        try:
+            self.source.parse(written)
+        except InvalidText as error:
+            return f"{written!r} is not read back: {error}"
+        if self.validator is not None and not self.validator(written):
+            return f"{written!r} is invalid to jsonschema"
+        return None
+
+    def fits(self, text: bytes) -> bool:
+        matcher = self.bytes.matcher()
+        return matcher.validate([*text, BYTES_END]) == len(text) + 1
+
+    def drawn_texts(self) -> Iterator[str | None]:
+        for _ in range(self.walks):
+            yield self.judged(b"".join(self.tokens[i] for i in self.walk()))
+
+    def walk(self) -> list[int]:
+        """Tokens drawn under the masks, the end token left out: long tokens as often as any."""
+        matcher, row, ids = self.automaton.matcher(), masks.new_rows(1, len(self.tokens))[0], list[int]()
+        most = max(self.max_tokens, matcher.tokens_to_finish())
+        while True:
+            matcher.fill_mask_within(row, most - len(ids))
+            legal = masks.ids(row, len(self.tokens)).tolist()
+            some = self.chance.choices(legal, k=2)
+            token_id = max(some, key=lambda i: len(self.tokens[i]))
+            matcher.advance(token_id)
+            if matcher.is_finished:
+                return ids
+            ids.append(token_id)
+
+    def masks_against_bytes(self) -> Iterator[str | None]:
+        """At places of drawn texts: a bit exactly where the token's bytes can be taken one by one."""
+        for _ in range(min(self.walks, 8)):
+            ids = self.walk()
+            cut = self.chance.randint(0, len(ids))
+            matcher, plain = self.automaton.matcher(), self.bytes.matcher()
+            before = b"".join(self.tokens[i] for i in ids[:cut])
+            if plain.validate(list(before)) < len(before):
+                yield f"{before!r} was drawn, and no text that fits begins so"
+                continue
+            for token_id in ids[:cut]:
+                matcher.advance(token_id)
+            for byte in before:
+                plain.advance(byte)
+            row = masks.new_rows(1, len(self.tokens))[0]
+            matcher.fill_mask(row)
+            bits = masks.unpack(row, len(self.tokens))
+            for token_id in self._looked_at(bits):
+                wanted = self._can_come(token_id, plain)
+                took = matcher.validate([token_id]) == 1
+                if wanted == bool(bits[token_id]) == took:
+                    yield None
+                else:
+                    token = self.tokens[token_id]
+                    says = f"mask {bool(bits[token_id])}, taken {took}, bytes {wanted}"
+                    yield f"behind {before!r} token {token_id} ({token!r}): {says}"
+
+    def _looked_at(self, bits: Any) -> list[int]:
+        if len(self.tokens) <= MOST_TOKENS:
+            return list(range(len(self.tokens)))
+        legal = np.flatnonzero(bits).tolist()
+        some = self.chance.sample(legal, min(len(legal), MOST_TOKENS // 2))
+        others = self.chance.sample(range(len(self.tokens)), MOST_TOKENS - len(some))
+        return sorted({*some, *others, *self.vocabulary.eos_ids, *list(self.vocabulary.special_ids)[:50]})
+
+    def _can_come(self, token_id: int, plain: Any) -> bool:
+        if token_id in self.vocabulary.eos_ids:
+            return bool(plain.is_accepting)
+        token = self.tokens[token_id]
+        if not token or token_id in self.vocabulary.special_ids:
+            return False
+        return bool(plain.validate(list(token)) == len(token))
+
+    def texts(self) -> Iterator[bytes]:
+        """Texts that fit, drawn byte by byte without the tokenizer."""
+        row = masks.new_rows(1, BYTES_END + 1)[0]
+        for _ in range(self.walks):
+            matcher, text = self.bytes.matcher(), bytearray()
+            most = max(4 * self.max_tokens, matcher.tokens_to_finish())
+            while True:
+                matcher.fill_mask_within(row, most - len(text))
+                byte = self.chance.choice(masks.ids(row, BYTES_END + 1).tolist())
+                if byte == BYTES_END:
+                    break
+                matcher.advance(byte)
+                text.append(byte)
+            yield bytes(text)
+
+    def spelled(self, valid: Sequence[str], *, own: bool) -> Iterator[str | None]:
+        for text in [*(one.encode() for one in valid), *self.texts()]:
+            ids = self.table.encode(text.decode()) if own else self._cut(text)
+            if ids is None or self.vocabulary.bytes_of(ids) != text:
+                continue  # the tokenizer changes this text, or has no token for a part of it
+            matcher = self.automaton.matcher()
+            count = matcher.validate(ids)
+            if count < len(ids):
+                yield f"{text!r} fits, and token {ids[count]} ({self.tokens[ids[count]]!r}) at {count} is refused"
+                continue
+            for token_id in ids:
+                matcher.advance(token_id)
+            yield None if matcher.is_accepting else f"{text!r} fits, and may not end"
+
+    def _cut(self, text: bytes) -> list[int] | None:
+        """Tokens at random over a text; None where there are none for a part of it."""
+        ids, at = list[int](), 0
+        while at < len(text):
+            ends = [
+                end for end in range(at + 1, min(len(text), at + self.longest) + 1) if text[at:end] in self.by_bytes
+            ]
+            if not ends:
+                return None
+            end = self.chance.choice(ends)
+            ids.append(self.chance.choice(self.by_bytes[text[at:end]]))
+            at = end
+        return ids
+
+    def spoiled(self, invalid: Sequence[str]) -> Iterator[str | None]:
+        """Texts with a character gone, twice or another, where those who know no masks say that they do not fit."""
+        made = list(invalid)
+        for text in self.texts():
+            written = text.decode()
+            at = self.chance.randrange(len(written) + 1)
+            other = self.chance.choice([written[at : at + 1] * 2, "", self.chance.choice('0aZ"{}[],:é ')])
+            made.append(written[:at] + other + written[at + 1 :])
+        for index, written in enumerate(made):
+            if index >= len(invalid) and self.judged(written.encode()) is None:
+                continue
+            ids = self._cut(written.encode())
+            if ids is None:
+                continue
+            matcher = self.automaton.matcher()
+            taken = matcher.validate(ids) == len(ids)
+            for token_id in ids if taken else []:
+                matcher.advance(token_id)
+            yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
+
+    def written(self, model: Model, prompt: str) -> Iterator[str | None]:
+        """Texts by this model's own loop; the greedy one twice."""
+        texts = list[bytes]()
+        for number in range(max(2, min(self.walks, 6))):
+            session = model.session(seed=number, sampler=Sampler(0.0 if number < 2 else 1.0))
+            session.feed(prompt)
+            session.constrain(compile(self.source, model.tokenizer.vocabulary).matcher())
+            start, matcher = len(session), session.matcher
+            most = max(self.max_tokens, 0 if matcher is None else matcher.tokens_to_finish())
+            while matcher is not None and not matcher.is_finished:
+                session.infer(tokens_left=most - (len(session) - start))
+            texts.append(b"".join(model.tokenizer.vocabulary.token_bytes[i] for i in session.tokens[start:-1]))
+            yield self.judged(texts[-1])
+        yield None if texts[0] == texts[1] else f"greedy twice gave {texts[0]!r} and {texts[1]!r}"
+
+
+def _json_validator(source: Source[Any]) -> Callable[[str], bool] | None:
+    """Validity by `jsonschema`, where it is installed and the source is a JSON Schema."""
+    if not isinstance(source, JsonSchema):
+        return None
+    try:
+        from jsonschema.validators import validator_for
+    except ImportError:
+        return None
+    made = validator_for(source.schema)(source.schema)
+
+    def valid(text: str) -> bool:
+        try:
+            return bool(made.is_valid(json.loads(text)))
+        except ValueError:
+            return False
+
+    return valid
