@@ -73,6 +73,8 @@ def test_a_session_takes_any_constraint() -> None:
         assert session.matcher is None
     with pytest.raises(gw.InvalidConstraint, match="is not a constraint"):
         MODEL.session().constrain("[ab]{3}")
+    with pytest.raises(gw.InvalidConstraint, match="compiled already: pass the source"):
+        gw.generate(MODEL, "a", automaton)
 
 
 def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:

@@ -97,14 +97,17 @@ def on_cpu(logits: Any) -> Logits:
 
 def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> None:
     """What every engine refuses before it runs: no new token, an id that is none, more than the context holds."""
+    known, room = engine.vocab_size, engine.context_size
     for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-        if not row:
+        count = len(row)
+        if not count:
             raise EngineError(f"row {index} has no new token")
-        if not 0 <= min(row) <= max(row) < engine.vocab_size:
-            raise EngineError(f"row {index} has a token id outside the model's {engine.vocab_size} tokens")
-        total = len(row) + (cache.length if cache is not None else 0)
-        if total > engine.context_size:
-            raise ContextOverflow(f"{total} tokens, and the model's context holds {engine.context_size}")
+        low, high = (row[0], row[0]) if count == 1 else (min(row), max(row))
+        if not 0 <= low <= high < known:
+            raise EngineError(f"row {index} has a token id outside the model's {known} tokens")
+        total = count + (cache.length if cache is not None else 0)
+        if total > room:
+            raise ContextOverflow(f"{total} tokens, and the model's context holds {room}")
 
 
 def check_truncation(cache: Cache, length: int) -> None:

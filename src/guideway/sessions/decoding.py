@@ -214,20 +214,20 @@ class Row:
         return ids
 
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
-        session, start = self.session, len(self.session)
-        matcher = session.matcher
+        session = self.session
+        start, matcher = len(session), session.matcher
         if forced:
             session.feed(ids)
             self._forced.update(range(start, len(session)))
         else:
             session.take(ids)
+        reached = len(session)
         found = self._watched(ids, matcher)
         if found is not None:
             place, begun = found
-            session.rewind(len(ids) - place - 1)
+            session.rewind(reached - start - place - 1)
             self._take_back(start - self._start + place + 1 - begun)
             return
-        reached = len(session)
         if reached > self._furthest:
             self._taken_back, self._furthest = 0, reached
         ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
@@ -245,10 +245,10 @@ class Row:
         """Note the text of these ids, up to the first in which a banned string is whole: its place, and where the
         string began. Special ids have a name as text where a constraint asked for them: all but an end that it did not.
         """
-        last = len(ids) - 1
+        last, push = len(ids) - 1, self.watch.push
         for place, token_id in enumerate(ids):
             named = matcher is not None and not (place == last and matcher.is_finished)
-            begun = self.watch.push(token_id, named=named)
+            begun = push(token_id, named=named)
             if begun is not None:
                 return place, begun
         return None

@@ -243,15 +243,16 @@ class Session:
         """
         logits = self._here()
         start = perf_counter()
-        while self._memory and self._tokens[self._memory[-1].at :][:1] != [self._memory[-1].token_id]:
-            self._memory.pop()  # of a draw that was not taken
-        memory = self._memory[-1].value if self._memory else None
-        mask, place = self._mask if self._masked else None, (self.seed, self.row, len(self._tokens))
-        drawn = draw_at(self.sampler, logits, mask, self._tokens, place, attempt, memory)
-        if drawn.memory is not None:
-            self._memory.append(_Memory(len(self._tokens), drawn.token_id, drawn.memory))
+        tokens, remembered = self._tokens, self._memory
+        while remembered and tokens[remembered[-1].at :][:1] != [remembered[-1].token_id]:
+            remembered.pop()  # of a draw that was not taken
+        memory = remembered[-1].value if remembered else None
+        mask, at = self._mask if self._masked else None, len(tokens)
+        token_id, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
+        if memory is not None:
+            remembered.append(_Memory(at, token_id, memory))
         self.sample_seconds += perf_counter() - start
-        return drawn.token_id
+        return token_id
 
     def logits(self) -> Logits:
         """What the model says about the next token: float32 [vocabulary], a copy, without the constraint.
@@ -430,9 +431,11 @@ class Session:
             self._ring.put(reached, logits if len(logits) <= self._width else logits[: self._width])
         counted = self._counted
         counted[0] += len(ids)
-        counted[1] += max(0, min(self._ran, reached) - covered)
+        if self._ran > covered:
+            counted[1] += min(self._ran, reached) - covered
         counted[2] += found
-        self._ran = max(self._ran, reached)
+        if reached > self._ran:
+            self._ran = reached
         if len(ids) >= self.model.prefixes.shortest:
             self.keep_prefix()
 

@@ -6,6 +6,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
+from guideway._kernel import Automaton, Matcher
 from guideway.errors import InvalidConstraint
 
 from .base import Source
@@ -33,6 +34,8 @@ def of(constraint: object) -> Source[Any]:
         return constraint
     if isinstance(constraint, Mapping):
         return JsonSchema(constraint)
+    if isinstance(constraint, (Automaton, Matcher)):
+        raise InvalidConstraint("this is compiled already: pass the source that it was made of, whose values it reads")
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
         raise InvalidConstraint(
             f"{constraint!r} is not a constraint; pass a source such as Regex(…), Choice([…]) or JsonSchema({{…}}), "
