@@ -15,6 +15,7 @@ import pickle
 import threading
 import weakref
 from collections import OrderedDict
+from functools import partial
 from typing import NoReturn
 
 from ..sources import Source
@@ -113,7 +114,8 @@ class ProgramMemo:
                     self._by_content.popitem(last=False)
         elif isinstance(constraint, (Source, type)):
             number, known = id(constraint), self._by_identity
-            reference: weakref.ref[object] = weakref.ref(constraint, lambda gone: _forget(known, number, gone))
+            # Bound now: at the end of the interpreter this module's names are gone before the last constraint is.
+            reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
             known[number] = (reference, _marker(constraint), digest)
 
 
