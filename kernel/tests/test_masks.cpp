@@ -1,0 +1,62 @@
+// Masks on logits, in place and apart, against a loop that looks at one bit after the other.
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "guideway/masks.h"
+
+using namespace guideway;
+
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+bool legal(const std::vector<std::uint32_t>& masks, std::size_t words, std::size_t row, std::size_t token) {
+    return token / 32 < words && (masks[row * words + token / 32] >> (token % 32) & 1);
+}
+
+void batch(std::mt19937& chance, std::size_t count, std::size_t width, std::size_t words, std::size_t gap) {
+    std::vector<float> logits(count * (width + gap));
+    for (float& logit : logits) logit = static_cast<float>(chance() % 1000);
+    std::vector<std::uint32_t> masks(count * words);
+    for (std::uint32_t& word : masks) word = chance() % 4 == 0 ? ~0u : chance() % 3 == 0 ? static_cast<std::uint32_t>(chance()) : 0u;
+    const auto held = std::make_unique<bool[]>(count);
+    for (std::size_t row = 0; row < count; ++row) {
+        held[row] = chance() % 4 != 0;
+        if (chance() % 4 == 0)
+            for (std::size_t t = 0; t < width; ++t) logits[row * (width + gap) + t] = kNever;
+    }
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(width + gap);
+    std::vector<float> apart(count * (width + gap), 7.0f), before = logits;
+    const LogitRows source{logits.data(), count, width, stride}, target{apart.data(), count, width, stride};
+    const auto nothing = mask_logits(source, target, masks, words, {held.get(), count});
+    CHECK(logits == before);
+    CHECK(mask_logits(source, source, masks, words, {held.get(), count}) == nothing);
+    std::vector<std::size_t> expected;
+    for (std::size_t row = 0; row < count; ++row) {
+        bool left = false;
+        for (std::size_t t = 0; t < width + gap; ++t) {
+            const std::size_t at = row * (width + gap) + t;
+            if (t >= width) {
+                CHECK(apart[at] == 7.0f && logits[at] == before[at]);  // what lies between rows
+                continue;
+            }
+            const float wanted = !held[row] || legal(masks, words, row, t) ? before[at] : kNever;
+            CHECK(apart[at] == wanted && logits[at] == wanted);
+            left = left || wanted != kNever;
+        }
+        if (held[row] && !left) expected.push_back(row);
+    }
+    CHECK(nothing == expected);
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937 chance(1);
+    for (int round = 0; round < 300; ++round) batch(chance, chance() % 5, chance() % 200, chance() % 8, chance() % 3);
+    batch(chance, 3, 4099, 129, 0);
+    return check::report();
+}
