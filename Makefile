@@ -109,5 +109,5 @@ clean:
 .venv/.loops: .venv/.test
 	$(PIP) torch==2.13.0 transformers safetensors psutil onnxruntime-genai && touch $@
 .venv/.engines: .venv/.loops
-	$(PIP) "mlx[cpu]" mlx-lm
+	$(PIP) "mlx[cpu]" mlx-lm "triton; sys_platform == 'linux'"
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) llama-cpp-python && touch $@
