@@ -1,10 +1,11 @@
-"""Context-free grammars beside llguidance (Lark) and xgrammar (EBNF): compile, first mask, and each step.
+"""Context-free grammars beside llguidance (Lark), xgrammar (EBNF) and llama.cpp (GBNF): compile, and each step.
 
     python benchmarks/bench_grammars.py [--texts 40] [--limit 60] [--record]
 
 Languages of tests/real over Tekken's 131,072 tokens: texts of JSON are instances of MaskBench, the others are masked
 samples. Each engine walks the texts that it takes in a process of its own, with a limit of seconds; compared are the
-texts that all engines took which take the grammar. Two walks: the first from nothing ("cold"), then the same again.
+texts that all engines took which take the grammar; llama.cpp, whose steps take tens of milliseconds, walks the first
+two texts only and is compared by these. Two walks: the first from nothing ("cold"), then the same again.
 Compile: wall time in ms, best of 3. Steps: advance + mask; p50 in wall time, p99 in CPU time of the thread, both in us.
 Bars: p50 at most half, p99 at most a third of the best peer's; JSON as a grammar at most 3 times the native frames.
 """
@@ -21,9 +22,12 @@ import numpy as np
 from harness import data
 from harness.engines import Engine, Guideway, LLGuidance, Refused, XGrammar
 from harness.grammars import Task, tasks
+from harness.llama_grammar import LlamaCpp
 from harness.others import guarded
 from harness.report import Report
 from harness.timing import Times, summary, timed, walked
+
+_FEW = 2  # texts that llama.cpp walks
 
 
 def compiled(engine: Engine, notation: str, text: str) -> Any:
@@ -41,6 +45,8 @@ def compiled(engine: Engine, notation: str, text: str) -> Any:
         from llguidance import LLMatcher
 
         return engine._checked(LLMatcher.grammar_from_lark(text))
+    if isinstance(engine, LlamaCpp):
+        return engine.grammar(text)
     try:
         return engine.compiler.compile_grammar(text)  # type: ignore[attr-defined]  # xgrammar's, the only one left
     except Exception as error:  # it raises RuntimeError and others, by what went wrong inside
@@ -70,9 +76,9 @@ def measure(engine: Engine, notation: str, text: str, rows: list[list[int]]) -> 
 def roads(task: Task) -> list[tuple[type[Engine], str]]:
     """Which engine takes the task in which notation; ours in that of each peer."""
     made: list[tuple[type[Engine], str]] = []
-    for notation, kind in (("lark", LLGuidance), ("gbnf", XGrammar)):
+    for notation, kinds in (("lark", (LLGuidance,)), ("gbnf", (XGrammar, LlamaCpp))):
         if notation in task.grammars:
-            made += [(Guideway, notation), (kind, notation)]
+            made += [(Guideway, notation), *((kind, notation) for kind in kinds)]
     return [*made, (Guideway, "native")] if task.name == "JSON" else made
 
 
@@ -83,16 +89,21 @@ def rows_of(task: Task, engines: dict[type[Engine], Engine], limit: float, repor
     done: dict[tuple[type[Engine], str], tuple[float, list[list[Any]]]] = {}
     rows = []
     for kind, notation in roads(task):
-        run = partial(measure, engines[kind], notation, task.grammars.get(notation, ""), encoded)
+        walked = encoded[:_FEW] if kind is LlamaCpp else encoded
+        run = partial(measure, engines[kind], notation, task.grammars.get(notation, ""), walked)
         try:
             done[kind, notation] = guarded(run, limit)
         except Refused as why:
             rows.append([task.name, f"{kind.package} ({notation})", *[""] * 6, str(why).replace("\n", " ")[:60]])
-    common = [n for n in range(len(encoded)) if all(walks[0][n] is not None for _, walks in done.values())]
+    whole = [walks for (kind, _), (_, walks) in done.items() if kind is not LlamaCpp]
+    common = [n for n in range(len(encoded)) if all(walks[0][n] is not None for walks in whole)]
     figures: dict[tuple[type[Engine], str], list[dict[str, float]]] = {}
     for (kind, notation), (best, walks) in done.items():
         taken = sum(times is not None for times in walks[0])
-        figures[kind, notation] = [summary([_times(walk[n]) for n in common]).values for walk in walks]
+        compared = [n for n, times in enumerate(walks[0]) if times is not None] if kind is LlamaCpp else common
+        if not compared:
+            continue
+        figures[kind, notation] = [summary([_times(walk[n]) for n in compared]).values for walk in walks]
         cells = [f"{walk[key]:,.1f}" for walk in figures[kind, notation] for key in ("p50", "p99")]
         cold = figures[kind, notation][0]
         rows.append(
@@ -102,7 +113,7 @@ def rows_of(task: Task, engines: dict[type[Engine], Engine], limit: float, repor
                 f"{best:,.1f}",
                 *cells,
                 f"{cold['max']:,.0f}",
-                f"{taken} of {len(encoded)} texts",
+                f"{taken} of {len(walks[0])} texts",
             ]
         )
     _bars(task, figures, report)
@@ -137,7 +148,8 @@ def main() -> None:
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
     report = Report("grammars", [f"Tekken 131k, {given.texts} texts, {given.limit:g} s for each language and engine"])
-    engines: dict[type[Engine], Engine] = {kind: kind(data.tekken()) for kind in (Guideway, LLGuidance, XGrammar)}
+    kinds = (Guideway, LLGuidance, XGrammar, LlamaCpp)
+    engines: dict[type[Engine], Engine] = {kind: kind(data.tekken()) for kind in kinds}
     rows: list[list[str]] = []
     for task in tasks(given.texts, given.only):
         rows += rows_of(task, engines, given.limit, report)

@@ -45,6 +45,10 @@ void bind_matcher(nb::module_& m) {
                  const nb::gil_scoped_release release;
                  return Matcher(self.automaton());
              }, "A matcher at the start of the text.")
+        .def("walk_ahead", [](const Compiled& self, std::uint32_t microseconds) {
+                 const nb::gil_scoped_release release;
+                 self.automaton()->walk_ahead(std::chrono::microseconds(microseconds));
+             }, nb::arg("microseconds"), "Find out ahead what masks will need, for so long at most.")
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")

@@ -30,6 +30,14 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     return made;
 }
 
+void Automaton::walk_ahead(std::chrono::microseconds budget) const {
+    const std::lock_guard<std::shared_mutex> guard(store_->lock);
+    try {
+        store_->runs.walk_ahead(*machine_, number_, budget);
+    } catch (const Error&) {  // a limit that no text may ever come to
+    }
+}
+
 bool Automaton::is_worn() const {
     {
         const std::shared_lock guard(store_->lock);

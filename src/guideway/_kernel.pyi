@@ -64,6 +64,9 @@ class Automaton:
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
+    def walk_ahead(self, microseconds: int) -> None:
+        """Find out ahead what masks will need, for so long at most."""
+
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
 

@@ -122,6 +122,7 @@ public:
     void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
     // The same above many frames, joined; for grammars that call themselves.
     void resume_all(const std::vector<std::uint32_t>& frames, Configs& out);
+    std::uint32_t size() const { return static_cast<std::uint32_t>(components_.size()); }
     bool forks() const { return forks_; }
     // The number of a frame, and the frame; those that one stands for.
     std::uint32_t push(const Config& frame);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,8 @@ public:
         std::size_t nodes, frames, expressions, runs_bytes, runs_hits, runs_misses;
     };
     Stats stats() const;
+    // Finds out ahead what masks will need, for so long at most.
+    void walk_ahead(std::chrono::microseconds budget) const;
     // Whether it has learned so much that a new matcher should begin with another of its kind.
     bool is_worn() const;
     const std::shared_ptr<Store>& store() const { return store_; }

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -79,6 +80,9 @@ public:
     // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
     std::uint32_t next_automaton() { return automata_++; }
+    // Walks ahead, for so long: the first mask, what may follow in each rest of a sequence, the states of leaves, the near
+    // ones first. Only speed depends on how far it came.
+    void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
     void trim();
     void clear();
     std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes(); }

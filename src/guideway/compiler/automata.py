@@ -123,7 +123,10 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:
     try:
-        return Automaton.compile(vocabulary.kernel, program)
+        made = Automaton.compile(vocabulary.kernel, program)
+        if grammar is not None and grammar.ahead:
+            made.walk_ahead(grammar.ahead)
+        return made
     except ConstraintError as error:  # the kernel knows the number of the node; the grammar knows where it came from
         place = None if error.node is None or grammar is None else grammar.places[error.node]
         if place is None:

@@ -201,11 +201,15 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 
 @dataclass(slots=True)
 class Grammar:
-    """Nodes by number, where each came from (a JSON Pointer, or None), and the root's number."""
+    """Nodes by number, where each came from (a JSON Pointer, or None), and the root's number.
+
+    `ahead`: microseconds that compiling may take longer, to find out what masks will need.
+    """
 
     nodes: list[Node | None] = field(default_factory=list)
     places: list[str | None] = field(default_factory=list)
     root: int = 0
+    ahead: int = 0
 
     def reserve(self, place: str | None = None) -> int:
         """A number for a node that is given later (with `define`): how recursion is written."""

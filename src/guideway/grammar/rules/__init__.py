@@ -3,6 +3,7 @@
 terms.py        what a rule can say: text, other rules, series, choices, repetition, exceptions, whole grammars
 productions.py  terms -> productions
 knots.py        which rules refer to each other, callees first
+reaching.py     which rules can end, which can be empty: one worklist
 empties.py      empty texts taken out of productions
 corners.py      left recursion turned round
 folding.py      what is regular becomes one expression

@@ -8,6 +8,7 @@ from guideway.grammar.regular import Regular
 
 from .expressions import Expressions
 from .productions import Production, Productions, Symbol
+from .reaching import reached
 
 __all__ = ["nullable_variables", "without_empty"]
 
@@ -19,36 +20,18 @@ def nullable_variables(
 ) -> set[int]:
     """The variables of a group that derive the empty text; `outside` says it of all others; `solid`: those that do not,
     whatever their productions."""
-    users: dict[int, list[tuple[int, int]]] = {}  # by variable: the productions that it stands in
-    waits: dict[tuple[int, int], int] = {}  # by production: variables of the group that must still be found
-    found: set[int] = set()
-    todo: list[int] = []
-
-    def add(variable: int) -> None:
-        if variable not in found and variable not in solid:
-            found.add(variable)
-            todo.append(variable)
 
     def is_empty(symbol: Symbol) -> bool:
         return (
             outside(symbol) if isinstance(symbol, int) else isinstance(symbol, Regular) and expressions.nullable(symbol)
         )
 
-    for variable, productions in group.items():
-        for number, one in enumerate(productions):
-            inner = {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
-            if all((isinstance(symbol, int) and symbol in inner) or is_empty(symbol) for symbol in one):
-                waits[variable, number] = len(inner)
-                for symbol in inner:
-                    users.setdefault(symbol, []).append((variable, number))
-                if not inner:
-                    add(variable)
-    while todo:
-        for variable, number in users.get(todo.pop(), ()):
-            waits[variable, number] -= 1
-            if waits[variable, number] == 0:
-                add(variable)
-    return found
+    def needs(one: Production) -> set[int] | None:
+        inner = {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
+        possible = all((isinstance(symbol, int) and symbol in inner) or is_empty(symbol) for symbol in one)
+        return inner if possible else None
+
+    return reached(group, needs, solid)[0]
 
 
 def without_empty(

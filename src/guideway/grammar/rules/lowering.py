@@ -12,6 +12,7 @@ from .expressions import Expressions, is_never
 from .folding import fold, joined
 from .knots import knots
 from .productions import Difference, Production, Productions, Repeated, Symbol, flatten
+from .reaching import reached
 from .terms import Rule
 from .writing import Writer
 
@@ -174,27 +175,13 @@ class _Lowering:
     @staticmethod
     def _productive(group: Group) -> Group:
         """Without variables that cannot end, and without productions that need them."""
-        users: dict[int, list[tuple[int, int]]] = {}
-        waits = {variable: [0] * len(productions) for variable, productions in group.items()}
-        done: set[int] = set()
-        todo: list[int] = []
-        for variable, productions in group.items():
-            for number, one in enumerate(productions):
-                needs = {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
-                waits[variable][number] = len(needs)
-                for symbol in needs:
-                    users.setdefault(symbol, []).append((variable, number))
-                if not needs and variable not in done:
-                    done.add(variable)
-                    todo.append(variable)
-        while todo:
-            for variable, number in users.get(todo.pop(), ()):
-                waits[variable][number] -= 1
-                if waits[variable][number] == 0 and variable not in done:
-                    done.add(variable)
-                    todo.append(variable)
+
+        def needs(one: Production) -> set[int]:
+            return {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
+
+        done, whole = reached(group, needs)
         return {
-            variable: [one for number, one in enumerate(productions) if waits[variable][number] == 0]
+            variable: [one for number, one in enumerate(productions) if (variable, number) in whole]
             for variable, productions in group.items()
             if variable in done
         }

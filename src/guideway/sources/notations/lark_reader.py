@@ -48,11 +48,10 @@ class Definition:
 
 
 @dataclass(slots=True)
-class LarkReader(Reader):
+class LarkReader:
     """Reads all of it. Literals are terminals whose name is how they are written."""
 
     text: str
-    at: int = 0
     rules: dict[str, Definition] = field(default_factory=dict)
     terminals: dict[str, Definition] = field(default_factory=dict)
     patterns: dict[str, str] = field(default_factory=dict)  # of literals, ranges and imported terminals
@@ -60,10 +59,23 @@ class LarkReader(Reader):
     declared: dict[str, int] = field(default_factory=dict)
     mentioned: dict[str, int] = field(default_factory=dict)
     special: dict[str, int] = field(default_factory=dict)  # tokens by name, and where each stands
+    _source: Reader = field(init=False)  # for places in the text
+    _position: int = 0  # in the tokens
     _tokens: list[_Token] = field(default_factory=list)
     _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, and where the body begins
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
     _bound: dict[str, Term] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._source = Reader(self.text)
+
+    def place(self, at: int) -> str:
+        """Where a character stands."""
+        return self._source.place(at)
+
+    def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+        """Something is wrong at this character."""
+        self._source.fail(message, at, kind)
 
     def read(self) -> None:
         """Every statement, then every use of a template."""
@@ -71,10 +83,10 @@ class LarkReader(Reader):
         for position, token in enumerate(self._tokens):  # uses may come before their template
             if token.text == "{" and position and (position < 2 or self._starts(position - 1)):
                 self._templates[self._tokens[position - 1].text] = ([], 0)
-        self.at = 0
+        self._position = 0
         while self._now.kind != "end":
             if self._now.kind == "line":
-                self.at += 1
+                self._position += 1
             else:
                 self._statement()
         done = 0
@@ -85,21 +97,20 @@ class LarkReader(Reader):
             if len(parameters) != len(arguments):
                 self._stop(f"{template!r} takes {len(parameters)} arguments, not {len(arguments)}", here)
             self._bound = dict(zip(parameters, arguments, strict=True))
-            self.at = body
+            self._position = body
             self.rules[name] = Definition(self._expansions(), here)
             done += 1
             if done > _MAX_INSTANCES:
                 self._stop(f"more than {_MAX_INSTANCES} uses of templates", here, LimitExceeded)
 
-    # Tokens: `at` counts them from here on.
+    # Tokens.
 
     def _cut(self) -> None:
         at, made = 0, self._tokens
         while at < len(self.text):
             found = _TOKENS.match(self.text, at)
             if found is None:
-                self.at = at
-                self.expected("a name, a literal or an operator")
+                self._source.expected("a name, a literal or an operator", at)
             if found.lastgroup != "space":
                 made.append(_Token(str(found.lastgroup), found[0], at))
             at = found.end()
@@ -120,32 +131,32 @@ class LarkReader(Reader):
 
     @property
     def _now(self) -> _Token:
-        return self._tokens[self.at]
+        return self._tokens[self._position]
 
     def _take(self, *wanted: str, what: str = "") -> _Token:
         token = self._now
         if token.text not in wanted and token.kind not in wanted:
             self._stop_expecting(what or " or ".join(repr(one) for one in wanted))
-        self.at += 1
+        self._position += 1
         return token
 
     def _skip(self, text: str) -> bool:
         found = self._now.text == text
-        self.at += found
+        self._position += found
         return found
 
     def _stop(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
         self.fail(message, self._now.at if at is None else at, kind)
 
     def _stop_expecting(self, what: str) -> NoReturn:
-        self.expected(what, self._now.at)
+        self._source.expected(what, self._now.at)
 
     # Statements.
 
     def _statement(self) -> None:
         token = self._now
         if token.kind == "directive":
-            self.at += 1
+            self._position += 1
             if token.text in ("%override", "%extend"):
                 self._definition(token.text[1:])
             else:
@@ -162,7 +173,7 @@ class LarkReader(Reader):
 
     def _definition(self, how: str) -> None:
         while self._now.text in ("?", "!"):
-            self.at += 1
+            self._position += 1
         token = self._take("rule", "terminal", what="a rule, a terminal or a directive")
         where = self.terminals if token.kind == "terminal" else self.rules
         parameters: list[str] = []
@@ -183,9 +194,9 @@ class LarkReader(Reader):
         if how != "new" and not known:
             self._stop(f"there is no {token.text!r} to {how}", token.at)
         if template:
-            self._templates[token.text] = (parameters, self.at)
+            self._templates[token.text] = (parameters, self._position)
             while self._now.kind not in ("line", "end"):
-                self.at += 1
+                self._position += 1
             return
         made = self._expansions()
         if how == "extend":
@@ -203,7 +214,7 @@ class LarkReader(Reader):
     def _declare(self) -> None:
         while self._now.kind in ("terminal", "rule"):
             self.declared[self._now.text] = self._now.at
-            self.at += 1
+            self._position += 1
 
     def _import(self) -> None:
         at = self._now.at
@@ -235,21 +246,21 @@ class LarkReader(Reader):
     # Expansions.
 
     def _expansions(self) -> Term:
-        groups = Groups(self)
+        groups = Groups(self._source)
         while True:
             token = self._now
             if token.kind in ("line", "end"):
                 break
             if token.text == "|":
-                self.at += 1
+                self._position += 1
                 groups.bar()
             elif token.text in ("(", "["):
-                self.at += 1
+                self._position += 1
                 groups.open(")" if token.text == "(" else "]", token.at)
             elif token.text in (")", "]"):
                 self._close(groups, token)
             elif token.text == "->":
-                self.at += 1
+                self._position += 1
                 self._take("rule", what="the name of an alias")
                 if self._now.kind not in ("line", "end") and self._now.text not in ("|", ")", "]"):
                     self._stop_expecting("'|' or the end of the line behind an alias")
@@ -262,7 +273,7 @@ class LarkReader(Reader):
     def _close(self, groups: Groups, token: _Token) -> None:
         if groups.inside != token.text:
             self._stop(f"{token.text!r} closes nothing that is open", token.at)
-        self.at += 1
+        self._position += 1
         groups.add(groups.close())
         if token.text == "]":
             groups.repeat(0, 1, token.at)
@@ -273,7 +284,7 @@ class LarkReader(Reader):
         return groups.done()
 
     def _count(self, groups: Groups, token: _Token) -> None:
-        self.at += 1
+        self._position += 1
         if not groups.series:
             self._stop("there is nothing here to repeat", token.at)
         if token.text != "~":
@@ -337,7 +348,7 @@ class LarkReader(Reader):
             self._stop(str(error), token.at, InvalidConstraint if error.kind is ConstraintError else error.kind)
 
     def _range(self, first: _Token) -> Term:
-        self.at += 1
+        self._position += 1
         last = self._take("string", what="the end of the range")
         ends = [re.sub(r"^\(\?:(.*)\)$", r"\1", self._pattern(one), flags=re.DOTALL) for one in (first, last)]
         texts = [re.sub(r"\\(.)", r"\1", one, flags=re.DOTALL) for one in ends]

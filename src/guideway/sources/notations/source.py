@@ -20,6 +20,8 @@ from .reader import Reader
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
+_AHEAD = 20_000  # microseconds: what reading a large grammar takes anyway; a small one needs one or two thousand
+
 __all__ = ["RuleSource", "special_of"]
 
 
@@ -43,6 +45,7 @@ class RuleSource(Source[str]):
         self._shape = Rules(tuple(rules), self.start, names)
         lowered = lower(rules, self.start)
         self._grammar = lowered.grammar
+        self._grammar.ahead = _AHEAD
         self.unreachable = lowered.unreachable
         """Rules that nothing leads to from the start."""
         self.unproductive = lowered.unproductive
