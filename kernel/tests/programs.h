@@ -153,9 +153,35 @@ inline Words counted() {
     return w.program(0);
 }
 
+// Grammars that call themselves: sums with brackets; pairs whose parts can be told apart in several ways; brackets in a
+// row, any of which may hold nothing.
+inline Words calls(unsigned kind) {
+    Writer w;
+    if (kind == 0) {
+        w.node({2, 2, 1, 2});
+        w.node({2, 2, 3, 4});
+        w.node({1, 3, 1, 5, 0});
+        w.node({0, w.repeat(w.chars({'a', 'c'}), 1, 2)});
+        w.node({1, 3, 6, 0, 7});
+        for (const char* text : {"b", "[", "]"}) w.node({0, w.literal(text)});
+    } else if (kind == 1) {
+        w.node({2, 2, 1, 2});
+        w.node({0, w.either({w.literal("a"), w.literal("ab"), w.literal("b"), w.literal("bc")})});
+        w.node({1, 3, 3, 0, 0});
+        w.node({0, w.literal("c")});
+    } else {
+        w.node({2, 2, 1, 2});
+        w.node({0, w.cat({})});
+        w.node({1, 4, 3, 0, 4, 0});
+        for (const char* text : {"[", "]"}) w.node({0, w.literal(text)});
+    }
+    return w.program(0);
+}
+
 // All of them, to drive and to mutate.
 inline std::vector<Words> all() {
-    return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(), counted()};
+    return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false),
+            unique(), counted(), calls(0), calls(1), calls(2)};
 }
 
 inline std::vector<std::string> tokens() {
