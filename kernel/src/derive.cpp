@@ -387,7 +387,7 @@ void ExprPool::search_shortest(ExprId start) {
     }
 }
 
-// A value that is none of some others: A*, since what is left of it without them is never longer, and mostly the next byte
+// A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
 // tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
 void ExprPool::search_other_value(ExprId start) {
     struct Seen {
@@ -399,7 +399,7 @@ void ExprPool::search_other_value(ExprId start) {
     using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
     auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
     std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
-    tasks.emplace(exprs_[exprs_[start].a].shortest, 0);
+    tasks.emplace(shortest(exprs_[start].a), 0);
     std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
     each_part(exprs_[start].b, [&](ExprId other) {
         if (is_value(other)) most = std::max(most, sum(values_->reach(exprs_[other].a), values_->reach(exprs_[exprs_[start].a].a)));
@@ -422,8 +422,8 @@ void ExprPool::search_other_value(ExprId start) {
             const ExprId made = except(a, o);
             if (made == kNone) return;
             const Expr y = exprs_[made];
-            if (y.measured || y.nullable) {
-                const std::uint32_t total = sum(here.depth + 1, y.nullable ? 0 : y.shortest);
+            if (y.op != Op::except || y.measured) {
+                const std::uint32_t total = sum(here.depth + 1, shortest(made));
                 if (total >= best) return;
                 best = total;
                 best_at = at;
@@ -432,7 +432,7 @@ void ExprPool::search_other_value(ExprId start) {
             auto [place, fresh] = depths.emplace(made, here.depth + 1);
             if (!fresh && place->second <= here.depth + 1) return;
             place->second = here.depth + 1;
-            tasks.emplace(sum(here.depth + 1, exprs_[y.a].shortest), static_cast<std::uint32_t>(seen.size()));
+            tasks.emplace(sum(here.depth + 1, shortest(y.a)), static_cast<std::uint32_t>(seen.size()));
             seen.push_back({made, here.depth + 1, at});
         });
     }
@@ -453,7 +453,11 @@ void ExprPool::search_other_value(ExprId start) {
 std::uint32_t ExprPool::shortest(ExprId e) {
     if (exprs_[e].nullable) return 0;
     if (exprs_[e].measured) return exprs_[e].shortest;
-    if (exprs_[e].op == Op::except && is_value(exprs_[e].a)) search_other_value(e);
+    if (is_value(e)) {
+        const std::uint32_t bytes = values_->shortest(exprs_[e].a);
+        exprs_[e].shortest = bytes;
+        exprs_[e].measured = true;
+    } else if (exprs_[e].op == Op::except && is_value(exprs_[e].a)) search_other_value(e);
     else search_shortest(e);
     return exprs_[e].shortest;
 }
@@ -497,9 +501,9 @@ ExprId ExprPool::majority(ExprId e) {
 int ExprPool::best_byte(ExprId e) {
     if (best_byte_[e] == -2) {
         const std::uint32_t target = shortest(e);
-        int best = -1;
+        int best = is_value(e) && target != kInfinite ? values_->best_byte(exprs_[e].a) : -1;
         if (target != 0 && target != kInfinite)
-            for (unsigned b = 0; b < 256 && best < 0; ++b) {
+            for (unsigned b = 0; b < 256 && best < 0 && !is_value(e); ++b) {
                 const ExprId t = next(e, static_cast<std::uint8_t>(b));
                 if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
             }

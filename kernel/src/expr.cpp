@@ -70,7 +70,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
         args_.insert(args_.end(), parts->begin(), parts->end());
     }
     const auto id = static_cast<ExprId>(exprs_.size());
-    made.measured = !made.boolean && made.op != Op::number;
+    made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
     made.sure |= !made.boolean && made.op != Op::none;
     exprs_.push_back(made);
     raw_row_.push_back(0);
@@ -513,7 +513,7 @@ ExprId ExprPool::value(std::uint32_t state) {
     made.endless = true;
     made.finite = values_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
     made.depth = 1;
-    made.shortest = values_->shortest(state);
+    if (made.finite) made.shortest = values_->shortest(state);
     return intern(made);
 }
 

@@ -13,6 +13,7 @@ constexpr std::size_t kMaxDigits = 4096;  // of a number that is read where they
 constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one avoids up to ten divisors
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
+constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: the next multiple is searched
 
 }  // namespace
 
@@ -201,6 +202,8 @@ ExprId Numbers::start(const std::vector<Cell>& cells, bool plain) {
         spec.zero_point |= zero && !(plain && range_of(cell, false).whole);
         for (int side = 0; side < 2; ++side) {
             Range range = range_of(cell, side == 1);
+            if (range.multiple && range.multiple->r > kMaxRemainders && !range.high.given())
+                throw Error(ErrorKind::limit, "a divisor with too many remainders to find the next multiple");
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }

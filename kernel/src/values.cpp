@@ -135,11 +135,8 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     }
     if (ended) return kEmpty;
     if (const auto known = ids_.find(key); known != ids_.end()) return pool_.value(known->second);
-    State made{number, kInfinite, false, {key.begin() + 1, key.end()}};
-    for (const Config& c : configs) {  // which may make states of other machines
-        made.shortest = std::min(made.shortest, machine.cost(c));
-        made.accepting |= machine.accepting(c);
-    }
+    State made{number, false, {key.begin() + 1, key.end()}};
+    for (const Config& c : configs) made.accepting |= machine.accepting(c);  // which may make states of other machines
     bytes_ += 2 * made.configs.size() * 4 + 160;
     const auto id = static_cast<std::uint32_t>(states_.size());
     states_.push_back(std::move(made));
@@ -147,12 +144,37 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     return pool_.value(id);
 }
 
+Configs Values::configs(std::uint32_t state) const {
+    Configs made;
+    const auto& words = states_[state].configs;
+    for (std::size_t i = 0; i < words.size(); i += 4) made.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
+    return made;
+}
+
+int Values::best_byte(std::uint32_t state) { return machines_[states_[state].machine].machine->best_byte(configs(state)); }
+
+// What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
+std::uint32_t Values::shortest(std::uint32_t state) {
+    Machine& machine = *machines_[states_[state].machine].machine;
+    Configs at = configs(state), next;
+    std::uint32_t bytes = 0;
+    if (!machine.recalls()) {
+        bytes = kInfinite;
+        for (const Config& c : at) bytes = std::min(bytes, machine.cost(c));
+        return bytes;
+    }
+    for (int b; (b = machine.best_byte(at)) >= 0; ++bytes) {
+        machine.step_all(at, static_cast<std::uint8_t>(b), next);
+        at.swap(next);
+    }
+    return std::any_of(at.begin(), at.end(), [&](const Config& c) { return machine.accepting(c); }) ? bytes : kInfinite;
+}
+
 void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
     Machine& machine = *machines_[number].machine;
-    Configs from, made;
-    const auto& words = states_[state].configs;
-    for (std::size_t i = 0; i < words.size(); i += 4) from.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
+    const Configs from = configs(state);
+    Configs made;
     ByteSet bytes;
     for (const Config& c : from) bytes |= machine.begins(c);
     bytes.each([&](std::uint8_t b) {

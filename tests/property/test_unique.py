@@ -119,6 +119,19 @@ def test_values_are_the_same_however_they_are_written(schema: dict[str, Any], go
         assert (automaton.matcher().validate(ids) == len(ids)) is (text in good), text
 
 
+def test_a_completion_is_as_long_as_was_said() -> None:
+    schema = {"items": {"type": "object", "minProperties": 2}, "uniqueItems": True, "type": "array", "minItems": 2}
+    matcher = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY, cache=False).matcher()
+    for byte in b'[{"":0,"abc":1} , { "":0, "a':
+        completion = matcher.completion()
+        trial = matcher.fork()
+        for following in completion:
+            trial.advance(following)
+        assert trial.is_accepting
+        matcher.advance(byte)
+    assert matcher.completion() == b'":0}]'
+
+
 def test_arrays_that_hold_themselves_are_refused_with_their_place() -> None:
     schema = {"properties": {"a": {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True}}}
     with pytest.raises(gw.Unsupported, match="hold each other") as caught:

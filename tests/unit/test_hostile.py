@@ -258,7 +258,7 @@ COSTLY: dict[str, tuple[Any, bool]] = {  # and whether it is served
     "given strings": ({"enum": [f"value {n}" for n in range(10_000)]}, True),
     "required names": ({"type": "object", "required": [f"n{n}" for n in range(20_000)]}, True),
     "different items": ({"uniqueItems": True, "items": {"enum": list(range(1000))}, "minItems": 900}, False),
-    "a large divisor": ({"type": "number", "multipleOf": 1_000_003}, True),
+    "a large divisor": ({"type": "number", "multipleOf": 1_000_003}, False),
     "a divisor of many digits": ({"type": "number", "multipleOf": 0.1234567891234567, "minimum": 0.5}, False),
     "look-aheads": ({"type": "string", "pattern": "^(?=.*a.{8}b)(?=.*b.{9}c)(?=.*c.{10}d).*$"}, False),
     "patterns at once": ({"allOf": [{"type": "string", "pattern": f"a.{{{n}}}b"} for n in range(5, 13)]}, False),

@@ -43,7 +43,8 @@ public:
     // How long a text must be followed before it is known that it can be none but some given values: so much beyond the
     // longest of these, as they were written; of a given value, how long it was.
     std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
-    std::uint32_t shortest(std::uint32_t state) const { return states_[state].shortest; }
+    std::uint32_t shortest(std::uint32_t state);  // bytes of the machine's own completion, which `best_byte` begins
+    int best_byte(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
 
     std::size_t bytes() const { return bytes_; }
@@ -56,13 +57,14 @@ private:
         std::size_t learned;  // by the machine, when it was asked last
     };
     struct State {
-        std::uint32_t machine, shortest;
+        std::uint32_t machine;
         bool accepting;
         std::vector<std::uint32_t> configs;
     };
 
     ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
+    std::vector<Config> configs(std::uint32_t state) const;
 
     ExprPool& pool_;
     std::vector<Walker> machines_;
