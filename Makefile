@@ -28,7 +28,7 @@ test-engines: .venv/.engines       ## tests of the optional engines; those not i
 	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM itself on a CPU, in a venv of its own: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
 	.venv-vllm/bin/python -m pytest tests/unit/test_vllm*.py tests/packaging/test_documents.py -k vllm
-test-wheels: .wheels/.done .venv/.torch ## vLLM's newest, SGLang and ExLlama: 380 MB to fetch, a minute or two; their API as we use it, their Python run without a GPU
+test-wheels: .wheels/.done .venv/.loops ## vLLM's newest, SGLang and ExLlama: 380 MB to fetch, a minute or two; their API as we use it, their Python run without a GPU
 	$(BIN)/python -m pytest tests/wheels
 verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
@@ -93,8 +93,6 @@ clean:
 .venv/.bench: .venv/.test
 	$(PIP) torch==2.13.0
 	$(PIP) llguidance xgrammar==0.2.8 outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
-.venv/.torch: .venv/.test
-	$(PIP) torch==2.13.0 transformers safetensors && touch $@
 .wheels/.done: requirements/wheels.txt tools/unpack_wheels.py .venv/.tools
 	$(BIN)/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes --only-binary=:all: --python-version 3.11 \
 	    --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 -d .wheels -r requirements/wheels.txt
