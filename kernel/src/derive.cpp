@@ -485,6 +485,21 @@ ExprId ExprPool::base_of(ExprId e) {
     return at;
 }
 
+ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
+    made.clear();
+    while (true) {
+        const Expr x = exprs_[e];
+        if (x.op == Op::except) {
+            made.push_back({x.b, kEmpty});
+            e = x.a;
+        } else if (x.op == Op::cat && exprs_[x.a].op == Op::except) {
+            const Expr head = exprs_[x.a];
+            made.push_back({head.b, x.b});
+            e = cat(head.a, x.b);
+        } else return e;
+    }
+}
+
 ExprId ExprPool::majority(ExprId e) {
     std::array<unsigned, 256> count{};
     const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);

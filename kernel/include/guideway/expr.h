@@ -127,6 +127,7 @@ public:
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
     bool endless(ExprId e) const { return exprs_[e].endless; }
+    bool infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (words.h).
@@ -147,6 +148,12 @@ public:
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
     ExprId base_of(ExprId e);
+    // Of nested differences, each perhaps before a tail: the texts taken away, and what follows them.
+    struct Layer {
+        ExprId texts, tail;
+    };
+    // What all of them are taken from; e itself, and no layers, where it is no difference.
+    ExprId layers(ExprId e, std::vector<Layer>& made);
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
     void each_part(ExprId e, F&& f) const {
