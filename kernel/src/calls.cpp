@@ -22,10 +22,8 @@ void make_set(std::vector<std::uint32_t>& list) {
 
 }  // namespace
 
-std::uint32_t Runs::reach_of(std::uint32_t trie) const { return trie ? residuals_[trie - 1]->reach : vocabulary_.longest(); }
-
 // The trie is what is left above the frame.
-void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~reach_of(trie), trie}].push_back(frame); }
+void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~residuals_.reach(trie), trie}].push_back(frame); }
 
 void Runs::work_off(Machine& machine, Trail& trail) {
     Gone gone;
@@ -41,9 +39,6 @@ void Runs::work_off(Machine& machine, Trail& trail) {
         const Run made = run(machine, task.trie, at, true);
         if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
         if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
-        if (made.exits != kNoTokens)
-            for (const auto& [label, trie] : exits_[made.exits])
-                trail.tasks.push_back({trie, {at.node, phase_state(Phase::colon, label << 8), at.regs, at.parent}});
         if (made.residual) leave(trail, made.residual, at.parent);
     }
 }
@@ -175,23 +170,15 @@ void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) 
     Trail trail;
     if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
     else {
-        tasks_.clear();
-        if (!machine.is_leaf(config) || !shortcuts_.subtrees || !take_smooth(machine, config, mask)) tasks_.push_back({0, config});
-        for (const Task& task : tasks_) {
-            const Run made = run(machine, task.trie, task.config);
-            if (mask.first == kNoTokens) mask.first = made.tokens;  // the only one that may clear some
-            else if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
-            if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
-            if (made.exits != kNoTokens)
-                for (const auto& [label, trie] : exits_[made.exits])
-                    trail.tasks.push_back({trie, {task.config.node, phase_state(Phase::colon, label << 8), task.config.regs, task.config.parent}});
-            if (made.residual) leave(trail, made.residual, task.config.parent);
-        }
+        const Run made = run(machine, 0, config);
+        mask.first = made.tokens;  // the only one that may clear some
+        if (made.unsure != kNoTokens) trail.unsure = sets_[made.unsure].data;
+        if (made.residual) leave(trail, made.residual, config.parent);
     }
     follow(machine, trail, 0);
     make_set(trail.sets);
     join_sets(trail.sets);
-    mask.more = std::move(trail.sets);
+    found_ = std::move(trail.sets);
     unsure_ = std::move(trail.unsure);
 }
 

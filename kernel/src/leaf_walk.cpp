@@ -128,10 +128,11 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
 
 namespace {
 
+constexpr std::size_t kMaxPlaces = 1 << 21;
+
 class KeyWalker {
 public:
-    KeyWalker(ExprPool& pool, const Trie& trie, const std::function<bool(std::uint32_t)>& is_open, KeyWalk& made)
-        : pool_(pool), words_(pool.words()), x_(trie), is_open_(is_open), made_(made) {}
+    KeyWalker(ExprPool& pool, const Trie& trie, KeyWalk& made) : pool_(pool), words_(pool.words()), x_(trie), made_(made) {}
 
     // From a state that stands above the nodes [begin, end); `whole_of`: they are all below this one.
     bool run(std::uint32_t begin, std::uint32_t end, ExprId state, std::optional<std::uint32_t> whole_of) {
@@ -155,45 +156,45 @@ public:
             }
             const Words::Step next = words_.next(here.node, here.part, byte);
             if (next.part == 0 && words_.end(next.node) != kNone && pool_.nullable(words_.end(next.node))) return false;  // no quote
-            if (next.node == Words::kNowhere || !leads_on(next)) {
+            if (next.node == Words::kNowhere) {
                 i = x_.end[i];
                 continue;
             }
-            add(i);
-            path_.push_back({next, leap_below(i, next)});
+            if (!add(i, next)) return false;
+            path_.push_back({next, x_.end[i] > i + 1 ? leap_below(i, next) : ChildLeap()});
             ++i;
         }
         return true;
     }
-    void add(std::uint32_t i) {
-        const Places here{x_.first_token[i], x_.first_token[i + 1]};
-        if (here.begin == here.end) return;
-        if (!made_.places.empty() && made_.places.back().end == here.begin) made_.places.back().end = here.end;
-        else made_.places.push_back(here);
-    }
 
-    bool leads_on(const Words::Step& at) {
-        if (const std::uint32_t last = words_.last_label_below(at.node, at.part); last != kInfinite && open(last)) return true;
-        if (at.part == 0 && words_.count(at.node) == 1) return false;
-        for (const LabelDistance& l : pool_.labels(pool_.word(at.node, at.part)))
-            if (l.further && open(l.label)) return true;
-        return false;
+    // The token at a node leads on to every name below.
+    bool add(std::uint32_t i, const Words::Step& at) {
+        if (x_.first_token[i] == x_.first_token[i + 1]) return true;
+        auto end_of = [&](std::uint32_t node, bool further) {
+            if (words_.end(node) == kNone) return;
+            for (const LabelDistance& l : pool_.labels(words_.end(node)))
+                if (further || l.further) made_.places.emplace_back(l.label, i);
+        };
+        below_.clear();
+        if (at.part == 0) end_of(at.node, false);
+        words_.each_child(at.node, at.part, [&](std::uint32_t child, std::uint32_t) { below_.push_back(child); });
+        while (!below_.empty()) {
+            const std::uint32_t node = below_.back();
+            below_.pop_back();
+            end_of(node, true);
+            words_.each_child(node, 0, [&](std::uint32_t child, std::uint32_t) { below_.push_back(child); });
+        }
+        return made_.places.size() < kMaxPlaces;
     }
 
 private:
-    bool open(std::uint32_t label) {
-        if (open_.size() <= label) open_.resize(label + 1, 2);
-        if (open_[label] == 2) open_[label] = is_open_(label);
-        return open_[label];
-    }
     // Behind the closing quote stands the label, and nothing else.
     bool leave(std::uint32_t i, ExprId end) {
         const ExprId behind = pool_.next(end, '"');
         bool some = false;
         pool_.each_accepted_label(behind, [&](std::uint32_t label) {
             some = true;
-            if (!open(label)) return;
-            if (made_.exits.empty() || made_.exits.back().second != i) add(i);
+            made_.places.emplace_back(label, i);
             made_.exits.emplace_back(label, i);
         });
         return some;
@@ -213,17 +214,16 @@ private:
     ExprPool& pool_;
     const Words& words_;
     const Trie& x_;
-    const std::function<bool(std::uint32_t)>& is_open_;
     KeyWalk& made_;
     std::vector<Level> path_;
-    std::vector<std::uint8_t> open_;
+    std::vector<std::uint32_t> below_;
 };
 
 }  // namespace
 
-bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state, const std::function<bool(std::uint32_t)>& is_open) {
+bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state) {
     const Trie& x = *grove.trie;
-    KeyWalker walker(pool, x, is_open, *this);
+    KeyWalker walker(pool, x, *this);
     if (pool.is_word(state)) {
         for (const Grove::Part& part : grove.parts)
             if (!walker.run(part.begin, part.end, state, grove.whole() ? std::optional(0u) : std::nullopt)) return false;
@@ -236,9 +236,7 @@ bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state, const std::f
         if (next == kNone || !good) return;
         if (!(good = pool.is_word(next))) return;
         const auto [node, part] = pool.node_and_part(next);
-        if (!walker.leads_on({node, part})) return;
-        walker.add(top);
-        good = walker.run(top + 1, x.end[top], next, top);
+        good = walker.add(top, {node, part}) && walker.run(top + 1, x.end[top], next, top);
     };
     if (!grove.whole())
         for (const Grove::Part& part : grove.parts) take(part.begin, x.byte[part.begin]);

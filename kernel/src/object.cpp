@@ -130,6 +130,11 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     }
 }
 
+Config Machine::behind_value(const Config& c, std::uint32_t label) {
+    const Component& k = components_[c.node];
+    return {c.node, phase_state(Phase::after), after_entry(k, c.regs, k.entries[label], 0), c.parent};
+}
+
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "guideway/flat.h"
 #include "guideway/vocabulary.h"
+#include "guideway/wide.h"
 
 namespace guideway {
 
@@ -70,12 +72,30 @@ SmoothTokens::SmoothTokens(const Vocabulary& vocabulary) {
         }
         ++i;
     }
-    first_.assign(by_length.size(), 0);
+    std::vector<std::uint32_t> first(by_length.size()), all;
     for (std::size_t n = by_length.size(); n-- > 0;) {
-        first_[n] = static_cast<std::uint32_t>(by_length_.size());
-        by_length_.insert(by_length_.end(), by_length[n].begin(), by_length[n].end());
+        first[n] = static_cast<std::uint32_t>(all.size());
+        all.insert(all.end(), by_length[n].begin(), by_length[n].end());
     }
-    for (unsigned kind = 0; kind < kinds; ++kind) rough_[kind] = Trie::of(rough[kind]);
+    FlatWriter made;
+    made.put(all);
+    made.put(first);
+    for (auto& suffixes : rough) made.put(Trie::of(suffixes).block());
+    owned_ = made.take();
+    file_ = owned_;
+    lay_out(vocabulary.size());
+}
+
+SmoothTokens::SmoothTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size) : file_(file) { lay_out(vocabulary_size); }
+
+void SmoothTokens::lay_out(std::uint32_t vocabulary_size) {
+    FlatReader reader(file_);
+    by_length_ = reader.view<std::uint32_t>();
+    first_ = reader.view<std::uint32_t>();
+    for (Trie& trie : rough_) trie = Trie::over(reader.view<std::uint64_t>(), vocabulary_size);
+    const bool good = reader.done() && (by_length_.empty() || largest(by_length_) < vocabulary_size) && std::is_sorted(first_.rbegin(), first_.rend()) &&
+                      (first_.empty() || first_[0] <= by_length_.size());
+    if (!good) throw Error(ErrorKind::argument, "a table of tokens that points out of place");
 }
 
 }  // namespace guideway

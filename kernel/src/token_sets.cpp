@@ -63,6 +63,14 @@ void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
         for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
 }
 
+void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
+    const TokenSet& set = sets_[id];
+    if (set.form == TokenSet::Form::sparse) tokens.insert(tokens.end(), set.data.begin(), set.data.end());
+    else
+        for (std::uint32_t i = 0; i < set.data.size(); ++i)
+            for (std::uint32_t w = set.data[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
+}
+
 void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;

@@ -96,6 +96,7 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
         if (const std::string_view bytes = token(id); !bytes.empty()) suffixes.push_back({bytes, id});
     trie_ = Trie::of(suffixes);
     subtrees_ = std::make_unique<Subtrees>(trie_);
+    smooth_ = std::make_unique<SmoothTokens>(*this);
 }
 
 Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,

@@ -10,6 +10,7 @@ std::vector<std::uint64_t> Vocabulary::file() const {
     FlatWriter made;
     made.put(trie_.block());
     made.put(subtrees_->file());
+    made.put(smooth_->file());
     return made.take();
 }
 
@@ -20,6 +21,7 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
     FlatReader reader(file);
     trie_ = Trie::over(reader.view<std::uint64_t>(), size());
     subtrees_ = std::make_unique<Subtrees>(trie_, reader.view<std::uint64_t>());
+    smooth_ = std::make_unique<SmoothTokens>(reader.view<std::uint64_t>(), size());
     if (!reader.done()) throw Error(ErrorKind::argument, "a vocabulary with something behind it");
 }
 

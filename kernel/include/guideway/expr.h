@@ -154,6 +154,7 @@ public:
     };
     // What all of them are taken from; e itself, and no layers, where it is no difference.
     ExprId layers(ExprId e, std::vector<Layer>& made);
+    bool is_difference(ExprId e) const { return exprs_[e].op == Op::except || (exprs_[e].op == Op::cat && exprs_[exprs_[e].a].op == Op::except); }
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
     void each_part(ExprId e, F&& f) const {

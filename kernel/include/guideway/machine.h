@@ -139,6 +139,8 @@ public:
     bool is_spaced(const Config& c) const;
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    // Where an object stands behind the value of an entry, if what its entries hold does not matter to it.
+    Config behind_value(const Config& c, std::uint32_t label);
     // The bytes that a configuration can go on with, and perhaps more.
     ByteSet begins(const Config& c);
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }

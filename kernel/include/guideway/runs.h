@@ -13,12 +13,14 @@
 // over the rough ones.
 //
 // Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
-// left behind them. A run of keys ends behind each name.
+// left behind them. The names of an object over a trie are kept by entry: those that may come are chosen from them.
 //
 // Where a grammar calls itself (calls.cpp), what comes of a trie in what is left of a sequence is remembered as a run is:
 // the sets, and the tries that are left behind it. So a new nesting costs a look-up for each of its levels that tokens reach.
 //
-// What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up.
+// What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up
+// and the names chosen (mask_parts.cpp). So is what a component yields over a residual, up to where it ends: the frames
+// below are asked for their own part.
 //
 // Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
 // used up. `fill_known` changes nothing but the time of use, and may run in several threads at once.
@@ -38,8 +40,10 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/flat_map.h"
 #include "guideway/leaf_walk.h"
 #include "guideway/machine.h"
+#include "guideway/residuals.h"
 #include "guideway/smooth.h"
 #include "guideway/subtrees.h"
 #include "guideway/token_sets.h"
@@ -53,7 +57,6 @@ struct Run {
     std::uint32_t tokens;    // number of a token set
     std::uint32_t residual;  // number of a trie, 0: nothing is left
     std::uint32_t unsure;    // tokens that depend on text before them, a list; kNoTokens: none
-    std::uint32_t exits = kNoTokens;  // of keys: number of a list of names that end, and what is left behind each
 };
 
 class Vocabulary;
@@ -85,11 +88,12 @@ public:
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
     void trim();
     void clear();
-    std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes(); }
+    std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes() + residuals_.bytes(); }
     std::size_t hits() const { return hits_.load(std::memory_order_relaxed); }
     std::size_t misses() const { return misses_; }
 
 private:
+    static constexpr std::size_t kRunBytes = 64;  // of an entry of the memo
     struct Key {
         std::uint32_t trie, component, state, regs;
         friend bool operator==(const Key&, const Key&) = default;
@@ -116,12 +120,42 @@ private:
         std::vector<std::uint32_t> sets, unsure, pops;
         std::unordered_set<std::uint64_t> gone;  // tries and frames
     };
+    struct Span {  // of listed_
+        std::uint32_t begin, end;
+    };
+    struct Parts {  // in parts_, from `at` on: numbers of sets, then the ends of spans
+        std::uint32_t at = 0, sets = 0, spans = 0;
+    };
     struct Mask {
         std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
-        std::vector<std::uint32_t> more;            // sets added to the first before its changes
-        bool accepting = false, unsure = false;  // unsure: it holds for what was read up to here only
-        mutable std::atomic<std::uint32_t> time = 0;
-        std::size_t bytes() const { return sizeof(Mask) + sizeof(Place) + 32 + more.size() * 4; }
+        Parts more;                                 // added to the first before its changes
+        bool accepting = false, unsure = false;     // unsure: it holds for what was read up to here only
+        std::uint32_t time = 0;                     // set in many threads at once
+    };
+    // What a component adds over a residual up to its end: parts; behind them in parts_ residuals for whoever stands
+    // below, and residuals behind the value of an entry, for the object itself.
+    struct Yield {
+        Parts parts;
+        std::uint32_t pops = 0, afters = 0;
+    };
+    struct Names {  // of an object over a trie, by entry: tokens on the way to its name, and residuals behind it
+        std::uint32_t at;                            // in listed_
+        std::vector<std::uint32_t> begin;            // from there on; one more than there are entries
+        std::vector<std::uint32_t> exit_begin, exits;
+        std::size_t bytes() const { return (2 * begin.size() + exits.size() + begin.back()) * 4 + sizeof(Names) + 64; }
+    };
+    struct Recording {  // a yield that is being found; what comes of its tasks is on top of theirs
+        Key key;
+        Config config;
+        std::size_t tasks, sets, spans;
+        bool by_entry, whole;
+        std::vector<std::uint32_t> pops, afters;
+    };
+    struct Mark {  // punctuation as a leaf, and the leaf's numbers by what follows it
+        std::string text;
+        bool spaced;
+        ExprId expr;
+        std::vector<std::pair<ByteSet, std::uint32_t>> ids;
     };
     struct Place {  // a configuration of an automaton
         std::uint32_t automaton;
@@ -137,47 +171,52 @@ private:
         }
     };
 
-    struct Residual {
-        Trie trie;
-        std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
-        std::uint32_t reach = 0;          // bytes of its longest text
-        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
-    };
+    // Runs.
+    void drop_before(std::uint32_t time);
+    void drop_masks_before(std::uint32_t time);
+    void clear_parts();
+    // `bare`: not as another run and what differs.
+    const Run& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
+    const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
+    Run walk(Machine& machine, std::uint32_t trie, const Config& config);
+    std::uint32_t leaf_id(const ByteSet& follow);
+    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
+    bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
+    bool walk_difference(Machine& machine, const Config& config, Run& made);
+    std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
+    void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
+    const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
-    Grove grove_of(std::uint32_t id) const;
-    auto find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
+    // Masks, of parts.
+    Mask* find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
     const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
-    void find_plain_mask(Machine& machine, const Config& config, Mask& made);
+    void step_through_unsure(Machine& machine, const Config& config, Mask& made);
+    void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
+    Parts keep_parts(std::size_t sets, std::size_t spans);
+    std::size_t bytes_of(const Mask& mask) const { return sizeof(Mask) + sizeof(Place) + 24 + (mask.more.sets + 2 * mask.more.spans) * 4; }
+    static ByteSet canonical(const ByteSet& bytes);
+    Mark& mark_of(ExprPool& pool, std::string_view text, bool spaced);
+    void work_off(Machine& machine, Mask& mask);
+    void take(Machine& machine, const Task& task, Mask& mask);
+    bool take_marks(Machine& machine, const Task& task);
+    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
+    void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
+    bool take_names(Machine& machine, const Task& task);
+    Names* names_of(Machine& machine, const Task& task);
+    bool take_yield(Machine& machine, const Task& task);
+    void record(Machine& machine, const Task& task);
+    void close_recording(Machine& machine);
+    void leave(Machine& machine, std::uint32_t residual, const Config& config);
+    void go_on(std::uint32_t residual, const Config& config);
+
+    // calls.cpp
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
-    void step_through_unsure(Machine& machine, const Config& config, Mask& mask);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
     const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
     void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
-    std::uint32_t reach_of(std::uint32_t trie) const;
     void join_sets(std::vector<std::uint32_t>& sets);
-    void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
-    void drop_before(std::uint32_t time);
-    // `bare`: not as another run and what differs.
-    Run run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
-    Run walk(Machine& machine, std::uint32_t trie, const Config& config);
-    bool take_smooth(Machine& machine, const Config& config, Mask& mask);
-    std::uint32_t smooth_up_to(std::uint32_t characters);
-    std::uint32_t keep_residual(Residual made);
-    std::uint32_t leaf_id(const ByteSet& follow);
-    bool walk_keys(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
-    std::uint32_t keep_exits(Machine& machine, const Config& config, const Trie& x, std::vector<std::pair<std::uint32_t, std::uint32_t>>& ends);
-    static ByteSet canonical(const ByteSet& bytes);
-    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after, Mask& mask);
-    bool take_marks(Machine& machine, const Task& task, Mask& mask);
-    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
-    bool walk_difference(Machine& machine, const Config& config, Run& made);
-    std::uint32_t residual_of(const Trie& x, std::vector<std::uint32_t>& pieces);
-    static Trie merged(const Trie& x, const std::vector<std::uint32_t>& pieces);
-    std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
-    void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
-    const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
     const Vocabulary& vocabulary_;
     const Trie& trie_;  // of the vocabulary
@@ -188,25 +227,30 @@ private:
     Shortcuts shortcuts_;
     TokenSets sets_;
     LoopMemo loops_;
-    std::vector<std::unique_ptr<Residual>> residuals_;
-    std::vector<std::uint32_t> free_residuals_;
-    std::unordered_multimap<std::uint64_t, std::uint32_t> residual_ids_;
-    std::unordered_map<Key, Known, KeyHash> memo_;
-    std::unordered_map<Place, Mask, PlaceHash> masks_;
+    Residuals residuals_;
+    FlatMap<Key, Known, KeyHash> memo_;
+    FlatMap<Place, Mask, PlaceHash> masks_;
+    FlatMap<Key, Yield, KeyHash> yields_;
+    FlatMap<Key, std::uint32_t, KeyHash> names_ids_;  // by trie, component and state: a number in names_; kNoTokens: no such names
+    std::vector<std::unique_ptr<Names>> names_;
     std::unordered_map<Key, Call, KeyHash> calls_;
+    std::vector<std::uint32_t> parts_, listed_;
+    std::vector<Mark> marks_;
     std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
-    std::unique_ptr<SmoothTokens> smooth_;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
-    std::vector<std::uint32_t> smooth_up_to_;                             // by characters: the set of smooth tokens
-    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> exits_;  // of runs of keys: a label, and the residual behind its name
-    std::vector<std::uint32_t> free_exits_;
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<Task> tasks_;  // scratch of `fill`
+    std::vector<Recording> open_;
+    std::size_t opened_ = 0;  // of them
+    std::vector<std::uint32_t> found_;
+    std::vector<Span> spans_;
+    std::unordered_map<std::uint32_t, Gone> gone_;
+    std::size_t taken_ = 0;
     std::vector<std::uint32_t> scratch_, unsure_, row_;
-    Configs below_, next_;
+    Configs below_, next_, after_;
 };
 
 }  // namespace guideway

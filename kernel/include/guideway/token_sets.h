@@ -36,6 +36,8 @@ public:
     // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
+    // The ids of a list or a row.
+    void append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const;
     // What a delta clears and adds.
     void change(std::uint32_t id, std::span<std::uint32_t> row) const;
 

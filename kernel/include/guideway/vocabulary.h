@@ -20,6 +20,7 @@
 
 #include "guideway/expr.h"
 #include "guideway/runs.h"
+#include "guideway/smooth.h"
 #include "guideway/subtrees.h"
 #include "guideway/tokens.h"
 #include "guideway/trie.h"
@@ -85,6 +86,7 @@ public:
     const std::vector<std::uint32_t>& eos() const { return eos_; }
     const Trie& trie() const { return trie_; }
     const Subtrees& subtrees() const { return *subtrees_; }
+    const SmoothTokens& smooth() const { return *smooth_; }
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     std::shared_ptr<Store> store() const;
@@ -107,6 +109,7 @@ private:
     std::shared_ptr<const void> owner_;  // of the file that the tries are views of, if they were read
     Trie trie_;
     std::unique_ptr<Subtrees> subtrees_;
+    std::unique_ptr<SmoothTokens> smooth_;
     bool spells_every_byte_ = true;
     std::uint32_t longest_ = 1;
     mutable std::mutex store_lock_;

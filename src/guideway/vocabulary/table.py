@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Vocabulary"]
 
 _FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
-_KIND = f"vocabulary-3-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
+_KIND = f"vocabulary-4-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
 _STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
 

@@ -1,0 +1,452 @@
+// Masks, put together from runs: what a configuration's own component takes, and what comes of the residual in the frames
+// below. Parts that come again, in other places of a grammar, are remembered on the way.
+#include <algorithm>
+
+#include "guideway/runs.h"
+#include "guideway/vocabulary.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr char kSpace[] = {' ', '\t', '\n', '\r'};
+constexpr std::size_t kMaxSpans = 2048;       // tokens of names that are written one by one
+constexpr std::uint32_t kAnyEntries = 0xffffffff;  // of a key: whichever entries came before
+
+const ByteSet kBlank = [] {
+    ByteSet made;
+    for (char b : kSpace) made.insert(static_cast<std::uint8_t>(b));
+    return made;
+}();
+
+}  // namespace
+
+// What a leaf has read does not matter, unless there was something unsure.
+Runs::Mask* Runs::find(const Machine& machine, std::uint32_t automaton, const Config& c) const {
+    Place place{automaton, c};
+    if (!machine.is_leaf(c) || c.regs == 0) return masks_.find(place);
+    place.config.regs = 0;
+    Mask* known = masks_.find(place);
+    return !known || !known->unsure ? known : masks_.find({automaton, c});
+}
+
+std::optional<bool> Runs::fill_known(const Machine& machine, std::uint32_t automaton, std::span<const Config> configs,
+                                     std::span<std::uint32_t> row) const {
+    constexpr std::size_t kMost = 16;
+    const Mask* known[kMost];
+    if (configs.size() > kMost) return std::nullopt;
+    bool accepting = false;
+    std::size_t deltas = 0;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        Mask* const one = find(machine, automaton, configs[i]);
+        if (!one) return std::nullopt;
+        known[i] = one;
+        if (sets_[one->first].form == TokenSet::Form::delta && deltas++ == 0) std::swap(known[0], known[i]);
+        accepting |= one->accepting;
+        std::atomic_ref(one->time).store(time_, std::memory_order_relaxed);
+    }
+    if (deltas > 1) return std::nullopt;
+    for (std::size_t i = 0; i < configs.size(); ++i) write(*known[i], i == 0, row);
+    if (configs.empty()) std::fill(row.begin(), row.end(), 0);
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return accepting;
+}
+
+bool Runs::fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) {
+    trim();
+    bool accepting = false;
+    std::vector<const Mask*> made;
+    for (const Config& c : configs) {
+        made.push_back(&mask(machine, automaton, c));
+        accepting |= made.back()->accepting;
+    }
+    // What one clears concerns no other: such a mask is written first, and another one beside.
+    auto changes = [&](const Mask* one) { return sets_[one->first].form == TokenSet::Form::delta; };
+    std::partition(made.begin(), made.end(), changes);
+    for (std::size_t i = 0; i < made.size(); ++i)
+        if (i == 0 || !changes(made[i])) write(*made[i], i == 0, row);
+        else {
+            row_.resize(words_);
+            write(*made[i], true, row_);
+            for (std::size_t w = 0; w < words_; ++w) row[w] |= row_[w];
+        }
+    if (made.empty()) std::fill(row.begin(), row.end(), 0);
+    return accepting;
+}
+
+void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const {
+    if (blank) sets_.write(mask.first, row);
+    else sets_.merge(mask.first, row);
+    const std::uint32_t* part = parts_.data() + mask.more.at;
+    for (const std::uint32_t* end = part + mask.more.sets; part != end; ++part) sets_.merge(*part, row);
+    for (const std::uint32_t* end = part + 2 * mask.more.spans; part != end; part += 2)
+        for (std::uint32_t i = part[0]; i < part[1]; ++i) row[listed_[i] >> 5] |= 1u << (listed_[i] & 31);
+    sets_.change(mask.first, row);
+    if (mask.last != kNoTokens) sets_.merge(mask.last, row);
+}
+
+const Runs::Mask& Runs::mask(Machine& machine, std::uint32_t automaton, const Config& config) {
+    if (Mask* known = find(machine, automaton, config)) {
+        std::atomic_ref(known->time).store(time_, std::memory_order_relaxed);
+        return *known;
+    }
+    Mask made;
+    Place place{automaton, config};
+    find_mask(machine, config, made);
+    made.accepting = machine.accepting(config);
+    made.time = time_;
+    if (machine.is_leaf(config)) {
+        place.config.regs = 0;
+        if (made.unsure) {
+            masks_.get(place).unsure = true;  // says that one must look again
+            place.config = config;
+        }
+    }
+    used_ += bytes_of(made);
+    Mask& kept = masks_.get(place);
+    kept = made;
+    return kept;
+}
+
+// The sets and spans found from these on.
+Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
+    Parts made{static_cast<std::uint32_t>(parts_.size()), 0, 0};
+    auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
+    if (found_.size() - sets > 1) {
+        std::sort(first, found_.end());
+        found_.erase(std::unique(first, found_.end()), found_.end());
+        first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
+    }
+    made.sets = static_cast<std::uint32_t>(found_.end() - first);
+    parts_.insert(parts_.end(), first, found_.end());
+    made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
+    for (std::size_t i = spans; i < spans_.size(); ++i) parts_.insert(parts_.end(), {spans_[i].begin, spans_[i].end});
+    return made;
+}
+
+// The sets of the configuration's own run, and of what comes of its residual further down the stack; and what is unsure,
+// stepped through.
+void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
+    if (config.node == kDone) {
+        mask.first = sets_.sparse({});
+        return;
+    }
+    tasks_.clear();
+    unsure_.clear();
+    found_.clear();
+    spans_.clear();
+    mask.first = kNoTokens;
+    if (machine.forks()) find_forked_mask(machine, config, mask);
+    else {
+        if (!gone_.empty()) gone_.clear();
+        opened_ = taken_ = 0;
+        tasks_.push_back({0, config});
+        work_off(machine, mask);
+    }
+    if (mask.first == kNoTokens) mask.first = sets_.sparse({});
+    mask.more = keep_parts(0, 0);
+    mask.unsure = !unsure_.empty();
+    if (mask.unsure) step_through_unsure(machine, config, mask);
+}
+
+void Runs::step_through_unsure(Machine& machine, const Config& config, Mask& mask) {
+    std::vector<std::uint32_t> legal;
+    std::sort(unsure_.begin(), unsure_.end());
+    unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
+    for (std::uint32_t t : unsure_) {
+        below_.assign(1, config);
+        for (char b : vocabulary_.token(t)) {
+            machine.step_all(below_, static_cast<std::uint8_t>(b), next_);
+            below_.swap(next_);
+        }
+        if (!below_.empty()) legal.push_back(t);
+    }
+    if (!legal.empty()) mask.last = sets_.sparse(std::move(legal));
+}
+
+void Runs::work_off(Machine& machine, Mask& mask) {
+    while (true) {
+        while (opened_ && tasks_.size() == open_[opened_ - 1].tasks) close_recording(machine);
+        if (tasks_.empty()) return;
+        const Task task = tasks_.back();
+        tasks_.pop_back();
+        if (task.config.node == kDone) continue;
+        if (++taken_ > 64 && gone_[task.trie].before(task.config)) {  // what it comes to stands outside of what is recorded
+            for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
+            continue;
+        }
+        take(machine, task, mask);
+    }
+}
+
+void Runs::take(Machine& machine, const Task& task, Mask& mask) {
+    if (!machine.is_leaf(task.config) && shortcuts_.marks) {
+        if (take_yield(machine, task)) return;
+        if (take_names(machine, task) || take_marks(machine, task)) return;
+    }
+    const Run made = run(machine, task.trie, task.config);
+    if (task.trie == 0) mask.first = made.tokens;  // the only one that may clear some
+    else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    if (made.unsure != kNoTokens) {
+        unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+        for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
+    }
+    if (made.residual) leave(machine, made.residual, task.config);
+}
+
+// A residual is left where the component of a configuration has ended: for what stands below it.
+void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config) {
+    if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
+        open_[opened_ - 1].pops.push_back(residual);
+        return;
+    }
+    below_.clear();
+    machine.resume(config.parent, below_);
+    for (const Config& c : below_) go_on(residual, c);
+}
+
+void Runs::go_on(std::uint32_t residual, const Config& c) {
+    if (opened_) {
+        Recording& last = open_[opened_ - 1];
+        if (last.by_entry && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
+            last.afters.push_back(residual);
+            return;
+        }
+    }
+    tasks_.push_back({residual, c});
+}
+
+// What is known already of a component over a residual; or it is begun to be recorded. True: there is nothing left to do.
+bool Runs::take_yield(Machine& machine, const Task& task) {
+    const Config& c = task.config;
+    const Component& k = machine.component(c.node);
+    const Phase phase = phase_of(c.state);
+    if (task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) || (phase != Phase::after && phase != Phase::colon)) return false;
+    const bool by_entry = phase == Phase::colon && !k.bounded;
+    const Key key{task.trie, k.id, c.state, by_entry ? kAnyEntries : c.regs};
+    const Yield* known = yields_.find(key);
+    if (known) {
+        hits_.fetch_add(1, std::memory_order_relaxed);
+        const std::uint32_t* part = parts_.data() + known->parts.at;
+        found_.insert(found_.end(), part, part + known->parts.sets);
+        part += known->parts.sets;
+        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({part[0], part[1]});
+        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, *part++, c);
+        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(*part++, machine.behind_value(c, rest_of(c.state) >> 8));
+        return true;
+    }
+    if (open_.size() == opened_) open_.emplace_back();
+    Recording& made = open_[opened_++];
+    made.key = key;
+    made.config = c;
+    made.tasks = tasks_.size();
+    made.sets = found_.size();
+    made.spans = spans_.size();
+    made.by_entry = by_entry;
+    made.whole = true;
+    made.pops.clear();
+    made.afters.clear();
+    return false;
+}
+
+void Runs::close_recording(Machine& machine) {
+    Recording& last = open_[--opened_];
+    if (last.whole) {
+        Yield made;
+        made.parts = keep_parts(last.sets, last.spans);
+        made.pops = static_cast<std::uint32_t>(last.pops.size());
+        made.afters = static_cast<std::uint32_t>(last.afters.size());
+        parts_.insert(parts_.end(), last.pops.begin(), last.pops.end());
+        parts_.insert(parts_.end(), last.afters.begin(), last.afters.end());
+        used_ += sizeof(Yield) + sizeof(Key) + 24 + (made.parts.sets + 2 * made.parts.spans + made.pops + made.afters) * 4;
+        yields_.get(last.key) = made;
+    }
+    for (const std::uint32_t residual : last.pops) leave(machine, residual, last.config);
+    if (!last.afters.empty()) {
+        const Config behind = machine.behind_value(last.config, rest_of(last.config.state) >> 8);
+        for (const std::uint32_t residual : last.afters) go_on(residual, behind);
+    }
+}
+
+// The names that may come, of all that the object has; behind each the residual is left for its colon.
+bool Runs::take_names(Machine& machine, const Task& task) {
+    const Config& c = task.config;
+    if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
+    const Names* names = names_of(machine, task);
+    if (!names) return false;
+    const std::size_t before = spans_.size();
+    std::size_t count = 0;
+    for (std::uint32_t label = 0; label + 1 < names->begin.size(); ++label) {
+        const std::uint32_t begin = names->at + names->begin[label], end = names->at + names->begin[label + 1];
+        const bool leads_on = names->exit_begin[label] < names->exit_begin[label + 1];
+        if ((begin == end && !leads_on) || !machine.may_open(c.node, c.regs, label)) continue;
+        count += end - begin;
+        if (spans_.size() > before && spans_.back().end == begin) spans_.back().end = end;
+        else if (begin < end) spans_.push_back({begin, end});
+        for (std::uint32_t i = names->exit_begin[label]; i < names->exit_begin[label + 1]; ++i)
+            tasks_.push_back({names->exits[i], {c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent}});
+    }
+    if (count <= kMaxSpans) return true;
+    row_.assign(words_, 0);
+    for (std::size_t i = before; i < spans_.size(); ++i)
+        for (std::uint32_t t = spans_[i].begin; t < spans_[i].end; ++t) row_[listed_[t] >> 5] |= 1u << (listed_[t] & 31);
+    spans_.resize(before);
+    found_.push_back(sets_.row(row_));
+    return true;
+}
+
+Runs::Names* Runs::names_of(Machine& machine, const Task& task) {
+    const Config& c = task.config;
+    const Key key{task.trie, machine.component(c.node).id, c.state, 0};
+    if (const std::uint32_t* known = names_ids_.find(key)) {
+        hits_.fetch_add(1, std::memory_order_relaxed);
+        return *known == kNoTokens ? nullptr : names_[*known].get();
+    }
+    ++misses_;
+    const Grove grove = residuals_.grove(task.trie);
+    const Trie& x = *grove.trie;
+    KeyWalk walked;
+    if (!walked.run(machine.pool(), grove, rest_of(c.state))) {
+        names_ids_.add(key, kNoTokens);
+        return nullptr;
+    }
+    const auto labels = static_cast<std::uint32_t>(machine.component(c.node).entries.size());
+    auto made = std::make_unique<Names>();
+    made->at = static_cast<std::uint32_t>(listed_.size());
+    std::sort(walked.places.begin(), walked.places.end());
+    std::sort(walked.exits.begin(), walked.exits.end());
+    const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
+    std::vector<std::uint32_t> pieces;
+    std::size_t place = 0, exit = 0;
+    for (std::uint32_t label = 0; label < labels; ++label) {
+        made->begin.push_back(static_cast<std::uint32_t>(listed_.size()) - made->at);
+        made->exit_begin.push_back(static_cast<std::uint32_t>(made->exits.size()));
+        for (; place < walked.places.size() && walked.places[place].first == label; ++place) {
+            const auto here = x.tokens_at(walked.places[place].second);
+            listed_.insert(listed_.end(), here.begin(), here.end());
+        }
+        for (pieces.clear(); exit < walked.exits.size() && walked.exits[exit].first == label; ++exit)
+            for (std::uint32_t n = walked.exits[exit].second, child = n + 1; child < x.end[n]; child = x.end[child])
+                if (colon.contains(x.byte[child])) pieces.push_back(child);
+        if (const std::uint32_t residual = residuals_.behind(x, pieces)) made->exits.push_back(residual);
+    }
+    made->begin.push_back(static_cast<std::uint32_t>(listed_.size()) - made->at);
+    made->exit_begin.push_back(static_cast<std::uint32_t>(made->exits.size()));
+    used_ += made->bytes();
+    names_ids_.add(key, static_cast<std::uint32_t>(names_.size()));
+    names_.push_back(std::move(made));
+    return names_.back().get();
+}
+
+// The canonical set among a few that holds these bytes, so that residuals are shared: what follows JSON's punctuation.
+ByteSet Runs::canonical(const ByteSet& bytes) {
+    if (bytes.empty()) return bytes;
+    static const auto known = [] {
+        std::array<ByteSet, 3> made;
+        const char* const members[] = {" \t\n\r\"", " \t\n\r,]}", " \t\n\r\"{[]}:,-0123456789tfn"};
+        for (std::size_t i = 0; i < made.size(); ++i)
+            for (const char* b = members[i]; *b; ++b) made[i].insert(static_cast<std::uint8_t>(*b));
+        return made;
+    }();
+    for (const ByteSet& set : known)
+        if (bytes.within(set)) return set;
+    return bytes;
+}
+
+// White space, then a text, as a leaf that every grammar shares.
+Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
+    for (Mark& mark : marks_)
+        if (mark.spaced == spaced && mark.text == text) return mark;
+    ExprId e = kEmpty;
+    for (std::size_t i = text.size(); i-- > 0;) e = pool.cat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
+    if (spaced) e = pool.cat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
+    marks_.push_back({std::string(text), spaced, e, {}});
+    return marks_.back();
+}
+
+const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow) {
+    auto at = std::find_if(mark.ids.begin(), mark.ids.end(), [&](const auto& entry) { return entry.first == follow; });
+    if (at == mark.ids.end()) at = mark.ids.insert(at, {follow, leaf_id(follow)});
+    const Key key{trie, at->second, mark.expr, 0};
+    if (Known* known = memo_.find(key)) {
+        known->time = time_;
+        return known->run;
+    }
+    ++misses_;
+    ++time_;
+    used_ += kRunBytes;
+    return memo_.add(key, {walk_leaf(pool, trie, mark.expr, follow), time_}).run;
+}
+
+// Over a trie, and what is left behind it, which `after` goes on with.
+void Runs::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
+    ByteSet follow;
+    for (const Config& c : after) follow |= machine.begins(c);
+    follow = canonical(follow);
+    if (text.empty())
+        for (char b : kSpace) follow.erase(static_cast<std::uint8_t>(b));
+    const Run made = run_of_mark(machine.pool(), trie, mark_of(machine.pool(), text, spaced), follow);
+    if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    if (made.residual)
+        for (const Config& c : after) go_on(made.residual, c);
+}
+
+// The text that ends the component.
+void Runs::take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
+    const ByteSet follow = canonical(machine.component(task.config.node).follow);
+    const Run made = run_of_mark(machine.pool(), task.trie, mark_of(machine.pool(), text, spaced), follow);
+    if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
+    if (made.residual) leave(machine, made.residual, task.config);
+}
+
+// Punctuation, and the white space around it: what a configuration of an object or array can go on with by itself. False:
+// it stands somewhere else, or white space means more than that here.
+bool Runs::take_marks(Machine& machine, const Task& task) {
+    const Config c = task.config;
+    const Component& k = machine.component(c.node);
+    if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
+    const Punctuation& marks = k.punctuation;
+    const Phase phase = phase_of(c.state);
+    const std::uint32_t at = rest_of(c.state);
+    std::string_view text, closing;
+    switch (phase) {
+        case Phase::open: text = std::string_view(marks.open).substr(at); break;
+        case Phase::first: closing = marks.close; break;
+        case Phase::colon: text = std::string_view(marks.colon).substr(at & 0xff); break;
+        case Phase::gap:
+        case Phase::value: break;
+        case Phase::after:
+            text = marks.comma;
+            closing = marks.close;
+            break;
+        case Phase::comma: text = std::string_view(marks.comma).substr(at); break;
+        case Phase::close: closing = std::string_view(marks.close).substr(at); break;
+        default: return false;
+    }
+    const bool spaced = machine.is_spaced(c);
+    if (marks.space && !spaced && (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(at & 0xff))))
+        return false;  // punctuation that begins with white space
+    Outcome outcome;
+    if (spaced && phase != Phase::after && phase != Phase::colon) {
+        after_.clear();
+        machine.step(c, ' ', after_, outcome);
+        std::erase(after_, c);
+        for (const Config& one : after_)
+            if (outcome.unsure || machine.begins(one).meets(kBlank)) return false;
+        take_text(machine, task.trie, true, {}, after_);
+    }
+    auto step_along = [&](std::string_view bytes) {
+        after_.assign(1, c);
+        for (char b : bytes) {
+            next_.clear();
+            for (const Config& one : after_) machine.step(one, static_cast<std::uint8_t>(b), next_, outcome);
+            after_.swap(next_);
+        }
+        return !after_.empty();
+    };
+    if (!text.empty() && step_along(text)) take_text(machine, task.trie, spaced, text, after_);
+    if (!closing.empty() && step_along(closing)) take_closing(machine, task, spaced, closing);
+    return true;
+}
+
+}  // namespace guideway
