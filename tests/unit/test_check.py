@@ -67,3 +67,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "'7' does not fit, and may be written" in found.output
     assert run(app, ["check", "tiny"]).exit_code != 0
+
+
+def test_a_text_given_as_valid_that_does_not_fit_is_said_so() -> None:
+    report = check(gw.Regex("[AB]{3}"), gw.load("tiny").vocabulary, walks=3, valid=["abc"])
+    assert failed(report) == {"completeness"}
+    assert any("given as valid, and does not fit" in text for finding in report.findings for text in finding.told)

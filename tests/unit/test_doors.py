@@ -111,3 +111,8 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
     ]
     with pytest.raises(KeyError, match="mine"):
         gw.generate(MODEL, requests, max_tokens=6)
+
+
+def test_a_prompt_of_a_wrong_kind_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^prompt 2 of 3: a prompt is a str.*; got NoneType$"):
+        gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]

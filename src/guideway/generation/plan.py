@@ -25,6 +25,7 @@ __all__ = ["ANY_TEXT", "Job", "Plan", "Request"]
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
+_PROMPTS = "a prompt is a str, a list of messages (dicts) or a Request"
 
 
 class Request:
@@ -318,6 +319,7 @@ def _is_many(prompt: object) -> bool:
             return True
         if all(isinstance(one, dict) for one in prompt):
             return False
-    raise TypeError(
-        f"a prompt is a str, a list of messages (dicts) or a Request, or a list of those; got {type(prompt).__name__}"
-    )
+        for number, one in enumerate(prompt, 1):
+            if not isinstance(one, (str, list, tuple, Request)):
+                raise TypeError(f"prompt {number} of {len(prompt)}: {_PROMPTS}; got {type(one).__name__}")
+    raise TypeError(f"{_PROMPTS}, or a list of those; got {type(prompt).__name__}")

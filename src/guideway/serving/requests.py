@@ -33,6 +33,8 @@ def requested(kind: str, spec: object) -> object:
         if not spec:
             raise InvalidConstraint("json_object is true, or not given")
         return _read(kind, "")
+    if kind in ("regex", "grammar"):
+        raise InvalidConstraint(f"what stands under {kind!r} is a str; got {type(spec).__name__}")
     return requested(kind, json.dumps(spec)) if kind in ("choice", "structural_tag") else spec
 
 
@@ -45,7 +47,10 @@ def _read(kind: str, spec: str) -> object:
     if kind == "regex":
         return Regex(spec)
     if kind == "choice":
-        return Choice(_parsed(spec, "the choices"))
+        choices = _parsed(spec, "the choices")
+        if not isinstance(choices, list):
+            raise InvalidConstraint("the choices are a JSON list")
+        return Choice(choices)
     if kind == "grammar":
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":

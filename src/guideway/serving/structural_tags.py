@@ -60,7 +60,9 @@ def _free(spec: Any, place: str, depth: int) -> Source[Any]:
         raise Unsupported("max_tokens of any_text is not supported", place)
     found = _list(spec, "excludes", place) if "excludes" in spec else []
     most = spec.get("max_chars")
-    text: Source[Any] = Regex(_ANY if most is None else f"(?s:.{{0,{int(most)}}})")
+    if most is not None and (type(most) is not int or most < 0):
+        raise InvalidConstraint("max_chars is a number of characters, 0 or more", f"{place}/max_chars")
+    text: Source[Any] = Regex(_ANY if most is None else f"(?s:.{{0,{most}}})")
     for one in found:
         text = text & ~Regex(f"{_ANY}{re.escape(str(one))}{_ANY}")
     return text

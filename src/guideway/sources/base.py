@@ -96,6 +96,8 @@ class Source(ABC, Generic[T_co]):
         """
         from .captures import captures_of
 
+        if not isinstance(text, str):
+            raise TypeError(f"captures are of a str; got {type(text).__name__}")
         if not fits(self.grammar(), text):
             raise InvalidText(f"{text!r} does not fit {self!r}")
         return captures_of(self, text)

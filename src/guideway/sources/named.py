@@ -22,6 +22,8 @@ class Named(Source[T_co]):
     """A source whose text is captured under a name. It allows what the source allows, and has its values."""
 
     def __init__(self, part: Source[T_co], name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a name is a str; got {type(name).__name__}")
         if not name.replace("-", "_").replace(".", "_").isidentifier():
             raise InvalidConstraint(f"{name!r} is not a name for a capture: letters, digits, '_', '-' and '.'")
         self.part, self.name = part, name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Literals
 from guideway.grammar.rules import Rule, Text, Times, lower
@@ -15,10 +15,20 @@ from .terms import separated, term_of
 __all__ = ["Repeated"]
 
 
+MAX_TIMES = 2**31 - 1
+"""What the kernel counts to."""
+
+
 class Repeated(Source[str]):
     """A source `least` to `most` times (None: no end), with a separator between. The value is the text itself."""
 
     def __init__(self, part: Source[object], least: int, most: int | None, separator: str) -> None:
+        if not all(type(times) is int for times in (least, 0 if most is None else most)):
+            raise TypeError(f"numbers of times are ints; got {least!r} and {most!r}")
+        if not isinstance(separator, str):
+            raise TypeError(f"a separator is a str; got {type(separator).__name__}")
+        if max(least, most or 0) > MAX_TIMES:
+            raise LimitExceeded(f"more than {MAX_TIMES:,} times")
         if least < 0 or (most is not None and most < least):
             raise InvalidConstraint(f"at least {least} and at most {most} times")
         self.part, self.least, self.most, self.separator = part, least, most, separator

@@ -150,6 +150,8 @@ class JsonSchema(Source[Any]):
 
     def parse(self, text: str) -> Any:
         """The JSON value, if the schema allows it, however it is written; `InvalidText` says where it does not."""
+        if not isinstance(text, str):
+            raise TypeError(f"JSON text is a str; got {type(text).__name__}")
         value = self.read(text)
         ids = [*text.encode("utf-8", "surrogatepass"), END]
         taken = 0 if self._reader is None else self._reader.matcher().validate(ids)
