@@ -242,6 +242,9 @@ class _Checks:
             ids = self.table.encode(text.decode()) if own else self._cut(text)
             if ids is None or self.vocabulary.bytes_of(ids) != text:
                 continue  # the tokenizer changes this text, or has no token for a part of it
+            if not self.fits(text):
+                yield f"{text!r} was given as valid, and does not fit the constraint"
+                continue
             matcher = self.automaton.matcher()
             count = matcher.validate(ids)
             if count < len(ids):
