@@ -86,7 +86,15 @@ class LimitExceeded(ConstraintError, RuntimeError):
 
 
 class InvalidText(GuidewayError, ValueError):
-    """A text that does not fit the constraint by which it is read."""
+    """A text that does not fit the constraint by which it is read.
+
+    `text`: the text. `place`: in JSON the JSON Pointer of what does not fit. Both None where that is not told.
+    """
+
+    def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.text = text
 
 
 class RejectedToken(GuidewayError, ValueError):

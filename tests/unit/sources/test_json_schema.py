@@ -331,8 +331,6 @@ def test_parse_takes_what_the_schema_allows_however_it_is_written() -> None:
         ):
             with pytest.raises(InvalidText):
                 source.parse(text)
-    with pytest.raises(InvalidText, match="goes on with '}' at byte 8, where it cannot"):
-        JsonSchema(schema).parse('{"a":1.5}')
     assert pickle.loads(pickle.dumps(source)).parse('{"a": 2}') == {"a": 2}  # also after it has read something
     either = JsonSchema({"type": "integer"}) | JsonSchema({"type": "string"}) | "true"
     assert [either.parse(text) for text in ("1", '"1"', "true")] == [1, "1", "true"]

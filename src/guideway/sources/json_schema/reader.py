@@ -22,6 +22,8 @@ __all__ = [
     "copy_schema",
     "copy_value",
     "identity",
+    "read_float",
+    "read_int",
     "read_json",
     "write_json",
     "write_number",
@@ -250,7 +252,7 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     if isinstance(value, float):
         value = Decimal(repr(float(value)))
     if isinstance(value, Decimal) and value.is_finite():
-        return _number(value, path) if exact else float(value)
+        return _number(value, path) if exact else read_float(str(value))
     shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
     place = _place(path)
     raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
@@ -274,6 +276,24 @@ def _text(text: str, path: _Path | str | None) -> str:
         where = path if isinstance(path, str) else f"at {_place(path)!r}"
         raise InvalidConstraint(f"{where}: a string holds a lone surrogate, which no text can")
     return text
+
+
+def read_float(text: str) -> float | Decimal:
+    """The nearest float; a `Decimal` where that would be infinite, or zero for another number. Raises ArithmeticError
+    where it has too many digits for either.
+    """
+    value = float(text)
+    if value and abs(value) != _INFINITE:
+        return value
+    return Decimal(text) or value
+
+
+def read_int(text: str) -> int | Decimal:
+    """The whole number; a `Decimal` where Python reads no int of so many digits."""
+    try:
+        return int(text)
+    except ValueError:
+        return Decimal(text)
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:

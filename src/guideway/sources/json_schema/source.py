@@ -6,28 +6,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsatisfiable, Unsupported
+from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Grammar
 from guideway.sources.base import Source
 from guideway.sources.captures import Reading, values_of
-from guideway.sources.fits import END, byte_automaton, single_bytes
 from guideway.sources.fits import is_empty as grammar_is_empty
+from guideway.sources.fits import single_bytes
 
 from .conflicts import MAX_PLACES, conflict
 from .contract import contract
 from .documents import Documents
 from .expand import Expander
 from .explain import Explanation, draw_examples, explain
+from .judging import Judge
 from .keys import MAX_STATES
 from .keywords import dialect_named
 from .lowering import Lowering
-from .reader import copy_schema, copy_value, read_json, write_json
+from .reader import copy_schema, copy_value, read_float, read_int, read_json, write_json
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
-
-if TYPE_CHECKING:
-    from guideway._kernel import Automaton
 
 __all__ = ["JsonSchema", "explain_schema"]
 
@@ -149,47 +147,43 @@ class JsonSchema(Source[Any]):
         return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
 
     def parse(self, text: str) -> Any:
-        """The JSON value, if the schema allows it, however it is written; `InvalidText` says where it does not."""
+        """The JSON value, if the schema allows it, however it is written; `InvalidText` says by line, column and JSON
+        Pointer (`place`) where it does not. Numbers that no float is near to (1e999) are `Decimal`.
+        """
         if not isinstance(text, str):
             raise TypeError(f"JSON text is a str; got {type(text).__name__}")
         value = self.read(text)
-        ids = [*text.encode("utf-8", "surrogatepass"), END]
-        taken = 0 if self._reader is None else self._reader.matcher().validate(ids)
-        if taken == len(ids):
-            return value
-        rest = bytes(ids[taken:-1]).decode("utf-8", "replace")
-        where = f"goes on with {rest[:40]!r} at byte {taken}" if rest else "ends"
-        raise InvalidText(f"the schema does not allow it: it {where}, where it cannot")
+        self._judge.check(text)
+        return value
 
     @cached_property
-    def _reader(self) -> Automaton | None:
-        """Of every JSON text that the schema allows; None: there is none."""
+    def _judge(self) -> Judge:
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
-            return byte_automaton(Lowering(self._expander, exact).run())
-        except Unsatisfiable:
-            return None
+            return Judge(Lowering(self._expander, exact).run(), True)
         except (LimitExceeded, Unsupported):  # too much may be written in every way
-            return byte_automaton(self._grammar)
+            return Judge(self._grammar, False)
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is made again when it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "_reader"}
+        return {name: value for name, value in self.__dict__.items() if name != "_judge"}
 
     def read(self, text: str) -> Any:
         """The JSON value of a text that is known to fit. Raises `InvalidText` for what is no JSON."""
         try:
-            return json.loads(text)
+            return json.loads(text, parse_float=read_float, parse_int=read_int)
         except RecursionError:
             return self._parse_deep(text)
+        except ArithmeticError:
+            raise InvalidText("a number has an exponent of too many digits", text=text) from None
         except ValueError as problem:
-            raise InvalidText(f"not JSON: {problem}") from problem
+            raise InvalidText(f"not JSON: {problem}", text=text) from problem
 
     def _parse_deep(self, text: str) -> Any:
         try:
             return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
         except ConstraintError as problem:
-            raise InvalidText(str(problem)) from problem
+            raise InvalidText(str(problem), text=text) from problem
 
     def _content(self) -> object:
         return (self._text, self._style)
