@@ -36,18 +36,14 @@ std::optional<bool> Runs::fill_known(const Machine& machine, std::uint32_t autom
     const Mask* known[kMost];
     if (configs.size() > kMost) return std::nullopt;
     bool accepting = false;
-    std::size_t deltas = 0;
     for (std::size_t i = 0; i < configs.size(); ++i) {
         Mask* const one = find(machine, automaton, configs[i]);
         if (!one) return std::nullopt;
         known[i] = one;
-        if (sets_[one->first].form == TokenSet::Form::delta && deltas++ == 0) std::swap(known[0], known[i]);
         accepting |= one->accepting;
         std::atomic_ref(one->time).store(time_, std::memory_order_relaxed);
     }
-    if (deltas > 1) return std::nullopt;
-    for (std::size_t i = 0; i < configs.size(); ++i) write(*known[i], i == 0, row);
-    if (configs.empty()) std::fill(row.begin(), row.end(), 0);
+    write({known, configs.size()}, row);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return accepting;
 }
@@ -60,21 +56,28 @@ bool Runs::fill(Machine& machine, std::uint32_t automaton, std::span<const Confi
         made.push_back(&mask(machine, automaton, c));
         accepting |= made.back()->accepting;
     }
-    // What one clears concerns no other: such a mask is written first, and another one beside.
-    auto changes = [&](const Mask* one) { return sets_[one->first].form == TokenSet::Form::delta; };
-    std::partition(made.begin(), made.end(), changes);
-    for (std::size_t i = 0; i < made.size(); ++i)
-        if (i == 0 || !changes(made[i])) write(*made[i], i == 0, row);
-        else {
-            row_.resize(words_);
-            write(*made[i], true, row_);
-            for (std::size_t w = 0; w < words_; ++w) row[w] |= row_[w];
-        }
-    if (made.empty()) std::fill(row.begin(), row.end(), 0);
+    write(made, row);
     return accepting;
 }
 
+// One of whole rows goes first, since it is copied then, not joined.
+void Runs::write(std::span<const Mask*> masks, std::span<std::uint32_t> row) const {
+    if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
+    const auto listed = [&](const Mask* one) { return sets_[one->first].form == TokenSet::Form::sparse; };
+    if (listed(masks.front()))
+        if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
+    for (const Mask* one : masks) write(*one, one == masks.front(), row);
+}
+
+// What a delta clears, it clears of its own tokens only: those that are in the row already stay.
 void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const {
+    thread_local std::vector<std::uint32_t> kept;
+    const bool beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
+    if (beside) {
+        kept.clear();
+        for (const std::uint32_t t : sets_[mask.first].taken())
+            if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
+    }
     if (blank) sets_.write(mask.first, row);
     else sets_.merge(mask.first, row);
     const std::uint32_t* part = parts_.data() + mask.more.at;
@@ -82,6 +85,8 @@ void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) con
     for (const std::uint32_t* end = part + 2 * mask.more.spans; part != end; part += 2)
         for (std::uint32_t i = part[0]; i < part[1]; ++i) row[listed_[i] >> 5] |= 1u << (listed_[i] & 31);
     sets_.change(mask.first, row);
+    if (beside)
+        for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
     if (mask.last != kNoTokens) sets_.merge(mask.last, row);
 }
 

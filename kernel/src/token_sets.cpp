@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/wide.h"
+
 namespace guideway {
 
 std::uint64_t TokenSets::hash(const TokenSet& set) {
@@ -57,8 +59,7 @@ void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
 
 void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
-    if (set.form == TokenSet::Form::dense)
-        for (std::size_t i = 0; i < words_; ++i) row[i] |= set.data[i];
+    if (set.form == TokenSet::Form::dense) join(set.data, row);
     else
         for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
 }
@@ -74,8 +75,8 @@ void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) con
 void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
-    for (std::size_t i = 0; i < set.cleared; ++i) row[set.data[i] >> 5] &= ~(1u << (set.data[i] & 31));
-    for (std::size_t i = set.cleared; i < set.data.size(); ++i) row[set.data[i] >> 5] |= 1u << (set.data[i] & 31);
+    for (const std::uint32_t t : set.taken()) row[t >> 5] &= ~(1u << (t & 31));
+    for (const std::uint32_t t : set.added()) row[t >> 5] |= 1u << (t & 31);
 }
 
 void TokenSets::sweep(std::vector<bool>& used) {

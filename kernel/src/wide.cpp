@@ -25,10 +25,16 @@ GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint32_t* numbers, std::size_t
     return most;
 }
 
+GUIDEWAY_WIDE void join_words(const std::uint32_t* __restrict from, std::uint32_t* __restrict to, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) to[i] |= from[i];
+}
+
 }  // namespace
 
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
 std::uint32_t largest(std::span<const std::uint8_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
 std::uint32_t largest(std::span<const std::uint32_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+
+void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) { join_words(from.data(), to.data(), from.size()); }
 
 }  // namespace guideway

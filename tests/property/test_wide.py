@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import guideway as gw
@@ -96,3 +97,33 @@ def test_many_more_ways(name: str) -> None:
     cutter = Cutter(name, random.Random(3))
     print(f"{name}: {drawn(cutter, range(1000, 3000), 5)} texts of drawn schemas")
     print("{} texts of {} published schemas".format(*instances(cutter, 1, 0, 5)))
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_masks_that_each_leave_tokens_out(name: str) -> None:
+    """Several strings at once, each nearly free: what one leaves out another may allow."""
+    tokenizer = wide.tokenizer(name)
+    some = {"type": "string", "not": {"enum": ["abc", "hello", "the"]}}
+    lists: list[dict[str, Any]] = [
+        {"items": {"type": "string", "maxLength": 6}, "maxItems": 2},
+        {"items": some, "minItems": 2},
+        {"items": {"type": "string", "maxLength": 9}, "minItems": 2, "maxItems": 5},
+    ]
+    automaton = gw.compile(gw.JsonSchema({"anyOf": [{"type": "array", **one} for one in lists]}), tokenizer)
+    table = tokenizer.vocabulary.token_bytes
+    rng, ids = random.Random(5), {token: i for i, token in enumerate(table) if token}
+    text, walk = b'["the", "hello"]', []
+    while text:
+        piece = next(text[:n] for n in range(len(text), 0, -1) if text[:n] in ids)
+        walk.append(ids[piece])
+        text = text[len(piece) :]
+    for _ in range(2):  # found, and found again
+        matcher = automaton.matcher()
+        row = np.zeros(matcher.words, np.uint32)
+        for token in walk:
+            matcher.advance(token)
+            matcher.fill_mask(row)
+            bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+            for other in rng.sample(range(len(table)), 3000):
+                if table[other]:
+                    assert bits[other] == (matcher.validate([other]) == 1), (token, other)

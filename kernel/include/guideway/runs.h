@@ -192,6 +192,7 @@ private:
     const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
     void step_through_unsure(Machine& machine, const Config& config, Mask& made);
+    void write(std::span<const Mask*> masks, std::span<std::uint32_t> row) const;  // in any order
     void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
     Parts keep_parts(std::size_t sets, std::size_t spans);
     std::size_t bytes_of(const Mask& mask) const { return sizeof(Mask) + sizeof(Place) + 24 + (mask.more.sets + 2 * mask.more.spans) * 4; }

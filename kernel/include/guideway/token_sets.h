@@ -19,6 +19,8 @@ struct TokenSet {
     std::uint32_t base = 0;           // delta: a dense set
     std::uint32_t cleared = 0;        // delta: so many of `data` are taken from it, the others added
     std::vector<std::uint32_t> data;  // ids, or words
+    std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
+    std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
     friend bool operator==(const TokenSet&, const TokenSet&) = default;
 };
 

@@ -19,4 +19,7 @@ std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add 
 std::uint32_t largest(std::span<const std::uint8_t> numbers);
 std::uint32_t largest(std::span<const std::uint32_t> numbers);
 
+// Adds the bits of one row to another.
+void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
+
 }  // namespace guideway
