@@ -33,6 +33,12 @@ def _whole(_: Any, value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
+def _additional_items(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+    """Beside a boolean it says nothing; the package would ask for the length of that."""
+    if isinstance(schema.get("items"), list):
+        yield from _legacy_keywords.additionalItems(validator, value, instance, schema)
+
+
 def loads(text: str) -> Any:
     """JSON text with its numbers exact."""
     return json.loads(text, parse_float=decimal.Decimal)
@@ -44,7 +50,8 @@ class Judge:
     def __init__(self, schema: Any) -> None:
         exact = loads(json.dumps(schema))
         kind = validator_for(exact, default=jsonschema.Draft202012Validator)
-        kind = extend(kind, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
+        mended = {"additionalItems": _additional_items} if "additionalItems" in kind.VALIDATORS else {}
+        kind = extend(kind, mended, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
         if isinstance(exact, dict):
             exact.pop("$schema", None)  # else a reference to the whole document goes on with the class of the dialect
         self.validator = kind(exact, format_checker=jsonschema.FormatChecker(["date", "ipv4", "ipv6", "uuid"]))

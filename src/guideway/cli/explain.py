@@ -32,14 +32,14 @@ def explain(
     except ConstraintError as error:
         raise InvalidConstraint(f"{schema}: {error}", error.place) from error
     console = make_console()
-    table = Table("where", "keyword", "", title=str(schema))
+    table = Table("where", "keyword", "what becomes of it", title=str(schema))
     for place, keyword, status in found.contract:
         table.add_row(place or "(the whole schema)", keyword, status)
     console.print(table, highlight=False, markup=False)
     for place, reason in found.refusals.items():
         console.print(f"refused at {place or 'the whole schema'}: {reason}", highlight=False, markup=False)
     if found.conflict:
-        console.print(f"nothing can fit: {found.conflict}", highlight=False, markup=False)
+        console.print(f"no text can fit: {found.conflict}", highlight=False, markup=False)
     for text in found.examples:
         console.print(f"fits: {text}", highlight=False, markup=False, soft_wrap=True)
     if found.refusals or found.conflict:

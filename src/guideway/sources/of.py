@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
@@ -12,6 +13,7 @@ from guideway.errors import InvalidConstraint
 from .base import Source
 from .json_schema import JsonSchema
 from .python_types import PythonType
+from .regex import Regex
 
 __all__ = ["of"]
 
@@ -27,18 +29,34 @@ def of(constraint: type[T]) -> Source[T]: ...
 @overload
 def of(constraint: object) -> Source[Any]: ...
 def of(constraint: object) -> Source[Any]:
-    """A source as it is; a mapping as a JSON Schema; everything else as a Python type (a function:
-    its arguments).
+    """A source as it is; a mapping as a JSON Schema; a compiled pattern as a `Regex`; everything else as a Python type
+    (a function: its arguments).
     """
     if isinstance(constraint, Source):
         return constraint
     if isinstance(constraint, Mapping):
         return JsonSchema(constraint)
+    if isinstance(constraint, re.Pattern):
+        return Regex(constraint)
     if isinstance(constraint, (Automaton, Matcher)):
         raise InvalidConstraint("this is compiled already: pass the source that it was made of, whose values it reads")
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
-        raise InvalidConstraint(
-            f"{constraint!r} is not a constraint; pass a source such as Regex(…), Choice([…]) or JsonSchema({{…}}), "
-            "a JSON Schema as a dict, or a Python type"
-        )
+        raise InvalidConstraint(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
     return PythonType(constraint)
+
+
+def _hint(value: object) -> str:
+    """What may have been meant."""
+    shown = _shown(value)
+    if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
+        return f"for one of these texts, pass Choice({shown})"
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return "for the schema that this text is, pass JsonSchema(text)"
+    if isinstance(value, str):
+        return f"for this text alone, pass Choice([{shown}]); for a pattern, Regex({shown})"
+    return "pass a source such as Regex(…), Choice([…]) or JsonSchema({…}), a JSON Schema as a dict, or a Python type"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"

@@ -1,16 +1,21 @@
-"""Pydantic's JSON Schema of a type, with what it loses put back: decimals, bytes, keys that are numbers, tags that must
-be there, and the signatures of callables."""
+"""Pydantic's JSON Schema of a type, with what it loses put back: decimals, bytes, dates with bounds, URLs, keys that
+are numbers, tags that must be there, and the signatures of callables."""
 
 from __future__ import annotations
 
 import inspect
+import math
+import re
 import typing
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from guideway.errors import InvalidConstraint, Unsupported
+
+from .python_texts import FORMATS, STRIPPED, dates, ecma_pattern, past_or_future, url
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -22,6 +27,10 @@ _KEYS = frozenset({"str", "any", "literal", "enum", "date", "datetime", "time", 
 _INTEGER_KEY = {"pattern": "^(0|-?[1-9][0-9]{0,18})$"}
 _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 
+SHORTEST_STEP = 1e-16
+"""What numbers of the generation profile differ by, at least."""
+
+_NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 
@@ -39,16 +48,80 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 raise Unsupported("bytes of a given length: JSON counts characters")
             return {"type": "string"}
 
+        def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+            return _with_formats(super().generate(schema, mode))
+
+        def str_schema(self, schema: Any) -> dict[str, Any]:
+            return _string(super().str_schema(schema), schema)
+
+        def float_schema(self, schema: Any) -> dict[str, Any]:
+            return _rounded(super().float_schema(schema))
+
+        def literal_schema(self, schema: Any) -> dict[str, Any]:
+            """Without bytes, which no JSON text is read as."""
+            made: Any = {**schema, "expected": [one for one in schema["expected"] if not isinstance(one, bytes)]}
+            if not made["expected"]:
+                raise Unsupported("a Literal of bytes")
+            return super().literal_schema(made)
+
+        def set_schema(self, schema: Any) -> dict[str, Any]:
+            return _hashable(super().set_schema(schema), schema)
+
+        def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+            return _hashable(super().frozenset_schema(schema), schema)
+
+        def chain_schema(self, schema: Any) -> dict[str, Any]:
+            if any(step.get("type") == "is-instance" for step in schema["steps"]):
+                raise Unsupported("a type whose values are told apart by isinstance")
+            return super().chain_schema(schema)
+
+        def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+            raise Unsupported("classes as values")
+
+        def json_schema(self, schema: Any) -> dict[str, Any]:
+            raise Unsupported("JSON within a string")
+
+        def url_schema(self, schema: Any) -> dict[str, Any]:
+            return url(schema.get("allowed_schemes"), schema.get("max_length"))
+
+        def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+            return url(schema.get("allowed_schemes"), schema.get("max_length"))
+
+        def model_field_schema(self, schema: Any) -> dict[str, Any]:
+            return super().model_field_schema(_at_a_key(schema))
+
+        def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
+            return super().dataclass_field_schema(_at_a_key(schema))
+
+        def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
+            return super().typed_dict_field_schema(_at_a_key(schema))
+
         def complex_schema(self, schema: Any) -> dict[str, Any]:
             raise Unsupported("values of the type complex")
 
+        def date_schema(self, schema: Any) -> dict[str, Any]:
+            day = timedelta(1)
+            lows = [schema.get("ge"), schema["gt"] + day if schema.get("gt") else None]
+            highs = [schema.get("le"), schema["lt"] - day if schema.get("lt") else None]
+            low, high = past_or_future(schema.get("now_op"))
+            lows, highs = [one for one in (*lows, low) if one], [one for one in (*highs, high) if one]
+            return _limited(super().date_schema(schema), dates(max(lows, default=None), min(highs, default=None)))
+
         def datetime_schema(self, schema: Any) -> dict[str, Any]:
-            return {**super().datetime_schema(schema), **_NO_LEAP_SECOND}
+            _without_bounds(schema, "a datetime")
+            made = {**super().datetime_schema(schema), **_NO_LEAP_SECOND}
+            if schema.get("tz_constraint") == "naive":
+                made = FORMATS["naive date-time"]
+            elif schema.get("tz_constraint") not in (None, "aware"):
+                raise Unsupported("a datetime of one offset")
+            return _limited(made, dates(*past_or_future(schema.get("now_op")), end="[Tt]"))
 
         def time_schema(self, schema: Any) -> dict[str, Any]:
+            _without_bounds(schema, "a time")
             return {**super().time_schema(schema), **_NO_LEAP_SECOND}
 
         def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+            _without_bounds(schema, "a timedelta")
             return {**super().timedelta_schema(schema), **_NO_ENDLESS_TIME}
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
@@ -100,13 +173,82 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
     both: list[dict[str, Any]] = []
     if places is not None:
-        both.append({"multipleOf": Decimal(1).scaleb(-places)})
-    if digits is not None:
-        whole = digits - (places or 0)
-        if places is None:
-            raise Unsupported("a Decimal with max_digits and without decimal_places")
-        both.append({"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole})
-    return {**made, "allOf": both} if both else made
+        both.append(_digits(places, None))
+    if digits is not None:  # those behind the point count, so each of them leaves one less before it
+        ways = [_digits(n, digits - n) for n in range(digits + 1)]
+        both.append(_digits(places, digits - places) if places is not None else {"anyOf": ways})
+    return _limited(made, both)
+
+
+def _digits(places: int, whole: int | None) -> dict[str, Any]:
+    """Numbers of so many digits behind the point at most, and before it."""
+    made: dict[str, Any] = {"multipleOf": Decimal(1).scaleb(-places)}
+    if whole is not None:
+        made |= {"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole}
+    return made
+
+
+def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**made, "allOf": more} if more else made
+
+
+def _without_bounds(schema: Any, what: str) -> None:
+    if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt")):
+        raise Unsupported(f"{what} with bounds")
+
+
+def _at_a_key(field: Any) -> Any:
+    """The field, if it is read from a key of its own."""
+    alias = field.get("validation_alias")
+    if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
+        raise Unsupported(f"a field that is read from a path of keys, {alias!r}")
+    return field
+
+
+def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
+    pattern = schema.get("pattern")
+    if isinstance(pattern, re.Pattern) and pattern.flags & ~int(re.UNICODE):
+        raise Unsupported(f"a compiled pattern with flags, {pattern!r}")
+    if "pattern" in made:
+        made["pattern"] = ecma_pattern(made["pattern"])
+    return _limited(made, [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else [])
+
+
+def _rounded(made: dict[str, Any]) -> dict[str, Any]:
+    """Where a number beside an open bound would be read as the bound, the next float is the bound."""
+    more = []
+    for name, closed, to in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
+        if name in made:
+            bound, following = float(made[name]), math.nextafter(made[name], to)
+            if abs(following - bound) > SHORTEST_STEP:
+                more.append({closed: following})
+    return _limited(made, more)
+
+
+def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """Of sets: without items that Python cannot hash."""
+    items = schema.get("items_schema", {"type": "any"})
+    if items["type"] == "any":
+        return {**made, "items": {"type": ["null", "boolean", "number", "string"]}}
+    if items["type"] in _NOT_HASHED or (items["type"] == "model" and items["cls"].__hash__ is None):
+        raise Unsupported(f"a set of what Python cannot hash, {items['type']!r}")
+    return made
+
+
+def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
+    """Names of formats that Pydantic alone knows, as what they mean."""
+    todo: list[Any] = [schema]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, dict):
+            name = one.get("format")
+            if isinstance(name, str) and name in FORMATS and one.get("type") == "string":
+                del one["format"]
+                one["allOf"] = [*one.get("allOf", []), FORMATS[name]]
+            todo += (value for key, value in one.items() if key not in ("default", "examples", "const", "enum"))
+    return schema
 
 
 def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:

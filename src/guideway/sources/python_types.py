@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["PythonType", "field_adapters"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+MAX_SHOWN = 2000
+"""How many characters of a text that a validator refuses the error shows."""
 
 
 class PythonType(Source[T_co]):
@@ -61,13 +65,14 @@ class PythonType(Source[T_co]):
         return self._json.shape()
 
     def parse(self, text: str) -> T_co:
-        """The value; `InvalidText` holds Pydantic's words where its validators refuse the text."""
+        """The value. Where validators of your own refuse it, `InvalidText` holds Pydantic's words, and the text."""
         from pydantic import ValidationError
 
         try:
             value: T_co = self._adapter.validate_json(text)
         except ValidationError as problem:
-            raise InvalidText(str(problem)) from problem
+            shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+            raise InvalidText(f"{problem}\nin the text {shown}", text=text) from problem
         if self._arguments:
             return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
         return value
@@ -90,17 +95,23 @@ class PythonType(Source[T_co]):
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+    from pydantic_core import SchemaError
 
     if isinstance(annotation, TypeAdapter):
         return annotation
     try:
         return TypeAdapter(annotation)
-    except (PydanticUserError, PydanticUndefinedAnnotation, NameError, TypeError) as problem:
+    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, NameError, TypeError) as problem:
         raise InvalidConstraint(
-            f"{annotation!r} is not a type whose values can be read from JSON: {problem}"
+            f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
         ) from problem
     except RecursionError:
         raise LimitExceeded("the type is nested too deeply") from None
+
+
+def _reason(problem: Exception) -> str:
+    """What Pydantic says, without its advice on models."""
+    return re.split(r"\. Set `|\n", str(problem))[0]
 
 
 def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:

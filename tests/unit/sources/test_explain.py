@@ -44,7 +44,20 @@ def test_refused_schemas_are_explained() -> None:
     assert found.examples == []
     conflict = explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict
     assert conflict is not None
-    assert conflict.endswith("nothing meets /type, /minLength and /maxLength")
+    assert conflict == "nothing meets /type, /minLength and /maxLength"
+
+
+def test_what_looks_like_a_keyword_and_is_none_is_told() -> None:
+    schema = {"proprties": {}, "minlength": 1, "nullable": True, "x-order": 1, "dependencies": {}, "title": "t"}
+    said = {name: status for _, name, status in JsonSchema(schema).contract()}
+    assert said == {
+        "proprties": "annotation: unknown keyword, did you mean 'properties'?",
+        "minlength": "annotation: unknown keyword, did you mean 'minLength'?",
+        "nullable": "annotation: unknown keyword",
+        "x-order": "annotation: unknown keyword",
+        "dependencies": "annotation: no keyword of 2020-12",
+        "title": "annotation",
+    }
 
 
 @pytest.mark.parametrize(

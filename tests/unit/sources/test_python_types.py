@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Optional
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, NamedTuple, Optional, TypeVar
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, field_validator
+from pydantic import (
+    UUID1,
+    UUID4,
+    AliasPath,
+    AnyUrl,
+    AwareDatetime,
+    Base64Bytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FutureDate,
+    FutureDatetime,
+    HttpUrl,
+    Json,
+    NaiveDatetime,
+    PastDate,
+    PastDatetime,
+    StringConstraints,
+    TypeAdapter,
+    UrlConstraints,
+    field_validator,
+)
 from typing_extensions import TypedDict
 
 from guideway.errors import InvalidConstraint, InvalidText, Unsupported
@@ -22,6 +46,8 @@ from guideway.sources.json_schema.explain import draw_examples
 
 from .sampler import Sampler
 from .twin import fits
+
+T = TypeVar("T")
 
 
 class Mood(enum.Enum):
@@ -155,6 +181,114 @@ def test_the_arguments_of_a_function() -> None:
         of(lambda *arguments: None)
 
 
+class Key(NamedTuple):
+    id: int
+    name: str = ""
+
+
+class Owner(BaseModel, Generic[T]):
+    model_config = ConfigDict(extra="forbid")
+    things: dict[uuid.UUID, T] = Field(alias="Things", max_length=2)
+    next: Optional[Owner[T]] = None  # noqa: UP045  # as people write it
+
+
+class Code(enum.IntEnum):
+    A = 1
+    B = 2
+
+
+def url(scheme: str) -> Any:
+    return Annotated[AnyUrl, UrlConstraints(allowed_schemes=[scheme], max_length=40, host_required=True)]
+
+
+TOLD: list[Any] = [
+    *(Key, Owner[int], Code, set[Key], frozenset[Literal["a", "b"]], set, Literal[1, "1", True, b"x"], dict[Code, int]),
+    *(AnyUrl, HttpUrl, url("postgresql+asyncpg"), UUID1, UUID4, IPv4Address, IPv6Address, Path, Base64Bytes),
+    *(PastDate, FutureDate, PastDatetime, FutureDatetime, NaiveDatetime, AwareDatetime),
+    *(Annotated[date, Field(gt=date(2019, 12, 30), le=date(2020, 3, 1))], Annotated[date, Field(lt=date(1999, 1, 1))]),
+    *(Annotated[str, StringConstraints(strip_whitespace=True, min_length=2)], Annotated[float, Field(lt=100, gt=99)]),
+    *(Annotated[str, Field(pattern=r"^\D\b\S[^\d\s]\W$")], Annotated[float, Field(gt=1e6, lt=1_000_000.001)]),
+    *(Annotated[Decimal, Field(max_digits=3)], Annotated[Decimal, Field(max_digits=3, decimal_places=2, ge=0)]),
+]
+
+
+@pytest.mark.parametrize("annotation", TOLD, ids=repr)
+def test_what_pydantic_reads_is_what_is_drawn(annotation: Any) -> None:
+    source = of(annotation)
+    for seed in range(12):
+        for text in draw_examples(source.grammar(), 5, seed):
+            source.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fitting", "missing"),
+    [
+        (
+            HttpUrl,
+            ["http://a.b/c?d#e", "https://localhost:80"],
+            ["ftp://a", "http://1.2.3.999", "http://xn--a.b"],
+        ),
+        (AnyUrl, ["mailto:me@x.org", "ftp://a/b", "urn:a:b"], ["http:a", "ftp://h:99999", "nothing"]),
+        (UUID4, ["0f0e0d0c-0b0a-4908-8706-050403020100"], ["0f0e0d0c-0b0a-1908-8706-050403020100"]),
+        (Annotated[date, Field(ge=date(2020, 2, 28))], ["2020-02-29", "2021-01-01"], ["2020-02-27", "2019-12-31"]),
+        (
+            NaiveDatetime,
+            ["2000-02-29T01:02:03", "1999-12-31T23:59:59.5"],
+            ["1900-02-29T01:02:03", "2000-01-01T00:00:00Z"],
+        ),
+        (Annotated[str, Field(pattern=r"^\D\S$")], ["ab"], ["\u0665b", "a\u2003", "5a"]),
+        (Annotated[str, Field(pattern=r"^[^\w.]\bx$")], ["-x"], ["\u00e9x", ".x"]),
+        (Base64Bytes, ["", "QQ==", "QUI=", "QUJD"], ["Q", "QR=="]),
+    ],
+)
+def test_texts_of_types(annotation: Any, fitting: list[str], missing: list[str]) -> None:
+    source = of(annotation)
+    for text in fitting:
+        assert allowed(source, json.dumps(text, ensure_ascii=False)), text
+        source.parse(json.dumps(text))
+    for text in missing:
+        assert not allowed(source, json.dumps(text, ensure_ascii=False)), text
+
+
+def test_floats_beside_an_open_bound_are_not_rounded_to_it() -> None:
+    below = of(Annotated[float, Field(lt=100)])
+    assert float("99.9999999999999999") == 100
+    assert not allowed(below, "99.9999999999999999")
+    assert allowed(below, "99.99999999999998")
+    assert allowed(of(Annotated[float, Field(gt=0)]), "0.0000000000000001")
+
+
+class FromPath(BaseModel):
+    first: int = Field(validation_alias=AliasPath("all", 0))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(FromPath, type[int], Hashable, Json[int], set[list[int]], set[Circle], Literal[b"x"]),
+        *(Annotated[time, Field(lt=time(3))], Annotated[datetime, Field(gt=datetime(2000, 1, 1))]),
+        *(Annotated[str, Field(pattern=r"[a-z&&[^b]]")], Annotated[str, Field(pattern=re.compile("a", re.I))]),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_told_is_refused(annotation: Any) -> None:
+    with pytest.raises(Unsupported):
+        of(annotation)
+
+
+def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
+    assert of(re.compile("a+", re.I)) == Regex("a+", flags="i")
+    for wrong, hint in (
+        (["a", "b"], "pass Choice(['a', 'b'])"),
+        ("abc", "pass Choice(['abc']); for a pattern, Regex('abc')"),
+        (' {"type": "null"}', "pass JsonSchema(text)"),
+        (object(), "is not a type whose values can be read from JSON"),
+    ):
+        with pytest.raises(InvalidConstraint, match=re.escape(hint)) as caught:
+            of(wrong)
+        assert "arbitrary_types_allowed" not in str(caught.value)
+
+
 def test_validators_have_the_last_word() -> None:
     class Even(BaseModel):
         number: int
@@ -167,8 +301,10 @@ def test_validators_have_the_last_word() -> None:
             return value
 
     assert of(Even).parse('{"number": 2}') == Even(number=2)
-    with pytest.raises(InvalidText, match="must be even"):
+    with pytest.raises(InvalidText, match="must be even") as caught:
         of(Even).parse('{"number": 3}')
+    assert caught.value.text == '{"number": 3}'
+    assert '{"number": 3}' in str(caught.value)
 
 
 def test_of() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from functools import cache
+
 from .expand import Expander
-from .keywords import ALL_TYPES, check_keyword, pointer
+from .keywords import ALL_TYPES, KEYWORDS, NOTES, Dialect, check_keyword, pointer
 from .scalars import is_asserted
 from .style import Style
 
@@ -11,8 +14,8 @@ __all__ = ["contract"]
 
 
 def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
-    """Every keyword that was reached: its schema's JSON Pointer, its name, and its status ("enforced", "refused",
-    "annotation" or "no effect").
+    """Every keyword that was reached: its schema's JSON Pointer, its name, and its status: "enforced", "refused", "no
+    effect", or "annotation" and perhaps what is strange about that.
     """
     found: dict[tuple[str, str], str] = {}
     for place in expander.places[1:]:
@@ -27,7 +30,7 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
             row = None
             if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
                 row = check_keyword(name, value, place.pointer, dialect)
-            status = "annotation" if row is None else "enforced" if row.types & types else "no effect"
+            status = _note(name, dialect) if row is None else "enforced" if row.types & types else "no effect"
             if name == "format" and row is not None and not is_asserted(value, style):
                 status = "annotation"
             if row is not None and pointer(place.pointer, name) in expander.refusals:
@@ -36,3 +39,15 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
     for where, name in expander.contract:
         found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
     return [(where, name, status) for (where, name), status in found.items()]
+
+
+@cache
+def _note(name: str, dialect: Dialect) -> str:
+    """The status of a name that asserts nothing: most likely that was not meant where it looks like a keyword."""
+    if name in dialect.unknown:
+        return f"annotation: no keyword of {dialect.name}"
+    if name in NOTES or name in KEYWORDS:
+        return "annotation"
+    known = {one.lower(): one for one in sorted(NOTES | KEYWORDS.keys())}
+    near = get_close_matches(name.lower(), known, 1, 0.8)
+    return f"annotation: unknown keyword, did you mean {known[near[0]]!r}?" if near else "annotation: unknown keyword"

@@ -13,6 +13,7 @@ __all__ = [
     "DEFAULT_DIALECT",
     "DIALECTS",
     "KEYWORDS",
+    "NOTES",
     "SCHEMAS",
     "SCHEMA_LISTS",
     "SCHEMA_MAPS",
@@ -148,6 +149,17 @@ KEYWORDS: dict[str, Keyword] = {
 """Every keyword that asserts something. All others are annotations, and so is what the specification does not know
 (`nullable`, `discriminator`), `then` and `else` without `if`, and `minContains` without `contains`.
 """
+
+NOTES = frozenset(
+    name
+    for line in (
+        "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $comment $defs definitions",
+        "title description default examples deprecated readOnly writeOnly",
+        "contentEncoding contentMediaType contentSchema",
+    )
+    for name in line.split()
+)
+"""The keywords of the specification that assert nothing."""
 
 SCHEMAS = frozenset(
     {

@@ -48,7 +48,7 @@ def explain_schema(
         return found
     source = JsonSchema(schema, profile=profile, formats=formats, dialect=dialect, resources=resources)
     why = source.conflict(found.place)
-    return found if why is None else replace(found, conflict=f"{found.conflict}: nothing meets {why}")
+    return found if why is None else replace(found, conflict=f"nothing meets {why}")
 
 
 def _documents(
@@ -118,8 +118,9 @@ class JsonSchema(Source[Any]):
 
     def contract(self) -> list[tuple[str, str, str]]:
         """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
-        "annotation" and "no effect" (it speaks about types that are not allowed there). Of a schema that is refused,
-        `explain` tells as much.
+        "annotation" and "no effect" (it speaks about types that are not allowed there). Of a name that the draft does
+        not know, more follows: "annotation: unknown keyword, did you mean 'properties'?". Of a schema that is refused,
+        `explain_schema` tells as much.
         """
         return contract(self._expander, self._style)
 

@@ -1,0 +1,127 @@
+"""Texts of Python types for which JSON Schema has no word: patterns of what Pydantic reads, some of less than that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Any
+
+from guideway.errors import Unsupported
+
+__all__ = ["FORMATS", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "url"]
+
+_LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20})?"
+_HOST = rf"(?!xn--)({_LABEL}\.(?!xn--)){{0,4}}[a-z]{{1,20}}"  # no address in digits, nothing that IDNA looks into
+_USER = "([A-Za-z0-9_]+(:[A-Za-z0-9_]+)?@)?"
+_PORT = "(:[1-9][0-9]{0,3})?"
+_REST = r"(/[A-Za-z0-9._~!$&'()*+,;=:@\-]*)*(\?[A-Za-z0-9._~!$&'()*+,;=:@/?\-]*)?(#[A-Za-z0-9._~!$&'()*+,;=:@/?\-]*)?"
+_KNOWN_TO_BROWSERS = "https?|wss?|ftp|file"
+_USED_SPECIALLY = "test|local|localhost|invalid|onion|arpa"  # RFC 6761: email-validator refuses them
+
+_DAY = (
+    "(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    "|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)"
+)
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+
+
+def _whole(pattern: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": f"^({pattern})$"}
+
+
+def _base64(letter: str) -> str:
+    return f"({letter}{{4}})*({letter}[AQgw]==|{letter}{{2}}[AEIMQUYcgkosw048]=)?"
+
+
+FORMATS: dict[str, dict[str, Any]] = {
+    **{f"uuid{n}": {"format": "uuid", "pattern": f"^.{{14}}{n}.{{4}}[89abAB]"} for n in range(1, 9)},
+    "base64": _whole(_base64("[A-Za-z0-9+/]")),
+    "base64url": _whole(_base64(r"[A-Za-z0-9_\-]")),
+    "email": _whole(
+        rf"(?!.{{65}})[a-z0-9]+([._+\-][a-z0-9]+)*@(?!.*\.({_USED_SPECIALLY})$)(?!xn--)({_LABEL}\.(?!xn--)){{1,4}}[a-z]{{2,20}}"
+    ),
+    "naive date-time": _whole(f"{_DAY}T{_CLOCK}"),
+}
+"""By the names that Pydantic gives them; the last by one of ours."""
+
+STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
+"""Texts that stripping leaves as they are."""
+
+
+def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
+    """URLs that the WHATWG's way of reading takes as they are: with a plain host name, or of no scheme known to it."""
+    rest = f"://{_USER}{_HOST}{_PORT}{_REST}"
+    # what is read is written with a slash behind the host, which counts
+    length = {} if most is None else {"maxLength": most - 1}
+    if schemes is not None:
+        names = "|".join(scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes)
+        return {**_whole(f"({names}){rest}"), **length}
+    opaque = {"type": "string", "format": "uri", "not": {"pattern": rf"^([^:]*://|({_KNOWN_TO_BROWSERS}):)"}}
+    return {"anyOf": [_whole(rf"(?!file:)[a-z][a-z0-9+.\-]{{0,20}}{rest}"), {**opaque, "pattern": "^[a-z]"}], **length}
+
+
+def dates(low: date | None, high: date | None, end: str = "$") -> list[dict[str, Any]]:
+    """Texts that begin with a day from `low` to `high`, and then have `end`: they are in order as texts are."""
+    made = []
+    for bound, upwards in ((low, True), (high, False)):
+        if bound is None:
+            continue
+        text = bound.isoformat()
+        parts = [text]
+        for i, digit in enumerate(text):
+            first, last = (
+                (int(digit) + 1, 9) if upwards and digit != "-" else (0, int(digit) - 1) if digit != "-" else (1, 0)
+            )
+            if first <= last:
+                parts.append(f"{text[:i]}[{first}-{last}]" + re.sub("[0-9]", "[0-9]", text[i + 1 :]))
+        made.append({"pattern": f"^({'|'.join(parts)}){end}"})
+    return made
+
+
+_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
+_OUTSIDE = {
+    "D": r"\P{Nd}",
+    "S": r"\P{White_Space}",
+    "W": f"[^{_WORD}]",
+    "s": r"[\t\n\v\f\r ]",
+    "b": f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))",
+    "B": f"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))",
+    "A": "^",
+    "z": "$",
+}
+_INSIDE = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "s": r"\t\n\v\f\r "}
+_LEFT_OUT = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "d": r"\p{Nd}", "s": r"\p{White_Space}", "w": _WORD}
+
+
+def ecma_pattern(pattern: str) -> str:
+    """A pattern of Rust's regex, by which Pydantic matches, as one of ECMA-262 that matches nothing else.
+
+    Its classes know all of Unicode, so those that leave something out are written out; `\\d` and `\\w` where they are
+    asked for stay ASCII, which is less. Raises `Unsupported` for operations on classes.
+    """
+    made: list[str] = []
+    inside = negated = False
+    pieces = re.findall(r"\\.|\[\^?\]?|.", pattern, re.DOTALL)
+    for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
+        if piece[0] == "\\" and len(piece) == 2:
+            if inside and piece[1] == "W":
+                raise Unsupported(f"\\W in a class, in the pattern {pattern!r} of a type")
+            made.append((_OUTSIDE if not inside else _LEFT_OUT if negated else _INSIDE).get(piece[1], piece))
+        elif inside and (piece[0] == "[" or (piece in "&-~" and piece == after)):
+            raise Unsupported(f"an operation on classes, in the pattern {pattern!r} of a type")
+        else:
+            if piece[0] == "[":
+                if piece[-1] == "]":
+                    raise Unsupported(f"a class that begins with a bracket, in the pattern {pattern!r} of a type")
+                inside, negated = True, piece == "[^"
+            elif piece == "]":
+                inside = False
+            made.append(piece)
+    return "".join(made)
+
+
+def past_or_future(op: str | None) -> tuple[date | None, date | None]:
+    """The days that are past, or to come, for two days more at least, on every clock of the world."""
+    today = date.today()
+    return (today + timedelta(4) if op == "future" else None, today - timedelta(2) if op == "past" else None)
