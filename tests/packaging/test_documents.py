@@ -12,7 +12,7 @@ from .house import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ENGINE = re.compile(r"from guideway\.engines\.(\w+) import")
+ENGINE = re.compile(r"from (?:guideway\.engines\.)?(\w+) import")
 LIBRARIES = {
     "transformers": ["torch", "transformers"],
     "llama_cpp": ["llama_cpp", "gguf"],
@@ -37,7 +37,7 @@ def code_of(page: Path) -> str:
 
 def marked(page: Path) -> object:
     """The page, with the engines whose folders its code imports from."""
-    libraries = {library for engine in ENGINE.findall(code_of(page)) for library in LIBRARIES[engine]}
+    libraries = {library for engine in ENGINE.findall(code_of(page)) for library in LIBRARIES.get(engine, [])}
     return pytest.param(page, marks=[pytest.mark.engine(*sorted(libraries))] if libraries else [])
 
 

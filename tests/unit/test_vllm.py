@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,11 @@ import pytest
 import guideway as gw
 from guideway.testing import tiny_model
 
+from ..helpers.vllm import ENVIRONMENT
+
 # vLLM and what it imports warn of many things, none of them ours.
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
-ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-}
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -47,14 +41,12 @@ CASES: list[tuple[str, object, str]] = [
 
 
 @pytest.fixture(scope="module")
-def llm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     os.environ.update(ENVIRONMENT)
-    from vllm import LLM
-
-    import guideway.engines.vllm  # makes the backend's name known before configurations are read
+    from vllm import LLM  # which learns of us by entry points alone
 
     folder: Path = tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3)
-    yield LLM(
+    return LLM(
         model=str(folder),
         enforce_eager=True,
         max_model_len=512,
@@ -62,7 +54,6 @@ def llm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         structured_outputs_config={"backend": "guideway"},
         max_num_seqs=8,
     )
-    assert guideway.engines.vllm.register
 
 
 def structured(seed: int = 0, max_tokens: int = 300, **asked: Any) -> Any:

@@ -12,7 +12,8 @@ import pytest
 import guideway as gw
 from guideway.testing import tiny_model
 
-from .test_vllm import ENVIRONMENT, SCHEMA, free, structured
+from ..helpers.vllm import ENVIRONMENT
+from .test_vllm import SCHEMA, free, structured
 
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
@@ -21,9 +22,6 @@ def engine(folder: Path, **options: Any) -> Any:
     os.environ.update(ENVIRONMENT)
     from vllm import LLM
 
-    from guideway.engines.vllm import register
-
-    register()
     options = {"structured_outputs_config": {"backend": "guideway"}, **options}
     return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
 
@@ -36,7 +34,7 @@ def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFix
 
     counts = {"rollback": 0, "validate_tokens": 0}
     for name in counts:
-        _count(GuidewayGrammar, name, counts)
+        count(GuidewayGrammar, name, counts)
     prompt = '{"name": "abcabcabc", "age": 12} {"name": "abcabcabc", "age": 12} '
     params = [structured(seed, json=SCHEMA) for seed in range(6)] + [structured(regex="(abc){20}[0-9]{3}"), free()]
     found = [one.outputs[0] for one in llm.generate([prompt] * len(params), params, use_tqdm=False)]
@@ -49,7 +47,8 @@ def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert "ends early" not in caplog.text
 
 
-def _count(owner: Any, name: str, counts: dict[str, int]) -> None:
+def count(owner: Any, name: str, counts: dict[str, int]) -> None:
+    """How often a method of a class is called, from now on."""
     original = getattr(owner, name)
 
     def counted(self: Any, *given: Any) -> Any:

@@ -14,7 +14,7 @@ import guideway as gw
 from guideway.testing import tiny_model
 from guideway.vocabulary import Tokenizer
 
-from .test_vllm import ENVIRONMENT
+from ..helpers.vllm import ENVIRONMENT
 
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 EOS, WIDTH, LONGEST, SLOTS = 1, 320, 200, 6

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,13 +15,13 @@ from pydantic import BaseModel
 import guideway as gw
 from guideway.testing import tiny_model
 
-from .test_vllm import ENVIRONMENT, SCHEMA
+from ..helpers.vllm import serve
+from .test_vllm import SCHEMA
 
 pytestmark = [pytest.mark.engine("vllm", "openai"), pytest.mark.filterwarnings("default")]
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 ASK = [{"role": "user", "content": "the crab"}]
-SLOW_START = 240.0
 
 
 class Person(BaseModel):
@@ -38,34 +32,9 @@ class Person(BaseModel):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    # `vllm serve` asks for the version of a package named vllm, which the build for CPUs is not.
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager", "--max-model-len", "512"]
-    command += ["--dtype", "float32", "--served-model-name", "tiny"]
-    command += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
-    command += ["--chat-template", TEMPLATE, "--structured-outputs-config.backend", "guideway"]
-    log = folder / "log.txt"
-    environment = {**os.environ, **ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "NO_PROXY": "127.0.0.1"}
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as process:
-        try:
-            _wait(process, f"http://127.0.0.1:{port}/health", log)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
-
-
-def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    end = time.monotonic() + SLOW_START
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.5)
-    raise RuntimeError(f"vLLM's server did not come up:\n{log.read_text(errors='replace')[-4000:]}")
+    tools = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    with serve(folder, *tools, "--chat-template", TEMPLATE) as address:
+        yield address
 
 
 @pytest.fixture

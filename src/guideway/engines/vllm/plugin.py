@@ -1,4 +1,4 @@
-"""Makes `guideway` one of vLLM's structured-output backends: entry point `vllm.general_plugins`.
+"""Makes `guideway` one of vLLM's structured-output backends, by entry points that each process of an engine calls.
 
 vLLM has no registry of them (0.32, 0.33): the names stand in a type, the classes in one method. So three places are
 added to, each for requests of this backend only. Where vLLM no longer looks as it did, that is said and nothing is
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 if TYPE_CHECKING:
     from .asked import Asked
 
-__all__ = ["NAME", "register"]
+__all__ = ["NAME", "early", "register"]
 
 NAME = "guideway"
 
@@ -34,6 +34,18 @@ def register() -> None:
         _wrap(StructuredOutputManager, "grammar_init", _with_backend)
     except (ImportError, AttributeError, TypeError) as error:
         _log.warning("this vLLM has no place for the structured-output backend %r: %s", NAME, error)
+
+
+def early() -> None:
+    """None: this is no platform. But platforms are asked for while vLLM's configurations are imported, and general
+    plugins first when `LLM(structured_outputs_config=...)` has read its own: so the name is made known here.
+    """
+    try:
+        from vllm.config.structured_outputs import StructuredOutputsConfig
+
+        _accept_name(StructuredOutputsConfig)
+    except (ImportError, AttributeError, TypeError) as error:
+        _log.warning("this vLLM does not take the name %r in time for LLM(...): %s", NAME, error)
 
 
 def _accept_name(config: Any) -> None:

@@ -1,0 +1,78 @@
+"""vLLM on a CPU for tests: the environment it wants, its server in processes of its own, and a model that thinks."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from guideway.testing import tiny_model
+
+__all__ = ["ENVIRONMENT", "THINK", "THOUGHT", "serve", "thinking_model"]
+
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
+THINK, THOUGHT = 318, 319
+"""Ids of `<think>` and `</think>` in the vocabulary of `thinking_model`."""
+
+_SLOW_START = 240.0
+
+
+def thinking_model(folder: Path) -> Path:
+    """A tiny model whose last two tokens are markers of reasoning, as DeepSeek's parser looks for them."""
+    tiny_model("llama", folder, seed=3)
+    file = folder / "tokenizer.json"
+    read = json.loads(file.read_text("utf-8"))
+    for token, number in (("</think>", THOUGHT), ("<think>", THINK)):
+        merged = "".join(read["model"]["merges"].pop())  # the last one learnt has the last id
+        assert read["model"]["vocab"].pop(merged) == number
+        read["model"]["vocab"][token] = number
+        marks = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        read["added_tokens"].append({"id": number, "content": token, "special": False, **marks})
+    file.write_text(json.dumps(read), "utf-8")
+    return folder
+
+
+@contextmanager
+def serve(folder: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[str]:
+    """vLLM's HTTP server with our backend, on the model in the folder, named `tiny`; gives the address of its API."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # `vllm serve` asks for the version of a package named vllm, which the build for CPUs is not.
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--enforce-eager", "--max-model-len", "512"]
+    command += ["--dtype", "float32", "--served-model-name", "tiny"]
+    command += ["--structured-outputs-config.backend", "guideway", *options]
+    log = folder / "log.txt"
+    held = {**os.environ, **ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "NO_PROXY": "127.0.0.1"}
+    held |= environment or {}
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=held) as process:
+        try:
+            _wait(process, f"http://127.0.0.1:{port}/health", log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    end = time.monotonic() + _SLOW_START
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise RuntimeError(f"vLLM's server did not come up:\n{log.read_text(errors='replace')[-4000:]}")
