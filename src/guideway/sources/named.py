@@ -38,7 +38,7 @@ class Named(Source[T_co]):
 
     def shape(self) -> Rules:
         """One rule of that name."""
-        return Rules((Rule(self.name, term_of(self.part)),), self.name, frozenset((self.name,)))
+        return Rules((Rule(self.name, term_of(self.part)),), self.name, {self.name: self.name})
 
     def parse(self, text: str) -> T_co:
         """As the source reads it."""

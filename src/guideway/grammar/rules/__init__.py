@@ -14,7 +14,7 @@ writing.py      productions -> nodes
 
 from __future__ import annotations
 
-from .lowering import lower
+from .lowering import Lowered, lower
 from .terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
 
-__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]
+__all__ = ["Choice", "Except", "Lowered", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]

@@ -290,7 +290,7 @@ class _Builder:
         if len(shape.rules) == 1 and not _calls_itself(shape.rules[0]):  # stands where it is used
             rule = shape.rules[0]
             if rule.name in shape.names:
-                self._named(at, rule.term, rule.name, after, {}, outermost)
+                self._named(at, rule.term, shape.names[rule.name], after, {}, outermost)
             else:
                 self._waiting.append((at, rule.term, after, {}, outermost))
             return
@@ -298,7 +298,7 @@ class _Builder:
         for rule in shape.rules:
             names[rule.name], end = self._state(False), self._state(False, Exit(False))
             if rule.name in shape.names:
-                self._named(names[rule.name], rule.term, rule.name, end, names, False)
+                self._named(names[rule.name], rule.term, shape.names[rule.name], end, names, False)
             else:
                 self._waiting.append((names[rule.name], rule.term, end, names, False))
         self._set(at, Call(names[shape.start], after))

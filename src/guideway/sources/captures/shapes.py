@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from guideway.grammar.rules import Rule
 from guideway.sources.patterns.syntax import Part
@@ -18,11 +18,11 @@ IGNORED = "ignored"
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules, the one to start with, and which of them capture what they derive."""
+    """Rules, the one to start with, and by rule the name under which what it derives is captured."""
 
     rules: tuple[Rule, ...]
     start: str
-    names: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

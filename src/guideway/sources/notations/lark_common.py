@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON"]
+__all__ = ["COMMON", "LENGTHS"]
 
 _LETTER = "A-Za-z"
 _INT = r"[0-9]+"
@@ -39,3 +39,32 @@ COMMON = {
     "C_COMMENT": r"/\*(?:[^*]|\*+[^*/])*\*+/",
     "SQL_COMMENT": r"--[^\n]*",
 }
+
+LENGTHS = {
+    "DIGIT": 5,
+    "HEXDIGIT": 21,
+    "INT": 10,
+    "SIGNED_INT": 24,
+    "DECIMAL": 44,
+    "_EXP": 31,
+    "FLOAT": 126,
+    "SIGNED_FLOAT": 140,
+    "NUMBER": 141,
+    "SIGNED_NUMBER": 155,
+    "ESCAPED_STRING": 20,
+    "LCASE_LETTER": 5,
+    "UCASE_LETTER": 5,
+    "LETTER": 15,
+    "WORD": 20,
+    "CNAME": 53,
+    "WS_INLINE": 13,
+    "WS": 12,
+    "CR": 1,
+    "LF": 1,
+    "NEWLINE": 12,
+    "SH_COMMENT": 6,
+    "CPP_COMMENT": 9,
+    "C_COMMENT": 13,
+    "SQL_COMMENT": 7,
+}
+"""How long the library's own patterns are, which decides between terminals in the contextual lexer."""

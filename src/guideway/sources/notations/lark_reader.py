@@ -9,8 +9,8 @@ from typing import NoReturn
 from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
 from guideway.grammar.rules import Choice, Ref, Term
 
-from .lark_common import COMMON
-from .lark_terminals import TerminalError, pattern_of_literal
+from .lark_common import COMMON, LENGTHS
+from .lark_terminals import TerminalError, Written, written
 from .reader import Groups, Reader
 
 __all__ = ["Definition", "LarkReader"]
@@ -45,6 +45,7 @@ class Definition:
 
     term: Term
     at: int
+    priority: int = 0
 
 
 @dataclass(slots=True)
@@ -54,7 +55,8 @@ class LarkReader:
     text: str
     rules: dict[str, Definition] = field(default_factory=dict)
     terminals: dict[str, Definition] = field(default_factory=dict)
-    patterns: dict[str, str] = field(default_factory=dict)  # of literals, ranges and imported terminals
+    patterns: dict[str, Written] = field(default_factory=dict)  # of literals, ranges and imported terminals
+    common: set[str] = field(default_factory=set)  # those of them that are imported
     ignored: list[Definition] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)
     mentioned: dict[str, int] = field(default_factory=dict)
@@ -185,8 +187,7 @@ class LarkReader:
             while self._skip(","):
                 parameters.append(self._take("rule", "terminal", what="a parameter").text)
             self._take("}")
-        if self._skip("."):
-            self._take("number", what="a priority")
+        priority = self._priority() if self._skip(".") else 0
         self._take(":")
         known = token.text in where or token.text in self.patterns or self._templates.get(token.text, ([], 0))[1] > 0
         if how == "new" and known:
@@ -203,9 +204,15 @@ class LarkReader:
             if token.text in self.patterns:
                 self.patterns[name := f"{token.text} as it was"] = self.patterns.pop(token.text)
                 where[token.text] = Definition(Ref(name), token.at)
-            made = _either(where[token.text].term, made)
+            made, priority = _either(where[token.text].term, made), where[token.text].priority
         self.patterns.pop(token.text, None)
-        where[token.text] = Definition(made, token.at)
+        where[token.text] = Definition(made, token.at, priority)
+
+    def _priority(self) -> int:
+        token = self._take("number", what="a priority")
+        if len(token.text) > 9:
+            self._stop("a priority of more than nine digits", token.at, LimitExceeded)
+        return int(token.text)
 
     def _ignore(self) -> None:
         at = self._now.at
@@ -241,7 +248,8 @@ class LarkReader:
                 self._stop(f"there is no {name!r} in 'common'; there are {', '.join(COMMON)}", at)
             if new in self.patterns or new in self.terminals:
                 self._stop(f"{new!r} is given twice", at)
-            self.patterns[new] = f"(?:{COMMON[name]})"
+            self.patterns[new] = Written(COMMON[name], length=LENGTHS[name])
+            self.common.add(new)
 
     # Expansions.
 
@@ -341,21 +349,20 @@ class LarkReader:
             self._instances.append((name, token.text, arguments))
         return Ref(name)
 
-    def _pattern(self, token: _Token) -> str:
+    def _pattern(self, token: _Token) -> Written:
         try:
-            return pattern_of_literal(token.text)
+            return written(token.text)
         except TerminalError as error:
             self._stop(str(error), token.at, InvalidConstraint if error.kind is ConstraintError else error.kind)
 
     def _range(self, first: _Token) -> Term:
         self._position += 1
         last = self._take("string", what="the end of the range")
-        ends = [re.sub(r"^\(\?:(.*)\)$", r"\1", self._pattern(one), flags=re.DOTALL) for one in (first, last)]
-        texts = [re.sub(r"\\(.)", r"\1", one, flags=re.DOTALL) for one in ends]
-        if any(len(one) != 1 for one in texts) or texts[0] > texts[1]:
+        ends = [self._pattern(one).value for one in (first, last)]
+        if any(len(one) != 1 for one in ends) or ends[0] > ends[1]:
             self._stop("a range goes from one character up to another", first.at)
         name = f"{first.text}..{last.text}"
-        self.patterns[name] = f"[{ends[0]}-{ends[1]}]"
+        self.patterns[name] = Written(f"[{re.escape(ends[0])}-{re.escape(ends[1])}]", length=len(f"[{''.join(ends)}-]"))
         return Ref(name)
 
 

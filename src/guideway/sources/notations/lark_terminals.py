@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
+from dataclasses import dataclass
 
 from guideway.errors import ConstraintError, Unsupported
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Not, Regular, Repeat
 from guideway.grammar.rules.expressions import Expressions
 from guideway.sources.fits import is_empty
-from guideway.sources.patterns import parse_pattern
+from guideway.sources.patterns import parse_pattern, parse_tree
+from guideway.sources.patterns.syntax import width
 
-__all__ = ["TerminalError", "language_of", "pattern_of_literal"]
+__all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
 
 _ASIDE = re.compile(r"\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes
 _LOOKS = re.compile(r"\(\?<?[=!]|\\[bBAZ]|[\^$]")
@@ -27,10 +29,64 @@ class TerminalError(Exception):
         self.kind = kind
 
 
-def pattern_of_literal(written: str) -> str:
-    """The pattern of `"text"i` or `/pattern/flags`, with the escapes that Lark takes."""
-    end = written.rindex(written[0])
-    inner, flags = written[1:end], written[end + 1 :]
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A terminal as Lark has it: a fixed text, or a pattern with its flags; how long it is, which decides ties."""
+
+    value: str
+    flags: frozenset[str] = frozenset()
+    fixed: bool = False
+    length: int = 0
+
+    @property
+    def pattern(self) -> str:
+        """As a pattern that can stand in others."""
+        flags = "".join(sorted(self.flags - {"u"}))
+        return f"(?{flags}:{re.escape(self.value) if self.fixed else self.value})"
+
+    @property
+    def inside(self) -> int:
+        """How long it is inside another one."""
+        return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
+
+    def widths(self) -> tuple[int, int | None]:
+        """The fewest and the most characters."""
+        return (len(self.value),) * 2 if self.fixed else width(parse_tree(self.pattern, "python")[0])
+
+
+def joined(parts: list[Written]) -> Written:
+    """One after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Written("".join(one.pattern for one in parts), length=sum(one.inside for one in parts))
+
+
+def either(options: list[Written], ordered: bool) -> Written:
+    """Any of some, in the order in which they are tried: long ones first, as Lark sorts them."""
+    if len(options) == 1:
+        return options[0]
+    if ordered:
+        rank = {one: one.widths() for one in options}
+        options = sorted(options, key=lambda one: (-_endless(rank[one][1]), -rank[one][0], -one.length))
+    length = len("(?:)") + sum(one.inside + 1 for one in options) - 1
+    return Written(f"(?:{'|'.join(one.pattern for one in options)})", length=length)
+
+
+def _endless(most: int | None) -> int:
+    return 1 << 64 if most is None else most
+
+
+def repeated(part: Written, least: int, most: int | None) -> Written:
+    """So many times."""
+    short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
+    sign = short or (f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}")
+    return Written(f"(?:{part.pattern}){sign}", part.flags, length=len("(?:)") + part.inside + len(sign))
+
+
+def written(literal: str) -> Written:
+    """What `"text"i` or `/pattern/flags` is, with the escapes that Lark takes."""
+    end = literal.rindex(literal[0])
+    inner, flags = literal[1:end], literal[end + 1 :]
     if "l" in flags:
         raise TerminalError("the flag l: what it means depends on the machine", Unsupported)
     made, at = "", 0
@@ -49,10 +105,10 @@ def pattern_of_literal(written: str) -> str:
         text = str(literal_eval(f"'{made}'"))
     except (SyntaxError, ValueError):
         raise TerminalError("an escape that Python does not know", ConstraintError) from None
-    if written[0] == '"':
-        text = re.escape(text.replace("\\\\", "\\"))
-    kept = "".join(sorted(set(flags) - {"u"}))
-    return f"(?{kept}:{text})" if kept else f"(?:{text})"
+    fixed = literal[0] == '"'
+    if fixed:
+        text = text.replace("\\\\", "\\")
+    return Written(text, frozenset(flags), fixed, len(text))
 
 
 def language_of(pattern: str) -> Regular:

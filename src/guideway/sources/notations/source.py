@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from guideway.errors import InvalidText
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Special
-from guideway.grammar.rules import Rule, lower
+from guideway.grammar.rules import Lowered, Rule, lower
 from guideway.sources.base import Source, check_text
 from guideway.sources.captures import Rules
 from guideway.sources.fits import accepts, byte_automaton
@@ -41,16 +41,21 @@ class RuleSource(Source[str]):
         self.text = check_text(text, "the grammar")
         self.parts = {name: source_of(part) for name, part in (parts or {}).items()}
         rules, self.start = self._read(start)
-        names = frozenset(rule.name for rule in rules if _NAME.fullmatch(rule.name))
-        self._shape = Rules(tuple(rules), self.start, names)
-        lowered = lower(rules, self.start)
-        self._grammar = lowered.grammar
-        self._grammar.ahead = _AHEAD
+        lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
         self.unreachable = lowered.unreachable
         """Rules that nothing leads to from the start."""
         self.unproductive = lowered.unproductive
         """Rules that no text can end; whatever needs them is left out."""
+
+    def _take(self, rules: list[Rule], start: str, names: Mapping[str, str]) -> Lowered:
+        """Stand for what these rules derive; `names`: which rule of the text each is one of."""
+        shown = {rule: name for rule, name in names.items() if _NAME.fullmatch(name)}
+        self._shape = Rules(tuple(rules), start, shown)
+        lowered = lower(rules, start)
+        self._grammar = lowered.grammar
+        self._grammar.ahead = _AHEAD
         self._automaton: Automaton | None = None
+        return lowered
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         """The rules, and the one to start with."""

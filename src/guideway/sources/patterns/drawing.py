@@ -21,7 +21,7 @@ from .places import Places, TooLargeToDraw, classes
 from .syntax import Choice, Edge, Look, Part, Series, Times
 from .tables import Ranges, merge
 
-__all__ = ["MAX_STATES", "TooLarge", "draw"]
+__all__ = ["MAX_STATES", "TooLarge", "draw", "tidy"]
 
 MAX_STATES = 4_000
 """How many states its automaton may have."""
@@ -116,7 +116,7 @@ class _Drawing:
                     order.append(after)
                 row.setdefault(numbers[after], []).append(ranges)
             rows.append(row)
-        return _tidy(rows, [_holds_at_end(state.claim) for state in order])
+        return tidy(rows, [_holds_at_end(state.claim) for state in order])
 
     def _moved(self, state: _State, held: int) -> _State:
         """The state after a character of a class, which the sets in `held` hold."""
@@ -239,7 +239,7 @@ def _holds_at_end(formula: Formula) -> bool:
     return any(all(claim == 0 or (claim & 1 and claim > 1) for claim in clause) for clause in formula)
 
 
-def _tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
+def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
     """The automaton of those states from which the end can be reached, with equal states as one."""
     into: list[list[int]] = [[] for _ in rows]
     for state, row in enumerate(rows):

@@ -1,0 +1,94 @@
+"""`lexer="contextual"`: what it means, what is captured, what is refused and why."""
+
+from __future__ import annotations
+
+import pytest
+
+import guideway as gw
+
+NAMES = "%import common.CNAME -> NAME\n%import common.WS\n%ignore WS\n"
+
+
+def fits(source: gw.Lark, text: str) -> bool:
+    try:
+        source.parse(text)
+    except gw.InvalidText:
+        return False
+    return True
+
+
+def test_a_keyword_is_no_name_where_it_may_stand() -> None:
+    text = f'start: "if" NAME | NAME "=" NAME\n{NAMES}'
+    free, contextual = gw.Lark(text), gw.Lark(text, lexer="contextual")
+    assert fits(free, "if = a")
+    assert not fits(contextual, "if = a")
+    assert fits(contextual, "a = if")  # no keyword may stand there, so it is a name
+    assert fits(contextual, "if iff")
+
+
+def test_a_terminal_takes_all_that_it_can() -> None:
+    text = f'start: NAME+ "in" NAME\n{NAMES}'
+    assert fits(gw.Lark(text), "ain b")
+    assert not fits(gw.Lark(text, lexer="contextual"), "ain b")
+    assert fits(gw.Lark(text, lexer="contextual"), "a in b")
+    comparison = 'start: A "<" "=" A | A "<=" A\nA: "a"'
+    assert fits(gw.Lark(comparison, lexer="contextual"), "a<=a")
+    assert not fits(gw.Lark('start: A "<" "=" A | A "<=" A "!"\nA: "a"', lexer="contextual"), "a<=a")
+
+
+def test_priorities_and_the_order_of_alternatives_count() -> None:
+    digits = "start: A B\nA{}: /[0-9]/\nB: /[0-9]+x/"
+    assert fits(gw.Lark(digits.format(""), lexer="contextual"), "12x")
+    number = "start: N (X | N)\nN: /0|0x1/\nX: /x1/"  # `re` takes the first alternative
+    assert fits(gw.Lark(number, lexer="contextual"), "0x1")
+    assert not fits(gw.Lark(number, lexer="contextual"), "00x10")
+
+
+def test_a_conflict_of_shift_and_reduce_is_a_shift() -> None:
+    text = 'start: s\ns: "i" s ["e" s] | "x"'
+    source = gw.Lark(text, lexer="contextual")
+    assert fits(source, "iixex")
+    assert fits(source, "iixexex")
+    lost = gw.Lark('start: a "b" | a "c"\na: "x" ["b"]', lexer="contextual")  # "b" belongs to `a` wherever it can
+    assert not fits(lost, "xb")
+    assert fits(lost, "xbb")
+
+
+def test_captures_have_the_names_of_the_grammar() -> None:
+    source = gw.Lark(f'start: call\ncall: NAME "(" [_list] ")"\n_list: NAME ("," NAME)*\n{NAMES}', lexer="contextual")
+    found = source.captures("f ( a , b )")
+    assert [one.text for one in found.all("NAME")] == ["f", "a", "b"]
+    assert found["call"] == "f ( a , b )"
+
+
+def test_special_tokens_stand_between_terminals() -> None:
+    source = gw.Lark(f'start: NAME <|x|> NAME "if" NAME\n{NAMES}', lexer="contextual")
+    assert fits(source, "a<|x|>b if if")
+
+
+def test_the_lexer_is_part_of_what_a_source_is() -> None:
+    text = f"start: NAME+\n{NAMES}"
+    assert gw.Lark(text) != gw.Lark(text, lexer="contextual")
+    assert gw.Lark(text, lexer="contextual") == gw.Lark(text, lexer="contextual")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.Unsatisfiable, "no rule ends"),
+        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.Unsupported, "reduce/reduce"),
+        ("start: /[ab]c/ | /a[cd]/", gw.Unsupported, "names that Lark makes up"),
+        ("start: /a(?=a)a/ A\nA: /a+/", gw.Unsupported, "looks around"),
+        ('start: "a" part', gw.Unsupported, "no place among Lark's terminals"),
+        ("start: " + "[/a/] " * 30, gw.LimitExceeded, "without choices inside"),
+    ],
+)
+def test_what_cannot_be_held_is_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
+    with pytest.raises(error, match=words) as found:
+        gw.Lark(text, lexer="contextual", parts={"part": gw.JsonSchema({})})
+    assert found.value.place is not None
+
+
+def test_an_unknown_lexer_is_named() -> None:
+    with pytest.raises(gw.InvalidConstraint, match="'standard'"):
+        gw.Lark('start: "a"', lexer="standard")  # type: ignore[arg-type]  # the point
