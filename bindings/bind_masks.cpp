@@ -1,9 +1,14 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings.h"
@@ -16,7 +21,8 @@ namespace guideway {
 
 namespace {
 
-using Tokens = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+using Room = nb::ndarray<std::int64_t, nb::ndim<2>, nb::device::cpu>;
+using Tokens = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::device::cpu>;
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 
 // Row by row; the sequence may make its items as they are asked for, so they are held.
@@ -38,23 +44,35 @@ void check_rows(const MaskRows& rows, std::size_t needed) {
     throw Error(ErrorKind::argument, "there are " + given + " matchers, but " + there + " rows");
 }
 
-// The rows of `follow`, as Python gives them.
-std::vector<Follow> follows(const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const std::vector<std::uint32_t>& left,
-                            const MaskRows& rows, std::vector<nb::object>& held) {
-    const auto all = pointers<Matcher>(matchers, held);
-    check_rows(rows, all.size());
-    if (tokens.size() != all.size() || left.size() != all.size()) throw Error(ErrorKind::argument, "not as many tokens and budgets as matchers");
-    std::vector<Follow> made;
-    for (std::size_t i = 0; i < all.size(); ++i) made.push_back({all[i], tokens[i], left[i]});
-    return made;
+// `LoopRows`, and the Python objects that they use.
+struct PythonRows {
+    std::vector<nb::object> held;
+    std::optional<MaskRows> masks;  // that are being found
+    std::unique_ptr<LoopRows> rows;
+};
+
+std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::object>& held) {
+    std::vector<LoopRow> made;
+    for (nb::handle one : rows) {
+        const auto [matcher, length, taken, budget] = nb::cast<std::tuple<nb::object, std::size_t, std::size_t, std::uint32_t>>(one);
+        made.push_back({matcher.is_none() ? nullptr : nb::cast<Matcher*>(matcher), length, taken, budget});
+        held.push_back(matcher);
+    }
+    return std::make_unique<LoopRows>(std::move(made));
 }
 
-// A job, and the Python objects that it uses.
-struct PythonJob {
-    std::vector<nb::object> held;
-    MaskRows rows;
-    std::unique_ptr<FollowJob> job;
-};
+// Where these are the rows that stand in the first `count` columns of `kept`, with one token more: writes it there too.
+bool grow(LoopRows& rows, const Room& kept, const Tokens& ids, std::size_t count) {
+    const bool fits = ids.shape(0) == rows.rows().size() && kept.shape(0) == ids.shape(0) && ids.shape(1) == count + 1 && kept.shape(1) > count;
+    if (!fits || ids.stride(1) != 1 || kept.stride(1) != 1) return false;
+    const auto row = [](const auto& table, std::size_t i) { return table.data() + static_cast<std::ptrdiff_t>(i) * table.stride(0); };
+    for (std::size_t i = 0; i < ids.shape(0); ++i)
+        if (std::memcmp(row(kept, i), row(ids, i), count * sizeof(std::int64_t)) != 0) return false;
+    std::vector<std::int64_t> tokens;
+    for (std::size_t i = 0; i < ids.shape(0); ++i) tokens.push_back(row(kept, i)[count] = row(ids, i)[count]);
+    rows.grow(tokens);
+    return true;
+}
 
 LogitRows logit_rows(const Logits& logits) {
     if (logits.shape(1) > 1 && logits.stride(1) != 1) throw Error(ErrorKind::argument, "the logits of a row do not lie side by side");
@@ -93,56 +111,55 @@ void bind_masks(nb::module_& m) {
           "moved. The token of a None is not looked at.");
     m.def("only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
           "The one token that a row allows; None where it allows none, or several.");
-    m.def("follow",
-          [](const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const std::vector<std::uint32_t>& left, const MaskRows& rows) {
-              std::vector<nb::object> held;
-              const auto made = follows(matchers, tokens, left, rows, held);
-              const nb::gil_scoped_release release;
-              return follow(made, words(rows), rows.shape(1));
-          },
-          nb::arg("matchers"), nb::arg("tokens"), nb::arg("left"), nb::arg("rows").noconvert(),
-          nb::sig("def follow(matchers: collections.abc.Sequence[Matcher | None], tokens: collections.abc.Sequence[int], "
-                  "left: collections.abc.Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> list[bool]"),
-          "Matcher i takes token i where that is legal (-1: none is to be taken), and row i becomes its mask, of tokens that fit the budget "
-          "left[i] (0, or where none fits: of all). None, or a token that is not legal: every bit. Gives which took theirs, or had none. "
-          "The GIL is released.");
-    nb::class_<PythonJob>(m, "FollowJob", "`follow` on a thread of its own; matchers and rows are left alone until it was waited for.")
+    nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's loop from step to step, each of which adds a token to all of them.")
         .def("__init__",
-             [](PythonJob* self, const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const std::vector<std::uint32_t>& left,
-                const MaskRows& rows) {
+             [](PythonRows* self, const nb::sequence& rows) {
                  std::vector<nb::object> held;
-                 auto made = follows(matchers, tokens, left, rows, held);
-                 auto job = std::make_unique<FollowJob>(std::move(made), words(rows), rows.shape(1));
-                 new (self) PythonJob{std::move(held), rows, std::move(job)};
+                 auto made = loop_rows(rows, held);
+                 new (self) PythonRows{std::move(held), std::nullopt, std::move(made)};
              },
-             nb::arg("matchers"), nb::arg("tokens"), nb::arg("left"), nb::arg("rows").noconvert(),
-             nb::sig("def __init__(self, matchers: collections.abc.Sequence[Matcher | None], tokens: collections.abc.Sequence[int], "
-                     "left: collections.abc.Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None"))
-        .def("wait",
-             [](PythonJob& self) {
+             nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
+             "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
+             "of it may have (0: any number).")
+        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.rows->grow(tokens); }, nb::arg("tokens"),
+             "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
+        .def("grow_to", [](PythonRows& self, const Room& kept, const Tokens& ids, std::size_t count) {
+                 return grow(*self.rows, kept, ids, count);
+             },
+             nb::arg("kept").noconvert(), nb::arg("ids").noconvert(), nb::arg("count"),
+             nb::sig("def grow_to(self, kept: numpy.typing.NDArray[numpy.int64], ids: numpy.typing.NDArray[numpy.int64], count: int) -> bool"),
+             "`grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it "
+             "is written to `kept` too. False: it is not so, and nothing has changed.")
+        .def("run", [](PythonRows& self, const MaskRows& masks) {
                  const nb::gil_scoped_release release;
-                 return self.job->wait();
+                 self.rows->run(words(masks), masks.shape(1));
              },
-             "What `follow` gives, or raises.")
-        .def_prop_ro("seconds", [](const PythonJob& self) { return self.job->seconds(); }, "What it took, once it was waited for.");
-    m.def("same_columns",
-          [](const Tokens& left, const Tokens& right, std::size_t count) {
-              const auto bytes = [](const Tokens& table) { return table.itemsize(); };
-              const bool fits = bytes(left) == bytes(right) && left.shape(0) == right.shape(0) && count <= std::min(left.shape(1), right.shape(1));
-              const auto packed = [](const Tokens& table) { return table.shape(1) < 2 || table.stride(1) == 1; };
-              if (!fits || !packed(left) || !packed(right)) return false;
-              const auto row = [&](const Tokens& table, std::size_t i) {
-                  return static_cast<const char*>(table.data()) + static_cast<std::ptrdiff_t>(i) * table.stride(0) * static_cast<std::ptrdiff_t>(bytes(table));
-              };
-              for (std::size_t i = 0; i < left.shape(0); ++i)
-                  if (std::memcmp(row(left, i), row(right, i), count * bytes(left)) != 0) return false;
-              return true;
-          },
-          nb::arg("left"), nb::arg("right"), nb::arg("count"),
-          nb::sig("def same_columns(left: numpy.typing.NDArray[numpy.integer[typing.Any]], right: numpy.typing.NDArray[numpy.integer[typing.Any]], "
-                  "count: int) -> bool"),
-          "Whether two tables of integers of one width have the same rows, up to column `count`; False as well where they cannot be compared "
-          "so (other shapes, types, or rows that do not lie in one piece).");
+             nb::arg("masks").noconvert(),
+             "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
+             "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
+        .def("begin", [](PythonRows& self, const MaskRows& masks) {
+                 self.masks = masks;
+                 self.rows->begin(words(masks), masks.shape(1));
+             },
+             nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
+        .def("wait", [](PythonRows& self) {
+                 const nb::gil_scoped_release release;
+                 self.rows->wait();
+             },
+             "Until what was begun has ended; raises what `run` would have.")
+        .def_prop_ro("seconds", [](const PythonRows& self) { return self.rows->seconds(); }, "What it took on the other thread.")
+        .def_prop_ro("held", [](const PythonRows& self) {
+                 nb::list made;
+                 for (const LoopRow& row : self.rows->rows()) made.append(row.is_held());
+                 return made;
+             },
+             nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
+        .def_prop_ro("lengths", [](const PythonRows& self) {
+                 std::vector<std::pair<std::size_t, std::size_t>> made;
+                 for (const LoopRow& row : self.rows->rows()) made.emplace_back(row.length, row.taken);
+                 return made;
+             },
+             "By row: how many tokens stand in it, and how many of them were taken.");
     m.def("mask_logits",
           [](const Logits& source, const Logits& target, const MaskRows& rows, const nb::sequence& held) {
               const LogitRows from = logit_rows(source), to = logit_rows(target);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,12 @@ void check(std::span<const Matcher* const> matchers, std::size_t words, std::siz
             const std::string needed = std::to_string(m->automaton().vocabulary().words());
             throw Error(ErrorKind::argument, "a mask row has " + needed + " words for this vocabulary, not " + std::to_string(width));
         }
+}
+
+void check_apart(std::vector<const Matcher*> all) {
+    std::erase(all, nullptr);
+    std::sort(all.begin(), all.end());
+    if (std::adjacent_find(all.begin(), all.end()) != all.end()) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
 }
 
 }  // namespace
@@ -62,10 +69,7 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
         throw Error(ErrorKind::argument, "there are " + std::to_string(matchers.size()) + " matchers, but " + std::to_string(tokens.size()) + " tokens");
     std::vector<const Matcher*> all(matchers.begin(), matchers.end());
     check(all, rows.size(), width);
-    std::vector<const Matcher*> sorted = all;
-    std::erase(sorted, nullptr);
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
+    check_apart(all);
     std::size_t moved = 0;
     try {
         for (; moved < matchers.size(); ++moved)
@@ -79,49 +83,64 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
     fill_masks(all, rows, width, threads);
 }
 
-std::vector<bool> follow(std::span<const Follow> rows, std::span<std::uint32_t> masks, std::size_t width) {
+LoopRows::LoopRows(std::vector<LoopRow> rows) : rows_(std::move(rows)), grown_(rows_.size()) {
     std::vector<const Matcher*> all;
-    for (const Follow& one : rows) all.push_back(one.matcher);
-    check(all, masks.size(), width);
-    std::erase(all, nullptr);
-    const std::size_t size = all.empty() ? width * 32 : all.front()->automaton().vocabulary().size();
-    std::sort(all.begin(), all.end());
-    if (std::adjacent_find(all.begin(), all.end()) != all.end()) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
-    std::vector<bool> took(rows.size(), true);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        Matcher* const matcher = rows[i].matcher;
-        if (matcher && rows[i].token != Follow::kNone) try {
-                matcher->advance(rows[i].token);
+    for (const LoopRow& row : rows_) all.push_back(row.matcher);
+    check_apart(std::move(all));
+}
+
+LoopRows::~LoopRows() {
+    if (thread_.joinable()) thread_.join();
+}
+
+void LoopRows::grow(std::span<const std::int64_t> tokens) {
+    if (tokens.size() != rows_.size()) throw Error(ErrorKind::argument, "not as many tokens as rows");
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        LoopRow& row = rows_[i];
+        const bool takes = row.matcher && row.taken == row.length && !row.matcher->is_finished();
+        if (takes) grown_[i] = tokens[i];
+        ++row.length;
+    }
+}
+
+void LoopRows::run(std::span<std::uint32_t> masks, std::size_t width) {
+    if (masks.size() != rows_.size() * width) throw Error(ErrorKind::argument, "not as many masks as rows");
+    const auto some = std::find_if(rows_.begin(), rows_.end(), [](const LoopRow& row) { return row.matcher; });
+    const std::size_t size = some == rows_.end() ? width * 32 : some->matcher->automaton().vocabulary().size();
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        LoopRow& row = rows_[i];
+        const auto mask = masks.subspan(i * width, width);
+        if (const auto token = std::exchange(grown_[i], std::nullopt)) try {
+                row.matcher->advance(*token);
+                ++row.taken;
             } catch (const Error& error) {
                 if (error.kind != ErrorKind::rejected && error.kind != ErrorKind::token) throw;
-                took[i] = false;
             }
-        const auto mask = masks.subspan(i * width, width);
-        if (!matcher || !took[i]) allow_all(mask, size);
-        else if (!rows[i].left || !matcher->fill_mask_within(mask, rows[i].left)) matcher->fill_mask(mask);
+        if (!row.is_held()) {
+            allow_all(mask, size);
+            continue;
+        }
+        const std::size_t left = row.length < row.budget ? row.budget - row.length : 1;  // past it the engine cuts
+        if (!row.budget || !row.matcher->fill_mask_within(mask, static_cast<std::uint32_t>(left))) row.matcher->fill_mask(mask);
     }
-    return took;
 }
 
-FollowJob::FollowJob(std::vector<Follow> rows, std::span<std::uint32_t> masks, std::size_t width)
-    : rows_(std::move(rows)), thread_([this, masks, width] {
-          const auto start = std::chrono::steady_clock::now();
-          try {
-              took_ = follow(rows_, masks, width);
-          } catch (...) {
-              failed_ = std::current_exception();
-          }
-          seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      }) {}
-
-FollowJob::~FollowJob() {
-    if (thread_.joinable()) thread_.join();
+void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
+    wait();
+    thread_ = std::thread([this, masks, width] {
+        const auto start = std::chrono::steady_clock::now();
+        try {
+            run(masks, width);
+        } catch (...) {
+            failed_ = std::current_exception();
+        }
+        seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    });
 }
 
-const std::vector<bool>& FollowJob::wait() {
+void LoopRows::wait() {
     if (thread_.joinable()) thread_.join();
     if (failed_) std::rethrow_exception(failed_);
-    return took_;
 }
 
 }  // namespace guideway

@@ -1,7 +1,7 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy
 import numpy.typing
@@ -159,29 +159,52 @@ def only_token(row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='
     The one token that a row allows; None where it allows none, or several.
     """
 
-def follow(matchers: Sequence[Matcher | None], tokens: Sequence[int], left: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> list[bool]:
+class LoopRows:
     """
-    Matcher i takes token i where that is legal (-1: none is to be taken), and row i becomes its mask, of tokens that fit the budget left[i] (0, or where none fits: of all). None, or a token that is not legal: every bit. Gives which took theirs, or had none. The GIL is released.
-    """
-
-class FollowJob:
-    """
-    `follow` on a thread of its own; matchers and rows are left alone until it was waited for.
+    The rows of an engine's loop from step to step, each of which adds a token to all of them.
     """
 
-    def __init__(self, matchers: Sequence[Matcher | None], tokens: Sequence[int], left: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None: ...
+    def __init__(self, rows: Sequence[tuple[Matcher | None, int, int, int]]) -> None:
+        """
+        By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all of it may have (0: any number).
+        """
 
-    def wait(self) -> list[bool]:
-        """What `follow` gives, or raises."""
+    def grow(self, tokens: Sequence[int]) -> None:
+        """
+        Row i goes on with token i, which its matcher takes in `run`, where it is legal.
+        """
+
+    def grow_to(self, kept: numpy.typing.NDArray[numpy.int64], ids: numpy.typing.NDArray[numpy.int64], count: int) -> bool:
+        """
+        `grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it is written to `kept` too. False: it is not so, and nothing has changed.
+        """
+
+    def run(self, masks: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.
+        """
+
+    def begin(self, masks: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        `run` on a thread of its own; masks and matchers are left alone until `wait`.
+        """
+
+    def wait(self) -> None:
+        """Until what was begun has ended; raises what `run` would have."""
 
     @property
     def seconds(self) -> float:
-        """What it took, once it was waited for."""
+        """What it took on the other thread."""
 
-def same_columns(left: numpy.typing.NDArray[numpy.integer[Any]], right: numpy.typing.NDArray[numpy.integer[Any]], count: int) -> bool:
-    """
-    Whether two tables of integers of one width have the same rows, up to column `count`; False as well where they cannot be compared so (other shapes, types, or rows that do not lie in one piece).
-    """
+    @property
+    def held(self) -> list[bool]:
+        """
+        Which rows are held: their matcher took all of their tokens, or has ended.
+        """
+
+    @property
+    def lengths(self) -> list[tuple[int, int]]:
+        """By row: how many tokens stand in it, and how many of them were taken."""
 
 def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], rows: numpy.typing.NDArray[numpy.uint32], held: Sequence[bool]) -> list[int]:
     """

@@ -153,6 +153,32 @@ def test_functions_run_before_and_the_model_s_own_logits_are_kept(loaded: Any) -
     assert all(np.isfinite(logits.numpy()).all() for logits in found.logits)
 
 
+def test_scores_are_written_over_only_where_nobody_reads_them_again(loaded: Any) -> None:
+    from guideway.engines.transformers import logits_processor
+    from guideway.masks.torch import TorchMasks
+
+    class Noting(TorchMasks):
+        def __call__(self, logits: Any, rows: Any, held: Any) -> Any:
+            seen.add(self.in_place)
+            return super().__call__(logits, rows, held)
+
+    seen = set[bool]()
+    kept = {"return_dict_in_generate": True}
+    for options, written in (
+        ({}, {True}),
+        ({"num_beams": 2}, {True}),
+        ({"output_scores": True, **kept}, {True}),
+        ({"output_logits": True, **kept}, {False}),
+        ({"prompt_lookup_num_tokens": 3}, {True, False}),  # who looks for drafts reads again, who checks them does not
+    ):
+        processor = logits_processor(gw.Regex("(ab|cd){9}"), loaded[1])
+        processor._apply = Noting()
+        batch = loaded[1](["abcdabababcdab"], return_tensors="pt", return_token_type_ids=False)
+        seen.clear()
+        loaded[0].generate(**batch, logits_processor=[processor], max_new_tokens=20, do_sample=False, **options)
+        assert seen == written, options
+
+
 def test_errors_surface(loaded: Any) -> None:
     from guideway.engines.transformers import logits_processor
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -22,33 +23,41 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
 void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows, std::size_t width,
                       unsigned threads);
 
-// What an engine's loop asks of row i: matcher i (null: every bit) takes `token`, if it is legal (kNone: nothing is to be
-// taken), and row i is its mask then, of tokens that fit `left` (see fill_mask_within; 0, or where none fits: of all). A
-// token that is not legal, or none: every bit.
-struct Follow {
-    static constexpr std::int64_t kNone = -1;
+// One row of an engine's loop: `length` tokens stand in it, and the matcher took the first `taken` of them: all, unless
+// it has ended, or they were not legal. Null: a free row. `budget`: tokens that all of it may have, 0: any number.
+struct LoopRow {
     Matcher* matcher;
-    std::int64_t token;
-    std::uint32_t left;
+    std::size_t length, taken;
+    std::uint32_t budget;
+    bool is_held() const { return matcher && (taken == length || matcher->is_finished()); }
 };
 
-// Gives which matchers took their token, or had none to take. Throws Error(argument) as above.
-std::vector<bool> follow(std::span<const Follow> rows, std::span<std::uint32_t> masks, std::size_t width);
-
-// The same on a thread of its own, while a model runs. Matchers and masks must be left alone until it has ended.
-class FollowJob {
+// The rows of an engine's loop from step to step, each of which adds a token to all of them. Matchers, and masks while
+// they are found, are left alone by everybody else. Once something was thrown, no more can be asked.
+class LoopRows {
 public:
-    FollowJob(std::vector<Follow> rows, std::span<std::uint32_t> masks, std::size_t width);
-    ~FollowJob();
-    FollowJob(const FollowJob&) = delete;
-    FollowJob& operator=(const FollowJob&) = delete;
-    // Waits; throws what `follow` threw.
-    const std::vector<bool>& wait();
-    double seconds() const { return seconds_; }  // what it took, once it was waited for
+    // Throws Error(argument) where one matcher stands there twice.
+    explicit LoopRows(std::vector<LoopRow> rows);
+    ~LoopRows();
+    LoopRows(const LoopRows&) = delete;
+    LoopRows& operator=(const LoopRows&) = delete;
+
+    // Row i goes on with token i. Throws Error(argument) for another number of them.
+    void grow(std::span<const std::int64_t> tokens);
+    // Rows take what they have grown by, where it is legal; then row i of `masks` is the mask of row i, of tokens that
+    // fit its budget (where none fits: of all). Rows that are not held: every bit. Throws Error(argument) for masks of
+    // another size, and what matchers throw.
+    void run(std::span<std::uint32_t> masks, std::size_t width);
+    // The same on a thread of its own, while a model runs; `wait` throws what `run` would have.
+    void begin(std::span<std::uint32_t> masks, std::size_t width);
+    void wait();
+
+    std::span<const LoopRow> rows() const { return rows_; }
+    double seconds() const { return seconds_; }  // what it took on the other thread
 
 private:
-    std::vector<Follow> rows_;
-    std::vector<bool> took_;
+    std::vector<LoopRow> rows_;
+    std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
     std::exception_ptr failed_;
     double seconds_ = 0;
     std::thread thread_;  // last: it uses the others

@@ -13,6 +13,7 @@ from guideway._kernel import mask_logits, only_token
 __all__ = ["Row", "all_of", "apply", "ids", "masked_into", "new_rows", "only", "pack", "popcount", "unpack", "words"]
 
 Row = NDArray[np.uint32]
+_FLOAT = np.dtype(np.float32)
 
 
 def words(size: int) -> int:
@@ -89,7 +90,7 @@ def masked_into(source: NDArray[Any], target: NDArray[Any], rows: Row, held: Seq
     `source`, `target`: floating [rows, width], the same or apart. `rows`: uint32 [rows, words]; `held[i]`: whether row
     i is held to its mask; it is copied as it is else. Raises `TypeError` for logits that cannot hold -inf.
     """
-    if source.dtype == np.float32 == target.dtype and source.strides[1] == target.strides[1] == 4:
+    if source.dtype is _FLOAT is target.dtype and source.strides[1] == target.strides[1] == 4:
         return mask_logits(source, target, rows, held)
     if not np.issubdtype(source.dtype, np.floating):
         raise TypeError(f"logits must be floating, got {source.dtype}")

@@ -17,14 +17,14 @@ __all__ = ["TorchMasks", "pinned_rows"]
 class TorchMasks:
     """Applies masks to the logits of one engine's loop, which may go on to use what it hands in.
 
-    `in_place`: it does not, and what it hands in is written over. Else float32 on the CPU goes into memory that is used
-    again once nobody holds what was in it: a fresh copy of a large batch costs several times as much as its masks, in
-    page faults. On CUDA a kernel of Triton reads the packed bits, where Triton is installed; everything else are
-    PyTorch's own operations.
+    `in_place`: it does not, and what it hands in is written over; may be set between calls. Else float32 on the CPU
+    goes into memory that is used again once nobody holds what was in it: a fresh copy of a large batch costs several
+    times as much as its masks, in page faults. On CUDA a kernel of Triton reads the packed bits, where Triton is
+    installed; everything else are PyTorch's own operations.
     """
 
     def __init__(self, *, in_place: bool = False) -> None:
-        self._in_place = in_place
+        self.in_place = in_place
         self._rooms: list[NDArray[np.float32]] = []
         self._flags: Any = None  # on another device: which rows had nothing left, not yet asked for
 
@@ -37,17 +37,17 @@ class TorchMasks:
         """
         import torch
 
-        if not any(held):
+        if True not in held:
             return logits, []
-        if logits.device.type == "cpu" and logits.dtype == torch.float32 and logits.stride(1) == 1:
-            source = logits.detach().numpy()
-            if self._in_place:
+        if logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1:
+            source = (logits.detach() if logits.requires_grad else logits).numpy()
+            if self.in_place:
                 return logits, masked_into(source, source, rows, held)
             room = self._room(logits.shape)
             nothing = masked_into(source, room, rows, held)
             return torch.from_numpy(room), nothing
         made, self._flags = _on_device(logits, rows, held)
-        return (made, []) if logits.device.type != "cpu" else (made, self.nothing())
+        return (made, self.nothing()) if logits.is_cpu else (made, [])
 
     def nothing(self) -> list[int]:
         """The held rows of the last call on another device that had nothing left; said once. Waits for the device."""

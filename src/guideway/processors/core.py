@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from guideway._kernel import same_columns
 from guideway.compiler import Automaton, compile
 from guideway.errors import EngineError, GuidewayError
 from guideway.processors.rows import Begun, Ids, Masks, Rows
@@ -41,7 +41,7 @@ class Processor:
         self.rows = Rows(made, max_tokens=max_tokens)
         self.timings = ProcessorTimings()
         self._prompts: Ids | None = None
-        self._kept: Ids = np.zeros((0, 0), np.int64)  # the rows of the last call: its first `_length` columns
+        self._kept = np.zeros((0, 0), np.int64)  # the rows of the last call: its first `_length` columns
         self._length = 0
         self._widest = 0
         self._lock = Lock()
@@ -112,7 +112,8 @@ class Processor:
             with suppress(GuidewayError):
                 self._ended()
 
-    def _begin_masks(self, ids: Ids, *, background: bool) -> Begun:
+    def _begin_masks(self, given: Ids, *, background: bool) -> Begun:
+        ids = given.astype(np.int64, copy=False)
         count, length = ids.shape
         if self._prompts is None:
             self._learn_prompts(ids)
@@ -122,20 +123,19 @@ class Processor:
             raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
         self._widest = max(self._widest, length)
         before, self._length = self._length, 0  # nothing is known where this call fails
-        kept = self._kept
-        if before == length - 1 and len(kept) == count and same_columns(kept, ids, before):
-            if length > kept.shape[1]:
-                kept = _with_room(ids)
-            newest = ids[:, before]
-            kept[:, before] = newest
-            found = self.rows.begin_next(
-                newest.tolist(), lambda: [row[width:length] for row in kept], background=background
+        found = None
+        if before == length - 1 and len(self._kept) == count:
+            if length > self._kept.shape[1]:
+                self._kept = _with_room(self._kept)
+            kept = self._kept
+            found = self.rows.begin_grown(
+                kept, ids, before, lambda: [row[width:length] for row in kept], background=background
             )
-        else:
-            kept = _with_room(ids)
+        if found is None:
+            self._kept = _with_room(ids)
             slots = self._slots(ids[:, :width], prompts)
-            found = self.rows.begin_masks([row[width:length] for row in kept], slots, background=background)
-        self._kept, self._length = kept, length
+            found = self.rows.begin_masks([row[width:length] for row in self._kept], slots, background=background)
+        self._length = length
         return found
 
     def _learn_prompts(self, ids: Ids) -> None:
@@ -177,8 +177,8 @@ class Chained:
         return logits
 
 
-def _with_room(ids: Ids) -> Ids:
+def _with_room(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """A copy with columns for tokens to come."""
-    made = np.zeros((len(ids), ids.shape[1] + 64 + ids.shape[1] // 2), ids.dtype)
+    made = np.zeros((len(ids), ids.shape[1] + 64 + ids.shape[1] // 2), np.int64)
     made[:, : ids.shape[1]] = ids
     return made

@@ -12,7 +12,7 @@ from guideway import masks
 from guideway.compiler import Automaton
 from guideway.errors import BudgetTooSmall, InvalidToken, RejectedToken
 from guideway.masks import Row
-from guideway.matcher import FollowJob, Matcher, follow
+from guideway.matcher import LoopRows, Matcher
 
 __all__ = ["Begun", "Ids", "Masks", "Rows"]
 
@@ -32,10 +32,6 @@ class _Seen:
 
     def __init__(self, ids: Ids, matcher: Matcher, taken: int) -> None:
         self.ids, self.length, self.matcher, self.taken = ids, len(ids), matcher, taken
-
-    @property
-    def is_alive(self) -> bool:
-        return self.taken == self.length or self.matcher.is_finished
 
     def common(self, ids: Ids) -> int:
         """How many of its taken tokens this text begins with."""
@@ -68,6 +64,7 @@ class Rows:
         self._budgets: dict[int, int] = {}
         self._starts: dict[int, _Seen | None] = {}
         self._last: list[tuple[int, _Seen | None]] = []
+        self._loop = LoopRows([])  # the same, as far as they have grown since
         self._texts: Callable[[], Sequence[Ids]] | None = None  # what they hold, where they have grown
         self._words = 0
         self._masks = masks.new_rows(0, 0)
@@ -100,7 +97,7 @@ class Rows:
         self._budgets.pop(slot, None)
         if any(of == slot for of, _ in self._last):
             self._settle()
-            self._last = [(of, one) for of, one in self._last if of != slot]
+            self._follow([(of, one) for of, one in self._last if of != slot])
 
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> Masks:
         """The mask of each row, uint32 [rows, words], and which rows are held to theirs; good until the next call.
@@ -115,27 +112,40 @@ class Rows:
         """`masks`, found by a thread of the kernel meanwhile if `background`; to be called before anything else is."""
         self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
-        self._last = list(zip(slots, seen, strict=True))
-        return self._begin([-1] * len(seen), background)
+        self._follow(list(zip(slots, seen, strict=True)))
+        return self._begin(background)
 
     def begin_next(self, ids: Sequence[int], texts: Callable[[], Sequence[Ids]], *, background: bool) -> Begun:
         """`begin_masks` of the rows of the last call, in the same order, after one token more each.
 
         `texts`: gives what they hold then; asked only where rows are not told apart so any more.
         """
-        tokens = [-1] * len(self._last)
-        for index, ((_, one), token_id) in enumerate(zip(self._last, ids, strict=True)):
-            if one is not None:
-                if one.taken == one.length and not one.matcher.is_finished:
-                    tokens[index] = token_id
-                one.length += 1
+        self._loop.grow(ids)
         self._texts = texts
-        return self._begin(tokens, background)
+        return self._begin(background)
+
+    def begin_grown(
+        self,
+        kept: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        count: int,
+        texts: Callable[[], Sequence[Ids]],
+        *,
+        background: bool,
+    ) -> Begun | None:
+        """`begin_next`, where `ids` holds what stands in the first `count` columns of `kept`, and one token more.
+
+        It is written to `kept` then, for which there must be room; None: it is not so, and nothing has changed.
+        """
+        if not self._loop.grow_to(kept, ids, count):
+            return None
+        self._texts = texts
+        return self._begin(background)
 
     def forced(self, index: int) -> list[int]:
         """The tokens that row `index` of the last call goes on with in any case, as many as fit its budget."""
         slot, one = self._last[index]
-        if one is None or one.taken < one.length or one.matcher.is_finished:
+        if one is None or not self._loop.held[index] or one.matcher.is_finished:
             return []
         ids = one.matcher.forced_tokens()
         if slot not in self._budgets or not ids:
@@ -143,7 +153,8 @@ class Rows:
         further = one.matcher.fork()
         for token_id in ids:
             further.advance(token_id)
-        return ids if one.length + len(ids) + further.tokens_to_finish() <= self._budgets[slot] else []
+        length, _ = self._loop.lengths[index]
+        return ids if length + len(ids) + further.tokens_to_finish() <= self._budgets[slot] else []
 
     def draft_masks(self, index: int, token_ids: Sequence[int], parents: Sequence[int]) -> Row | None:
         """The mask behind each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].
@@ -152,37 +163,33 @@ class Rows:
         not legal nothing is. None: the row is not held to anything. Budgets are not looked at.
         """
         one = self._last[index][1]
-        if one is None or not one.is_alive:
+        if one is None or not self._loop.held[index]:
             return None
         rows = masks.new_rows(len(token_ids), 32 * self._words)
         one.matcher.fill_draft_masks(token_ids, parents, rows)
         return rows
 
-    def _begin(self, tokens: list[int], background: bool) -> Begun:
-        """Tokens that rows take, -1 for none, then their masks."""
+    def _follow(self, rows: list[tuple[int, _Seen | None]]) -> None:
+        """These are the rows of the loop now."""
+        self._last = rows
+        given = [(None, 0, 0, 0) if one is None else (one.matcher, one.length, one.taken, self._budgets.get(slot, 0))
+                 for slot, one in rows]  # fmt: skip
+        self._loop = LoopRows(given)
+
+    def _begin(self, background: bool) -> Begun:
+        """The masks of the rows as they are now."""
         if self._masks.shape != (len(self._last), self._words):
             self._masks = self.room(len(self._last), 32 * self._words)
-        matchers = [
-            one.matcher if one is not None and (token_id >= 0 or one.is_alive) else None
-            for (_, one), token_id in zip(self._last, tokens, strict=True)
-        ]
-        left = [0] * len(tokens)
-        for index, (slot, one) in enumerate(self._last) if self._budgets else ():
-            if one is not None and slot in self._budgets:  # past it the engine cuts; until then it needs some mask
-                left[index] = max(1, self._budgets[slot] - one.length)
-        job = FollowJob(matchers, tokens, left, self._masks) if background else None
+        loop, found = self._loop, self._masks
+        if background:
+            loop.begin(found)
 
         def finish() -> Masks:
             known, self._last = self._last, []  # nothing is known where this fails
-            took = follow(matchers, tokens, left, self._masks) if job is None else job.wait()
-            for (_, one), token_id, is_taken in zip(known, tokens, took, strict=True):
-                if one is not None and token_id >= 0 and is_taken:
-                    one.taken += 1
+            loop.wait() if background else loop.run(found)
             self._last = known
-            self.seconds = 0.0 if job is None else job.seconds
-            return self._masks, [
-                matcher is not None and is_taken for matcher, is_taken in zip(matchers, took, strict=True)
-            ]
+            self.seconds = loop.seconds
+            return found, loop.held
 
         return finish
 
@@ -190,9 +197,9 @@ class Rows:
         """Write down what the rows of the last call hold, where they have grown."""
         texts, self._texts = self._texts, None
         if texts is not None and self._last:
-            for (_, one), text in zip(self._last, texts(), strict=True):
+            for (_, one), text, lengths in zip(self._last, texts(), self._loop.lengths, strict=True):
                 if one is not None:
-                    one.ids = text
+                    one.ids, (one.length, one.taken) = text, lengths
 
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
         """This text, from the text of the last call that has most in common with it."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from inspect import unwrap
 from time import perf_counter
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
-from transformers import LogitsProcessor
+from transformers import GenerationMixin, LogitsProcessor
 
 from guideway.errors import EngineError
 from guideway.masks.torch import TorchMasks, pinned_rows
@@ -15,13 +18,17 @@ from guideway.processors import Chained, Function, Processor
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
 
+_LOOPS = [getattr(GenerationMixin, name, None) for name in ("_sample", "_beam_search", "_assisted_decoding")]
+_LOOP_CODES = {unwrap(one).__code__ for one in _LOOPS if one is not None}
+
 
 class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # transformers gives no types
     """See `logits_processor`. `timings`: where the time of the loop went."""
 
-    def __init__(self, processor: Processor, before: Sequence[Function], *, in_place: bool) -> None:
+    def __init__(self, processor: Processor, before: Sequence[Function], *, in_place: bool | None) -> None:
         super().__init__(processor, before)
-        self._apply = TorchMasks(in_place=in_place)
+        self._in_place, self._known = in_place, dict[CodeType, bool]()
+        self._apply = TorchMasks(in_place=bool(in_place))
         self._rows = 0
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
@@ -34,6 +41,8 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
             self.check()  # on a GPU the last call has surely been carried out by now: its tokens are here
             rows, held = self._processor.masks(ids)
             start = perf_counter()
+            if self._in_place is None and (asks := sys._getframe(1).f_back) is not None:
+                self._apply.in_place = self._is_done_with(asks)
             found, nothing = self._apply(scores, rows, held)
             self.timings.copy += perf_counter() - start
             _refuse(nothing)
@@ -46,6 +55,21 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         if len(ids) == self._rows:  # beams ask for more rows than they keep
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
+
+    def _is_done_with(self, loop: FrameType) -> bool:
+        """Whether whoever asks is a loop of `generate` that does not read again what it handed in.
+
+        Nothing tells a processor so. Prompt lookup hands in the same scores for all of a draft, and
+        `output_logits=True` keeps them; everywhere else they are a copy already.
+        """
+        if loop.f_code not in _LOOP_CODES:
+            return False
+        if loop.f_code not in self._known:
+            names = loop.f_locals
+            self._known[loop.f_code] = not getattr(names.get("generation_config"), "output_logits", True)
+            if isinstance(names, dict):  # before Python 3.13 a copy, which would hold on to the first logits
+                names.clear()
+        return self._known[loop.f_code]
 
     def check(self) -> None:
         """Raise where the last call left a row with nothing to draw; off the CPU that is known only later."""
@@ -64,15 +88,16 @@ def logits_processor(
     *,
     max_tokens: int | None = None,
     before: Sequence[Function] = (),
-    in_place: bool = False,
+    in_place: bool | None = None,
 ) -> ConstrainedLogits:
     """Holds one call of `generate(logits_processor=[...])` to constraints: greedy, sampling, beams, drafts, batches.
 
     `constraints`: one for all prompts, or a list with one per prompt (None: free): sources, Python types, automata.
     `tokenizer`: the model's. `max_tokens`: what `max_new_tokens` is, so that every output is whole by then; without it
     `generate` cuts what is longer. `before`: functions of (input_ids, scores) that run first.
-    `in_place`: on a CPU, write over the scores, which is cheaper in large batches, and wrong with prompt lookup or
-    `output_logits=True`, where transformers goes on to use what it handed in.
+    `in_place`: whether the scores are written over on a CPU, which is cheaper than a copy; by default where `generate`
+    reads them no more: not with prompt lookup or `output_logits=True`, and not where it is not `generate` that asks.
+    False where another processor keeps the scores that pass through it.
     With `stopping_criteria=[processor.ahead]` too, masks are found while the model runs.
     Under beams, a hypothesis for which nothing legal was left has the score -inf, and its text is not to be used.
     Raises what `guideway.compile` raises, `BudgetTooSmall`; in `generate`, `EngineError` for a second call, for rows
