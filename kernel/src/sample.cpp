@@ -94,6 +94,65 @@ GUIDEWAY_WIDE void chunk_tops(const float* logits, std::size_t chunks, float* to
     }
 }
 
+inline float top_of(const float (&lanes)[kChunk], const std::uint32_t (&strange)[kChunk]) {
+    const bool odd = std::any_of(strange, strange + kChunk, [](std::uint32_t one) { return one != 0; });
+    return odd ? kHighest : *std::max_element(lanes, lanes + kChunk);
+}
+
+// The largest of a stretch of whole chunks; +inf where one is NaN or +inf.
+GUIDEWAY_WIDE float stretch_top(const float* logits, std::size_t chunks) {
+    float lanes[kChunk];
+    std::uint32_t strange[kChunk] = {};
+    std::fill(lanes, lanes + kChunk, kLowest);
+    for (std::size_t c = 0; c < chunks; ++c)
+        for (std::size_t k = 0; k < kChunk; ++k) {
+            const float logit = logits[c * kChunk + k];
+            lanes[k] = logit > lanes[k] ? logit : lanes[k];
+            strange[k] |= logit < kHighest ? 0u : 1u;
+        }
+    return top_of(lanes, strange);
+}
+
+// The same, of what the mask allows.
+GUIDEWAY_WIDE float stretch_top(const float* logits, const std::uint32_t* words, std::size_t chunks) {
+    float lanes[kChunk];
+    std::uint32_t strange[kChunk] = {};
+    std::fill(lanes, lanes + kChunk, kLowest);
+    for (std::size_t c = 0; c < chunks; ++c)
+        for (std::uint32_t k = 0; k < kChunk; ++k) {
+            const float logit = words[c] >> k & 1 ? logits[c * kChunk + k] : kLowest;
+            lanes[k] = logit > lanes[k] ? logit : lanes[k];
+            strange[k] |= logit < kHighest ? 0u : 1u;
+        }
+    return top_of(lanes, strange);
+}
+
+// The most probable token, the lowest id of equals; nothing where `Pool::survey` says false. One look at the row.
+std::optional<std::uint32_t> best_of(std::span<const float> logits, std::span<const std::uint32_t> mask) {
+    constexpr std::size_t kStretch = 16;
+    const std::size_t reach = mask.empty() ? logits.size() : std::min(logits.size(), mask.size() * kChunk), whole = reach / kChunk;
+    const auto allowed = [&](std::size_t i) { return mask.empty() || (mask[i / kChunk] >> (i % kChunk) & 1); };
+    float top = kLowest;
+    std::size_t where = 0;
+    const auto note = [&](float found, std::size_t word) {
+        if (!(found > top)) return;
+        top = found;
+        where = word * kChunk;
+    };
+    for (std::size_t word = 0; word < whole; word += kStretch) {
+        const std::size_t count = std::min(kStretch, whole - word);
+        const auto words = mask.empty() ? mask : mask.subspan(word, count);
+        const float* at = logits.data() + word * kChunk;
+        if (std::all_of(words.begin(), words.end(), [](std::uint32_t bits) { return bits == ~0u; })) note(stretch_top(at, count), word);
+        else if (std::any_of(words.begin(), words.end(), [](std::uint32_t bits) { return bits != 0; })) note(stretch_top(at, words.data(), count), word);
+    }
+    for (std::size_t i = whole * kChunk; i < reach; ++i)
+        if (allowed(i)) note(logits[i] < kHighest ? logits[i] : kHighest, whole);
+    if (!(top > kLowest && top < kHighest)) return std::nullopt;
+    while (!(allowed(where) && logits[where] == top)) ++where;
+    return static_cast<std::uint32_t>(where);
+}
+
 GUIDEWAY_WIDE void widen(const float* from, double* to, std::uint32_t* ids, std::uint32_t first) {
     for (std::uint32_t i = 0; i < kChunk; ++i) {
         to[i] = static_cast<double>(from[i]);
@@ -526,6 +585,7 @@ GUIDEWAY_WIDE Sums sum_kinds(const float* logits, const std::uint32_t* words, st
 
 std::optional<std::uint32_t> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
                                     double number, bool exclude_top) {
+    if (how.temperature == 0 && how.bias_ids.empty() && seen.ids.empty()) return best_of(logits, mask);
     thread_local Pool pool;  // its arrays are as wide as the vocabulary, and would be new pages each time
     if (!pool.survey(logits, mask)) return std::nullopt;
     pool.choose(how, seen);

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from guideway.engines.base import Arrays, Cache
-from guideway.engines.transformers.cache import Batch, KeysValues, States, own_cache, tensors
+from guideway.engines.transformers.batch import Batch
+from guideway.engines.transformers.cache import KeysValues, States, own_cache, tensors
 from guideway.errors import EngineError
 
 __all__ = ["fill_states", "from_arrays", "to_arrays"]
@@ -42,7 +43,7 @@ def from_arrays(arrays: Arrays, like: KeysValues) -> KeysValues:
         layers.append((made[0], made[1]))
     if len(arrays) != 2 * len(layers):
         raise EngineError(f"a cache of this model has {2 * len(layers)} arrays, got {len(arrays)}")
-    return KeysValues(Batch(tuple(layers)), 0, length)
+    return KeysValues(Batch(layers, length), 0, length)
 
 
 def fill_states(arrays: Arrays, like: States) -> States:

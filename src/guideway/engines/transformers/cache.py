@@ -1,9 +1,9 @@
 """Caches of transformers as values.
 
-Keys and values per layer, [row, head, token, channel], are cut to their length when they are used: `DynamicCache`
-appends by making new tensors, so the old ones never change, and a fork or a rewind copies nothing; a batch that goes
-on whole goes on in the library's own object. What is no such
-cache (recurrent states, sliding windows) is kept whole and copied before it is changed; it cannot be truncated.
+Keys and values per layer, [row, head, token, channel], only ever grow, so whoever holds fewer tokens of a batch finds
+them unchanged, and a fork or a rewind copies nothing; a batch that goes on whole goes on in place, what goes another
+way is copied then. What is no such cache (recurrent states, sliding windows) is kept whole and copied before it is
+changed; it cannot be truncated.
 """
 
 from __future__ import annotations
@@ -14,33 +14,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import DynamicCache
 
 from guideway.engines.base import Cache, check_truncation
+from guideway.engines.transformers.batch import Batch
 from guideway.errors import EngineError
 
-__all__ = ["Batch", "KeysValues", "States", "gather", "given_out", "own_cache", "tensors"]
+__all__ = ["KeysValues", "States", "gather", "given_out", "own_cache", "tensors"]
 
 
-@dataclass
-class Batch:
-    """What one run left: (keys, values) per layer, and the library's own object that has them, until it runs on."""
-
-    layers: tuple[tuple[Any, Any], ...]
-    live: Any = None
-
-
-@dataclass(frozen=True)
 class KeysValues:
     """One row of a batch, of which the first `length` tokens count."""
 
-    batch: Batch
-    row: int
-    length: int
+    __slots__ = ("batch", "length", "row")
+
+    def __init__(self, batch: Batch, row: int, length: int) -> None:
+        self.batch, self.row, self.length = batch, row, length
 
     @property
-    def layers(self) -> tuple[tuple[Any, Any], ...]:
-        return self.batch.layers
+    def layers(self) -> list[tuple[Any, Any]]:
+        return self.batch.pairs()
 
     @property
     def nbytes(self) -> int:
@@ -66,38 +58,34 @@ class States:
         raise ValueError("the state of a recurrent model cannot be truncated")
 
 
-def gather(caches: Sequence[Cache | None], cached: int) -> Any:
-    """What these rows, of equal lengths, have before their new tokens, for the model to change; None: nothing."""
+def gather(caches: Sequence[Cache | None], cached: int, *, rewinds: bool) -> Any:
+    """What these rows, of equal lengths, have before their new tokens, to be changed; None: the model makes its own."""
     rows = [cache for cache in caches if cache is not None and cached]
     if not rows:
-        return None
+        return Batch() if rewinds else None
     if len(rows) == 1 and isinstance(rows[0], States):
         return copy.deepcopy(rows[0].whole)
     own = [own_cache(cache) for cache in rows]
     first = own[0].batch
-    count, _, there, _ = first.layers[0][0].shape
-    together = all(c.batch is first for c in own) and [c.row for c in own] == list(range(count))
-    if together and there == cached and first.live is not None:
-        live, first.live = first.live, None  # it goes on by making new tensors; those of `first` stay as they are
-        return live
-    made = DynamicCache()
-    for layer in range(len(first.layers)):
-        if together:  # the batch that ran last, whole and in order: nothing to put together
-            keys, values = (part[:, :, :cached] for part in first.layers[layer])
-            made.update(keys, values, layer)
-            continue
-        parts = [[c.layers[layer][part][c.row : c.row + 1, :, :cached] for c in own] for part in (0, 1)]
+    layers = first.pairs()
+    whole = len(own) == layers[0][0].shape[0] and all(c.batch is first and c.row == i for i, c in enumerate(own))
+    if whole and first.tip == cached:
+        return first.go_on()  # the batch that ran last, in order
+    held, made = [c.layers for c in own], []
+    for index in range(len(layers)):
+        pairs = [one[index] for one in held]
+        parts = ([pair[n][c.row : c.row + 1, :, :cached] for pair, c in zip(pairs, own, strict=True)] for n in (0, 1))
         keys, values = (torch.cat(part) if len(part) > 1 else part[0] for part in parts)
-        made.update(keys, values, layer)
-    return made
+        made.append((keys, values))
+    return Batch(made, cached)
 
 
 def given_out(cache: Any, rows: int, length: int, *, rewinds: bool) -> list[Cache]:
     """The model's cache after it ran, row by row."""
     if not rewinds:
         return [States(cache, length)]
-    batch = Batch(tuple((layer.keys, layer.values) for layer in cache.layers), live=cache)
-    return [KeysValues(batch, row, length) for row in range(rows)]
+    cache.tip = length
+    return [KeysValues(cache, row, length) for row in range(rows)]
 
 
 def tensors(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:

@@ -14,6 +14,7 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batches import by_length
 from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
+from guideway.engines.transformers.batch import Batch
 from guideway.engines.transformers.cache import States, gather, given_out
 from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import last_logits, stacked
@@ -56,7 +57,8 @@ class TransformersEngine:
         self.vocab_size = int(found.logits.shape[-1])
         cache = _cache_of(found)
         self.rewinds = bool(getattr(cache, "is_croppable", False)) and not slides(config)
-        self._like: Any = given_out(cache, 1, 1, rewinds=self.rewinds)[0]
+        like = Batch([(layer.keys, layer.values) for layer in cache.layers], 1) if self.rewinds else cache
+        self._like: Any = given_out(like, 1, 1, rewinds=self.rewinds)[0]
         endless = (
             1 << 20 if context_size is None and not self.rewinds and "max_position_embeddings" not in config else None
         )
@@ -81,7 +83,7 @@ class TransformersEngine:
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Rows of equal lengths, cached and new."""
         cached = caches[0].length if caches[0] is not None else 0
-        past = gather(caches, cached)
+        past = gather(caches, cached, rewinds=self.rewinds)
         for part in _parts(rows, whole=self.rewinds or not cached):
             found = self._run(part, past)
             past = _cache_of(found)
