@@ -82,7 +82,7 @@ clean:
 # Stamps: an install runs again only when what it installs has changed.
 .venv/.tools: constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) scikit-build-core nanobind cmake ninja && touch $@
+	$(PIP) scikit-build-core nanobind numpy cmake ninja && touch $@
 .venv/.built: .venv/.tools pyproject.toml CMakeLists.txt $(KERNEL)
 	$(PIP) --no-build-isolation -e . && touch $@
 .venv/.test: .venv/.built

@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <span>
 
+#include "arrays.h"
+
 namespace guideway {
 
 namespace nb = nanobind;
-
-using MaskRow = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MaskRows = nb::ndarray<std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 inline std::span<std::uint32_t> words(const MaskRow& row) { return {row.data(), row.size()}; }
 

@@ -1,11 +1,9 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy
 import numpy.typing
-from numpy.typing import NDArray
 
 
 class Vocabulary:
@@ -75,17 +73,17 @@ class Matcher:
     Walks an automaton along one sequence of tokens; see `guideway.matcher`.
     """
 
-    def fill_mask(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def fill_mask(self, row: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.
         """
 
-    def fill_mask_within(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], tokens_left: int) -> bool:
+    def fill_mask_within(self, row: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> bool:
         """
         As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
         """
 
-    def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so far (-1). Behind a token that is not legal: no bits. Nothing is taken.
         """
@@ -93,7 +91,7 @@ class Matcher:
     def advance(self, token_id: int) -> None:
         """Take a token. RejectedToken or InvalidToken: nothing has changed."""
 
-    def advance_and_fill(self, token_id: int, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def advance_and_fill(self, token_id: int, row: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
         """
@@ -154,7 +152,7 @@ def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int
     Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has moved. The token of a None is not looked at.
     """
 
-def only_token(row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')]) -> int | None:
+def only_token(row: numpy.typing.NDArray[numpy.uint32]) -> int | None:
     """
     The one token that a row allows; None where it allows none, or several.
     """
@@ -179,12 +177,12 @@ class LoopRows:
         `grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it is written to `kept` too. False: it is not so, and nothing has changed.
         """
 
-    def run(self, masks: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    def run(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.
         """
 
-    def begin(self, masks: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    def begin(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         `run` on a thread of its own; masks and matchers are left alone until `wait`.
         """

@@ -146,3 +146,41 @@ def test_one_call_takes_a_token_and_fills() -> None:
         matcher.advance_and_fill(ord("B"), row[:-1])
     assert matcher.position == twin.position
     assert rows(matcher) == before.tolist() == row.tolist()
+
+
+def test_rows_of_other_kinds() -> None:
+    """NumPy's arrays go a short way of their own: what it must not take, and that others still come in."""
+    matcher = gw.compile(gw.Regex("[ab]*"), VOCABULARY).matcher()
+    right = np.zeros(matcher.words, np.uint32)
+    matcher.fill_mask(right)
+    fixed = np.zeros(matcher.words, np.uint32)
+    fixed.flags.writeable = False
+    wrong = (
+        fixed,
+        np.zeros(matcher.words, np.int64),
+        np.zeros(matcher.words, np.float32),
+        np.zeros(matcher.words, ">u4"),
+        np.zeros((matcher.words, 1), np.uint32),
+        np.zeros(2 * matcher.words, np.uint32)[::2],
+        [0] * matcher.words,
+        None,
+    )
+    for row in wrong:
+        with pytest.raises(TypeError):
+            matcher.fill_mask(row)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="words"):
+        matcher.fill_mask(np.zeros(matcher.words + 1, np.uint32))
+
+    class Rows(np.ndarray[Any, Any]):
+        pass
+
+    block = np.zeros((3, matcher.words), np.uint32)
+    others = (
+        np.zeros(matcher.words, np.uint32).view(Rows),
+        block[1],
+        memoryview(bytearray(4 * matcher.words)).cast("I"),
+    )
+    for row in others:
+        matcher.fill_mask(row)  # type: ignore[arg-type]
+        assert np.array_equal(np.asarray(row), right)
+    assert not block[::2].any()

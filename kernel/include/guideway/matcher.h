@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -89,7 +90,12 @@ private:
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const;
-    void fill_unlocked(std::span<const Config> configs, std::span<std::uint32_t> row) const;
+    void add_ends(std::span<std::uint32_t> row) const;
+    // Under the store's lock; whether the text may end.
+    std::optional<bool> fill_known(std::span<const Config> configs, std::span<std::uint32_t> row) const;
+    bool fill_anew(std::span<const Config> configs, std::span<std::uint32_t> row) const;
+    void fill_locked(std::span<const Config> configs, std::span<std::uint32_t> row) const;  // with the end tokens
+    void take(std::uint32_t token);
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
     std::string completion_of(Configs configs, std::size_t& work) const;
     std::string forced_of(Configs configs) const;
