@@ -11,6 +11,7 @@ import pytest
 import guideway as gw
 from guideway.errors import LimitExceeded
 from guideway.masks import ids, new_rows
+from guideway.serving import follower as following
 from guideway.serving.follower import Follower, fill
 
 A, B, STOP, EOS = 0, 1, 2, 3
@@ -168,3 +169,22 @@ def test_masks_are_what_may_be_taken() -> None:
         assert found == [token for token in (A, B, STOP, EOS) if one.validate([token])]
         assert one.advance([draw.choice(found)])
     assert np.all([one.error is None])
+
+
+def test_a_mask_that_takes_too_long_ends_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a batch it is not known which one it was, so the next masks are made one by one."""
+    one = follower()
+    monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
+    assert legal(one) == [EOS]
+    assert isinstance(one.error, LimitExceeded)
+    both, rows = [follower(), follower("b")], new_rows(2, 32)
+    fill(both, rows)
+    assert [(two.error, two.is_watched) for two in both] == [(None, True)] * 2
+    monkeypatch.setattr(following, "MASK_SECONDS", 60.0)
+    fill(both, rows)
+    assert [(two.error, two.is_watched) for two in both] == [(None, False)] * 2
+    for two in both:
+        two.is_watched = True
+    monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
+    fill(both, rows)
+    assert all(isinstance(two.error, LimitExceeded) for two in both)

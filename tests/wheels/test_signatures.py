@@ -72,6 +72,19 @@ def test_everything_abstract_is_there() -> None:
         assert not missing, f"{one['wheel']}: {one['name']} wants {missing} of {name}"
 
 
+def test_entry_points_are_looked_for() -> None:
+    """The groups that vLLM and SGLang load are those that we stand in, and its configuration has the field we widen."""
+    project = toml(str(PACKAGE.parent), "pyproject.toml")["project"]
+    folders = [need("vllm") / "vllm", need("sglang") / "sglang/srt/plugins"]
+    for group in project["entry-points"]:
+        assert any(f'"{group}"' in file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py")), group
+    config = (need("vllm") / "vllm/config/structured_outputs.py").read_text("utf-8")
+    assert "class StructuredOutputsConfig:" in config
+    assert "    backend: StructuredOutputsBackend = " in config
+    early = (need("vllm") / "vllm/config/compilation.py").read_text("utf-8")
+    assert "\nfrom vllm.platforms import current_platform\n" in early  # so platforms are asked for in time
+
+
 def test_kinds_of_structured_outputs_are_ours() -> None:
     import ast
 

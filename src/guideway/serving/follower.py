@@ -10,15 +10,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from time import perf_counter, thread_time
 
 import numpy as np
 
 from guideway.compiler import Automaton
-from guideway.errors import GuidewayError
+from guideway.errors import GuidewayError, LimitExceeded
 from guideway.masks import Row
 from guideway.matcher import fill_masks
 
 __all__ = ["Follower", "fill"]
+
+MASK_SECONDS = 1.0
+"""A sequence ends where one mask took its thread longer: some forty times what the dearest of real schemas takes. The
+engine has waited that long already, and with it all its other sequences; it does so once and not at every token.
+"""
 
 _log = logging.getLogger("guideway")
 
@@ -27,10 +33,11 @@ class Follower:
     """A matcher behind the tokens of one sequence.
 
     `stop_ids`: tokens that end the text beside the vocabulary's own end tokens, legal where it may end. `error`: what
-    went wrong, None as long as nothing did. One thread at a time, as for a matcher.
+    went wrong, None as long as nothing did. `is_watched`: its masks are made by themselves, for it, or another one of
+    the batch, took long. One thread at a time, as for a matcher.
     """
 
-    __slots__ = ("_ended", "end_ids", "error", "matcher", "name", "stop_ids")
+    __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "name", "stop_ids")
 
     def __init__(
         self, automaton: Automaton, end_ids: Iterable[int], *, stop_ids: Iterable[int] = (), name: str = "a sequence"
@@ -44,7 +51,7 @@ class Follower:
     def reset(self) -> None:
         """Back to where no token was taken."""
         self.matcher.rollback(self.matcher.position)
-        self._ended = False
+        self._ended = self.is_watched = False
         self.error: Exception | None = None
 
     def copy(self) -> Follower:
@@ -107,11 +114,14 @@ class Follower:
         """Write the mask of the next token, uint32 words as wide as the logits; after an error the end alone."""
         try:
             if self.error is None:
-                width = self.matcher.words
+                start, width = thread_time(), self.matcher.words
                 whole = row[:width] if width <= len(row) else np.zeros(width, np.uint32)
                 self.matcher.fill_mask(whole)
                 row[:width], row[width:] = whole[: len(row)], 0
                 self.finish_row(row)
+                self.is_watched = False
+                if (took := thread_time() - start) > MASK_SECONDS:
+                    self.fail(LimitExceeded(f"one mask took {took:.1f} s"))
         except GuidewayError as error:
             self.fail(error)
         if self.error is not None:
@@ -144,11 +154,13 @@ def fill(followers: Sequence[Follower], rows: Row) -> None:
 
     One call into the kernel with the GIL released; where a row goes wrong there, row by row.
     """
-    if all(one.matcher.words == rows.shape[1] and one.error is None for one in followers):
+    if all(one.matcher.words == rows.shape[1] and one.error is None and not one.is_watched for one in followers):
+        start = perf_counter()
         with suppress(GuidewayError):
             fill_masks([one.matcher for one in followers], rows)
             for row, one in zip(rows, followers, strict=True):
                 one.finish_row(row)
+                one.is_watched = perf_counter() - start > MASK_SECONDS
             return
     for row, one in zip(rows, followers, strict=True):
         one.fill(row)

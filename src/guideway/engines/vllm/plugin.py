@@ -1,6 +1,6 @@
 """Makes `guideway` one of vLLM's structured-output backends, by entry points that each process of an engine calls.
 
-vLLM has no registry of them (0.32, 0.33): the names stand in a type, the classes in one method. So three places are
+vLLM has no registry of them (0.32, 0.33): the names stand in a type, the classes in one method. So four places are
 added to, each for requests of this backend only. Where vLLM no longer looks as it did, that is said and nothing is
 touched: whoever does not ask for this backend must not suffer from it. Every process of an engine runs this.
 """
@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-if TYPE_CHECKING:
-    from .asked import Asked
+from .checks import NAME, ahead, validated
 
-__all__ = ["NAME", "early", "register"]
-
-NAME = "guideway"
+__all__ = ["early", "register"]
 
 _log = logging.getLogger("guideway")
 
@@ -27,10 +23,12 @@ def register() -> None:
     try:
         from vllm.config import StructuredOutputsConfig
         from vllm.sampling_params import SamplingParams
+        from vllm.v1.engine.async_llm import AsyncLLM
         from vllm.v1.structured_output import StructuredOutputManager
 
         _accept_name(StructuredOutputsConfig)
-        _wrap(SamplingParams, "_validate_structured_outputs", _validated)
+        _wrap(SamplingParams, "_validate_structured_outputs", validated)
+        _wrap(AsyncLLM, "add_request", ahead)
         _wrap(StructuredOutputManager, "grammar_init", _with_backend)
     except (ImportError, AttributeError, TypeError) as error:
         _log.warning("this vLLM has no place for the structured-output backend %r: %s", NAME, error)
@@ -65,45 +63,11 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
     if not hasattr(original, "__guideway__"):
 
         @functools.wraps(original)
-        def wrapped(self: Any, *arguments: Any, **named: Any) -> None:
-            wrapper(functools.partial(original, self), self, *arguments, **named)
+        def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+            return wrapper(functools.partial(original, self), self, *arguments, **named)
 
         wrapped.__guideway__ = True  # type: ignore[attr-defined]  # so that it is not wrapped again
         setattr(owner, name, wrapped)
-
-
-def _validated(original: Any, params: Any, model: Any, config: Any, tokenizer: Any) -> None:
-    """A request's constraint is compiled where it comes in, so that what is wrong with it is its own answer."""
-    from vllm.exceptions import VLLMValidationError
-
-    from .asked import asked, structured
-
-    if tokenizer is not None and params.extra_args:
-        _check("vllm_xargs", lambda: asked(params), tokenizer)
-    options = params.structured_outputs
-    if config is None or options is None or config.backend != NAME:
-        original(model, config, tokenizer)
-        return
-    if options._backend not in (None, NAME):
-        raise VLLMValidationError(f"a request cannot choose a backend of its own; this engine has {NAME!r}")
-    if tokenizer is None or model.is_diffusion:
-        raise VLLMValidationError(f"the backend {NAME!r} needs a tokenizer, and a model that writes from left to right")
-    options._backend = NAME
-    _check("structured_outputs", lambda: structured(options), tokenizer)
-
-
-def _check(field: str, ask: Callable[[], Asked | None], tokenizer: Any) -> None:
-    from vllm.exceptions import VLLMValidationError
-
-    from guideway.errors import GuidewayError
-
-    from .asked import automaton_of, tokenizer_of
-
-    try:
-        if (given := ask()) is not None:
-            automaton_of(given, tokenizer_of(tokenizer))
-    except GuidewayError as error:
-        raise VLLMValidationError(f"{type(error).__name__}: {error}", parameter=field) from error
 
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
