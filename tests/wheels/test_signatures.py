@@ -76,8 +76,9 @@ def test_entry_points_are_looked_for() -> None:
     """The groups that vLLM and SGLang load are those that we stand in, and its configuration has the field we widen."""
     project = toml(str(PACKAGE.parent), "pyproject.toml")["project"]
     folders = [need("vllm") / "vllm", need("sglang") / "sglang/srt/plugins"]
+    texts = [file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py")]
     for group in project["entry-points"]:
-        assert any(f'"{group}"' in file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py")), group
+        assert any(f'"{group}"' in text for text in texts), f"no engine looks for the entry points {group}"
     config = (need("vllm") / "vllm/config/structured_outputs.py").read_text("utf-8")
     assert "class StructuredOutputsConfig:" in config
     assert "    backend: StructuredOutputsBackend = " in config
