@@ -79,7 +79,7 @@ private:
     ByteSet alphabet(const Component& c) const {
         ByteSet made;
         if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
-        const Punctuation& marks = c.punctuation;
+        const Punctuation& marks = *c.punctuation;
         for (const std::string* text : {&marks.open, &marks.comma, &marks.colon, &marks.close})
             for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
         if (marks.space)
@@ -137,7 +137,7 @@ private:
         Component leaf;
         leaf.expr = box(node, array);
         if (leaf.expr == kNone) return;
-        const Punctuation& marks = nodes_[array].punctuation;
+        const Punctuation& marks = *nodes_[array].punctuation;
         leaf.follow.insert(byte_at(marks.comma, 0));
         leaf.follow.insert(byte_at(marks.close, 0));
         if (marks.space)
@@ -201,13 +201,13 @@ private:
         for (std::uint32_t leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
         const auto lengths = key_lengths_.of(classes, 0, c.minimum);
         if (lengths.size() < c.minimum) return kInfinite;
-        std::uint32_t total = multiply(length(c.punctuation.comma), c.minimum - (c.minimum ? 1 : 0));
+        std::uint32_t total = multiply(length(c.punctuation->comma), c.minimum - (c.minimum ? 1 : 0));
         for (std::uint32_t i = 0; i < c.minimum; ++i) total = sum(total, lengths[i]);
         return total;
     }
 
     ItemPlan item_plan(const Component& c) const {
-        return ItemPlan(c, length(c.punctuation.comma), number_of(c), [&](std::uint32_t i) {
+        return ItemPlan(c, length(c.punctuation->comma), number_of(c), [&](std::uint32_t i) {
             std::vector<ItemPlan::Option> options;
             for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({r.marks, nodes_[r.node].cost});
             return options;
@@ -250,7 +250,7 @@ private:
     }
 
     std::uint32_t entry_cost(const Component& c, const Entry& e) {
-        return sum(sum(pool_.shortest(e.key), length(c.punctuation.colon)), value_cost(e.value));
+        return sum(sum(pool_.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
     }
 
     std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
@@ -272,14 +272,14 @@ private:
             case NodeKind::object: {
                 if (bounded(c)) {
                     total = entries_cost(c);
-                    if (total != kInfinite && total) total -= length(c.punctuation.comma);
+                    if (total != kInfinite && total) total -= length(c.punctuation->comma);
                     break;
                 }
                 std::uint32_t count = 0;
                 for (const Entry& e : c.entries)
                     if (e.required) {
                         total = sum(total, entry_cost(c, e));
-                        if (count++) total = sum(total, length(c.punctuation.comma));
+                        if (count++) total = sum(total, length(c.punctuation->comma));
                     }
                 break;
             }
@@ -287,17 +287,17 @@ private:
                 if (c.minimum > c.maximum) return kInfinite;
                 if (c.unique || !c.counts.empty()) {
                     total = c.unique ? unique_cost(c) : item_plan(c).cost(ItemPlan::Point(1 + c.counts.size(), 0));
-                    if (!c.unique && total != kInfinite && total) total -= length(c.punctuation.comma);
+                    if (!c.unique && total != kInfinite && total) total -= length(c.punctuation->comma);
                     break;
                 }
                 const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.prefix.size()));
                 for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
                 if (c.minimum > known) total = sum(total, multiply(item_cost(c, known), c.minimum - known));
-                if (c.minimum > 1) total = sum(total, multiply(length(c.punctuation.comma), c.minimum - 1));
+                if (c.minimum > 1) total = sum(total, multiply(length(c.punctuation->comma), c.minimum - 1));
                 break;
             }
         }
-        return sum(total, length(c.punctuation.open) + length(c.punctuation.close));
+        return sum(total, length(c.punctuation->open) + length(c.punctuation->close));
     }
 
     static bool bounded(const Component& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
@@ -308,7 +308,7 @@ private:
         std::uint32_t required = 0;
         auto add = [&](const Entry& e, std::uint32_t key) {
             PlanItem item{e.required, {}};
-            const std::uint32_t around = sum(key, length(c.punctuation.colon) + length(c.punctuation.comma));
+            const std::uint32_t around = sum(key, length(c.punctuation->colon) + length(c.punctuation->comma));
             for (const Reading& r : e.value)
                 if (const std::uint32_t cost = sum(around, nodes_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
             if (item.required || !item.ways.empty()) items.push_back(std::move(item));
@@ -377,7 +377,7 @@ private:
 
     void first_into(const Component& c, ByteSet& bytes) {
         if (c.kind == NodeKind::leaf) bytes |= pool_.live(c.expr);
-        else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation.open[0]));
+        else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation->open[0]));
         else
             for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
     }
@@ -411,9 +411,9 @@ private:
             } else {
                 ByteSet after;
                 if (c.kind != NodeKind::leaf) {
-                    after.insert(static_cast<std::uint8_t>(c.punctuation.comma[0]));
-                    after.insert(static_cast<std::uint8_t>(c.punctuation.close[0]));
-                    if (c.punctuation.space)
+                    after.insert(static_cast<std::uint8_t>(c.punctuation->comma[0]));
+                    after.insert(static_cast<std::uint8_t>(c.punctuation->close[0]));
+                    if (c.punctuation->space)
                         for (char s : {' ', '\t', '\n', '\r'}) after.insert(static_cast<std::uint8_t>(s));
                 }
                 each_child(c, [&](std::uint32_t child) { give(child, after); });
@@ -435,11 +435,10 @@ private:
         const auto n = static_cast<std::uint32_t>(c.entries.size());
         if (n > kMaxEntries) throw Error(ErrorKind::limit, "an object with too many properties", number);
         std::vector<ExprId> keys;
+        c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
         for (std::uint32_t i = 0; i < n; ++i) {
-            const std::uint32_t cost = entry_cost(c, c.entries[i]);
+            const std::uint32_t cost = c.ahead[i].cost = entry_cost(c, c.entries[i]);
             if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
-            c.entry_cost.push_back(cost);
-            c.live.push_back(cost != kInfinite);
             if (cost != kInfinite && i < c.fixed) keys.push_back(pool_.cat(c.entries[i].key, pool_.label(i)));
         }
         c.keys = pool_.alt(std::move(keys));
@@ -447,15 +446,12 @@ private:
         c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
         // Count, demands, two words for each class, then position or bits.
         c.record_words = 2 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
-        c.next_required.assign(c.fixed + 1, c.fixed);
-        c.next_live.assign(c.fixed + 1, c.fixed);
-        c.required_cost.assign(c.fixed + 1, 0);
         for (std::uint32_t i = c.fixed; i-- > 0;) {
+            Ahead &at = c.ahead[i], &after = c.ahead[i + 1];
             const bool required = c.entries[i].required;
-            c.next_required[i] = required ? i : c.next_required[i + 1];
-            c.next_live[i] = c.live[i] ? i : c.next_live[i + 1];
-            c.required_cost[i] = c.required_cost[i + 1];
-            if (required) c.required_cost[i] = sum(c.required_cost[i], sum(c.entry_cost[i], length(c.punctuation.comma)));
+            at.next_required = required ? i : after.next_required;
+            at.next_live = c.is_live(i) ? i : after.next_live;
+            at.required_cost = required ? sum(after.required_cost, sum(at.cost, length(c.punctuation->comma))) : after.required_cost;
         }
     }
 
@@ -467,8 +463,8 @@ private:
             leaf.kind = NodeKind::leaf;
             leaf.expr = object.entries[i].key;
             leaf.cost = pool_.shortest(leaf.expr);
-            leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation.colon[0]));
-            if (object.punctuation.space)
+            leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation->colon[0]));
+            if (object.punctuation->space)
                 for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
             nodes_[number].open_leaf.push_back(static_cast<std::uint32_t>(nodes_.size()));
             nodes_.push_back(std::move(leaf));

@@ -95,7 +95,7 @@ void Machine::enter_item(const Config& c, Configs& out) {
 
 void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
     const Component& k = components_[c.node];
-    const Punctuation& marks = k.punctuation;
+    const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
@@ -160,7 +160,7 @@ std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further)
 // Items that are still needed, each with a comma.
 std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
     if (!k.counts.empty()) return k.item_plan->cost(records_.copy(regs, k.record_words));
-    const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation.comma);
+    const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
     if (count >= k.minimum) return 0;
     if (k.unique) {
         const auto record = records_.copy(regs, k.record_words);
@@ -208,13 +208,13 @@ std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
 std::uint32_t Machine::array_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const std::uint32_t close = length(k.punctuation.close), comma = length(k.punctuation.comma);
+    const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma);
     auto first = [&] {
         const std::uint32_t needed = items_cost(k, c.regs);
         return sum(needed ? needed - comma : 0, close);
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
+        case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
         case Phase::first: return first();
         case Phase::gap: return sum(item_and_rest(k, c.regs), close);
         case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, Tapes::kUnknown)), close);
@@ -229,14 +229,14 @@ int Machine::array_best_byte(const Config& c, Configs& instead) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     switch (phase_of(c.state)) {
-        case Phase::open: return byte_at(k.punctuation.open, rest);
+        case Phase::open: return byte_at(k.punctuation->open, rest);
         case Phase::first:
-            if (may_end(k, c.regs)) return byte_at(k.punctuation.close, 0);
+            if (may_end(k, c.regs)) return byte_at(k.punctuation->close, 0);
             [[fallthrough]];
         case Phase::gap: enter_item(c, instead); return -1;
-        case Phase::after: return byte_at(may_end(k, c.regs) ? k.punctuation.close : k.punctuation.comma, 0);
-        case Phase::comma: return byte_at(k.punctuation.comma, rest);
-        case Phase::close: return byte_at(k.punctuation.close, rest);
+        case Phase::after: return byte_at(may_end(k, c.regs) ? k.punctuation->close : k.punctuation->comma, 0);
+        case Phase::comma: return byte_at(k.punctuation->comma, rest);
+        case Phase::close: return byte_at(k.punctuation->close, rest);
         default: return -1;
     }
 }

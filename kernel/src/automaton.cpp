@@ -19,12 +19,11 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (Component& c : components) c.id = store->runs.component_id(c);
-    components.shrink_to_fit();
     std::shared_ptr<Automaton> made(new Automaton());
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();
     made->number_ = store->runs.next_automaton();
-    made->machine_ = std::make_unique<Machine>(std::move(components), root, store->pool);
+    made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool);
     made->first_bytes_ = store->pool.bytes();
     made->store_ = std::move(store);
     return made;

@@ -21,7 +21,7 @@ constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork;
 // Children before parents; whether a node refers to itself.
 class Order {
 public:
-    explicit Order(const std::vector<Component>& nodes) : nodes_(nodes) {}
+    explicit Order(const Components& nodes) : nodes_(nodes) {}
 
     // `leftmost`: only parts that can come first.
     bool find(bool leftmost, std::vector<std::uint32_t>& after) {
@@ -57,7 +57,7 @@ private:
         while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
         return std::min(n + 1, c.parts.size());
     }
-    const std::vector<Component>& nodes_;
+    const Components& nodes_;
 };
 
 }  // namespace

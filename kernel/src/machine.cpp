@@ -6,11 +6,28 @@
 
 namespace guideway {
 
-Machine::Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
+const Component* Leaves::keep(Component&& leaf) {
+    const std::uint64_t hash = mix(std::uint64_t{leaf.id} << 32 | leaf.expr, leaf.cost);
+    const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
+        const Component& c = kept_[id];
+        return c.id == leaf.id && c.expr == leaf.expr && c.cost == leaf.cost && c.nullable == leaf.nullable && c.first == leaf.first && c.follow == leaf.follow;
+    });
+    if (known != IdTable::kMissing) return &kept_[known];
+    ids_.add(hash, static_cast<std::uint32_t>(kept_.size()));
+    return &kept_.emplace_back(std::move(leaf));
+}
+
+Components::Components(std::vector<Component>&& all, Leaves* leaves) : at_(all.size()) {
+    const auto shared = [&](const Component& c) { return leaves && c.kind == NodeKind::leaf; };
+    own_.reserve(all.size() - static_cast<std::size_t>(std::count_if(all.begin(), all.end(), shared)));
+    for (std::size_t i = 0; i < all.size(); ++i) at_[i] = shared(all[i]) ? leaves->keep(std::move(all[i])) : &own_.emplace_back(std::move(all[i]));
+}
+
+Machine::Machine(Components components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
     : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
-    for (const Component& c : components_) recalls_ |= (c.bounded && !c.open_leaf.empty()) || c.unique;
+    for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;
     prepare_forks();
 }
 
@@ -137,8 +154,8 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
 bool Machine::is_spaced(const Config& c) const {
     if (c.node == kDone) return false;
     const Component& k = components_[c.node];
-    if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || !k.punctuation.space) return false;
-    for (const std::string* text : {&k.punctuation.open, &k.punctuation.comma, &k.punctuation.colon, &k.punctuation.close})
+    if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || !k.punctuation->space) return false;
+    for (const std::string* text : {&k.punctuation->open, &k.punctuation->comma, &k.punctuation->colon, &k.punctuation->close})
         if (is_space(byte_at(*text, 0))) return false;
     const Phase phase = phase_of(c.state);
     return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(rest_of(c.state) & 0xff));
@@ -160,7 +177,7 @@ ByteSet Machine::begins(const Config& c) {
         }
         return ByteSet::range(0, 255);
     }
-    const Punctuation& marks = k.punctuation;
+    const Punctuation& marks = *k.punctuation;
     const std::uint32_t rest = rest_of(c.state);
     const bool object = k.kind == NodeKind::object;
     if (object || k.kind == NodeKind::array) {

@@ -410,7 +410,7 @@ bool Runs::take_marks(Machine& machine, const Task& task) {
     const Config c = task.config;
     const Component& k = machine.component(c.node);
     if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
-    const Punctuation& marks = k.punctuation;
+    const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t at = rest_of(c.state);
     std::string_view text, closing;

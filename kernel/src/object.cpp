@@ -64,9 +64,9 @@ ExprId Machine::open_keys(const Component& k, std::uint32_t regs, std::uint32_t 
 
 bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const Component& k = components_[node];
-    if (!k.live[label]) return false;
+    if (!k.is_live(label)) return false;
     if (label >= k.fixed) {
-        if (k.ordered && k.next_required[position(k, regs)] != k.fixed) return false;
+        if (k.ordered && k.ahead[position(k, regs)].next_required != k.fixed) return false;
         const std::uint32_t* record = records_.at(regs, k.record_words);
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
@@ -77,7 +77,7 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         if (seen(k, regs, label)) return false;
     } else {
         const std::uint32_t at = position(k, regs);
-        if (label < at || label > k.next_required[at]) return false;
+        if (label < at || label > k.ahead[at].next_required) return false;
     }
     return !k.bounded || value_and_rest(node, regs, label) != kInfinite;
 }
@@ -87,8 +87,8 @@ bool Machine::may_close(const Component& k, std::uint32_t regs) {
         const std::uint32_t* record = records_.at(regs, k.record_words);
         if (record[kCount] < k.minimum || (k.demands & ~record[kMet])) return false;
     }
-    if (k.ordered) return k.next_required[position(k, regs)] == k.fixed;
-    for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
+    if (k.ordered) return k.ahead[position(k, regs)].next_required == k.fixed;
+    for (std::uint32_t i = k.ahead[0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
         if (!seen(k, regs, i)) return false;
     return true;
 }
@@ -96,7 +96,7 @@ bool Machine::may_close(const Component& k, std::uint32_t regs) {
 // Whether a fixed name may come.
 bool Machine::may_open_some(std::uint32_t node, std::uint32_t regs) {
     const Component& k = components_[node];
-    for (std::uint32_t i = k.next_live[k.ordered ? position(k, regs) : 0]; i < k.fixed; i = k.next_live[i + 1])
+    for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (may_open(node, regs, i)) return true;
     return false;
 }
@@ -152,7 +152,7 @@ void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs
 
 void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
     const Component& k = components_[c.node];
-    const Punctuation& marks = k.punctuation;
+    const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
@@ -218,11 +218,11 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
 // The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
 std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
     const Component& k = components_[node];
-    if (k.ordered && !k.bounded) return k.required_cost[position(k, regs)];
+    if (k.ordered && !k.bounded) return k.ahead[position(k, regs)].required_cost;
     if (!k.bounded) {
         std::uint32_t total = 0;
-        for (std::uint32_t i = k.next_required[0]; i < k.fixed; i = k.next_required[i + 1])
-            if (!seen(k, regs, i)) total = sum(total, sum(k.entry_cost[i], length(k.punctuation.comma)));
+        for (std::uint32_t i = k.ahead[0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
+            if (!seen(k, regs, i)) total = sum(total, sum(k.ahead[i].cost, length(k.punctuation->comma)));
         return total;
     }
     const std::uint64_t key = std::uint64_t{node} << 32 | regs;
@@ -242,17 +242,17 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     std::uint32_t required = 0;
     auto add = [&](std::uint32_t label, std::uint32_t key) {
         PlanItem item{k.entries[label].required, {}};
-        const std::uint32_t around = sum(key, length(k.punctuation.colon) + length(k.punctuation.comma));
+        const std::uint32_t around = sum(key, length(k.punctuation->colon) + length(k.punctuation->comma));
         for (const Reading& r : k.entries[label].value)
             if (const std::uint32_t cost = sum(around, components_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
         required += item.required;
         items.push_back(std::move(item));
     };
-    for (std::uint32_t i = k.next_live[k.ordered ? position(k, regs) : 0]; i < k.fixed; i = k.next_live[i + 1])
+    for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (k.ordered || !seen(k, regs, i)) add(i, pool_.shortest(k.entries[i].key));
     const std::uint32_t most = most_needed(required, need, room, demands);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
-        if (!k.live[i] || most <= required) continue;
+        if (!k.is_live(i) || most <= required) continue;
         const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // at worst the shortest ones
         const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
@@ -270,7 +270,7 @@ std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) 
     std::size_t count = 2 + further / 5;
     if (k.bounded) {
         std::uint32_t required = 0;
-        for (std::uint32_t i = k.next_required[k.ordered ? record[seen_word(k)] : 0]; i < k.fixed; i = k.next_required[i + 1])
+        for (std::uint32_t i = k.ahead[k.ordered ? record[seen_word(k)] : 0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
             required += k.ordered || !seen(k, named.regs, i);
         const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]), most = most_needed(required, need, k.maximum, k.demands);
         count += most - std::min(most, required);
@@ -290,14 +290,14 @@ std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, st
         if (known == kInfinite || after != known_regs) known = entries_cost(node, known_regs = after);
         least = std::min(least, sum(value, known));
     }
-    return sum(least, length(k.punctuation.close));
+    return sum(least, length(k.punctuation->close));
 }
 
 // The fixed name to finish the key with at the least cost, and that cost up to the end of the object.
 LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
     const Component& k = components_[node];
-    const std::uint32_t comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
-    const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation.close));
+    const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
+    const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
     for (const LabelDistance& reach : pool_.labels(state)) {
         const std::uint32_t label = reach.label;
@@ -306,8 +306,8 @@ LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId
         if (k.bounded) after = value_and_rest(node, regs, label);
         else {  // of many properties: what is needed anyway, less this one
             after = sum(all, value_cost(k.entries[label].value));
-            if (k.ordered) after = sum(sum(k.required_cost[label + 1], value_cost(k.entries[label].value)), length(k.punctuation.close));
-            else if (k.entries[label].required) after -= std::min(after, sum(k.entry_cost[label], comma));
+            if (k.ordered) after = sum(sum(k.ahead[label + 1].required_cost, value_cost(k.entries[label].value)), length(k.punctuation->close));
+            else if (k.entries[label].required) after -= std::min(after, sum(k.ahead[label].cost, comma));
         }
         const std::uint32_t total = sum(reach.distance + colon, after);
         if (total < best.distance) best = {label, total, false};
@@ -321,7 +321,7 @@ std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
         if (!may_open(node, regs, i)) continue;
         const Component& k = components_[node];
-        const std::uint32_t key = sum(pool_.shortest(open_keys(k, regs, i)), length(k.punctuation.colon));
+        const std::uint32_t key = sum(pool_.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
         least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, Tapes::kUnknown), i)));
     }
     return least;
@@ -330,13 +330,13 @@ std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
 std::uint32_t Machine::object_cost(const Config& c) {
     const Component& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
-    const std::uint32_t close = length(k.punctuation.close), comma = length(k.punctuation.comma), colon = length(k.punctuation.colon);
+    const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     auto first = [&] {
         const std::uint32_t needed = entries_cost(c.node, c.regs);
         return sum(needed ? needed - comma : 0, close);
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return sum(first(), length(k.punctuation.open) - rest);
+        case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
         case Phase::first: return first();
         case Phase::gap: return key_and_rest(c.node, c.regs);
         case Phase::key: return best_label(c.node, c.regs, rest).distance;
@@ -369,17 +369,17 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
         return -1;
     };
     switch (phase_of(c.state)) {
-        case Phase::open: return byte_at(k.punctuation.open, rest);
+        case Phase::open: return byte_at(k.punctuation->open, rest);
         case Phase::first:
-            if (may_close(k, c.regs)) return byte_at(k.punctuation.close, 0);
+            if (may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
             [[fallthrough]];
         case Phase::gap: enter_keys(c, instead); return -1;
         case Phase::key: return towards_key(rest);
-        case Phase::colon: return byte_at(k.punctuation.colon, rest & 0xff);
+        case Phase::colon: return byte_at(k.punctuation->colon, rest & 0xff);
         case Phase::value: enter_value(c, rest, instead); return -1;
-        case Phase::after: return may_close(k, c.regs) ? byte_at(k.punctuation.close, 0) : byte_at(k.punctuation.comma, 0);
-        case Phase::comma: return byte_at(k.punctuation.comma, rest);
-        case Phase::close: return byte_at(k.punctuation.close, rest);
+        case Phase::after: return may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);
+        case Phase::comma: return byte_at(k.punctuation->comma, rest);
+        case Phase::close: return byte_at(k.punctuation->close, rest);
         default: return -1;
     }
 }

@@ -1,5 +1,8 @@
 #include "guideway/program.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "guideway/error.h"
 #include "guideway/spelling.h"
 #include "guideway/vocabulary.h"
@@ -20,6 +23,8 @@ std::string utf8_of(const std::u32string& text) {
     }
     return made;
 }
+
+constexpr std::size_t kMaxKept = 32;  // different punctuations of a program that are looked for before they are read
 
 struct RawExpr {
     std::uint32_t op = 0;
@@ -125,7 +130,13 @@ private:
     }
     std::uint32_t code_point() { return below(0x110000); }
 
-    Punctuation read_punctuation() {
+    std::shared_ptr<const Punctuation> read_punctuation() {
+        const auto left = words_.subspan(at_);
+        for (const auto& [words, known] : punctuation_)
+            if (words.size() <= left.size() && std::equal(words.begin(), words.end(), left.begin())) {
+                at_ += words.size();
+                return known;
+            }
         Punctuation made;
         made.space = word() != 0;
         for (std::string* text : {&made.open, &made.comma, &made.colon, &made.close}) {
@@ -133,7 +144,9 @@ private:
             // A place in it takes 8 bits of a state of the machine.
             if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
         }
-        return made;
+        auto kept = std::make_shared<const Punctuation>(std::move(made));
+        if (punctuation_.size() < kMaxKept) punctuation_.emplace_back(left.first(left.size() - (words_.size() - at_)), kept);
+        return kept;
     }
 
     Decimal read_decimal() {
@@ -383,6 +396,7 @@ private:
     Speller& speller_;
     const Vocabulary* vocabulary_;
     std::vector<RawExpr> exprs_;
+    std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words
 };
 
 }  // namespace

@@ -42,14 +42,16 @@ private:
         ++at_;
         Node node;
         node.kind = object ? NodeKind::object : NodeKind::array;
-        node.punctuation = {true, object ? "{" : "[", ",", ":", object ? "}" : "]"};
+        static const auto braces = std::make_shared<const Punctuation>(Punctuation{true, "{", ",", ":", "}"});
+        static const auto brackets = std::make_shared<const Punctuation>(Punctuation{true, "[", ",", ":", "]"});
+        node.punctuation = object ? braces : brackets;
         node.ordered = false;
         open_.push_back({attach(std::move(node)), kNone});
     }
 
     void close() {
         Node& node = made_.nodes[open_.back().node];
-        sound_ &= open_.back().key == kNone && node.punctuation.close[0] == text_[at_++];
+        sound_ &= open_.back().key == kNone && node.punctuation->close[0] == text_[at_++];
         node.fixed = static_cast<std::uint32_t>(node.entries.size());
         if (node.kind == NodeKind::array) node.minimum = node.maximum = static_cast<std::uint32_t>(node.prefix.size());
         open_.pop_back();
@@ -118,7 +120,7 @@ std::optional<ExprId> Values::spelled(std::string_view text) {
 ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
     bytes_ += components.size() * sizeof(Component);
     const auto number = static_cast<std::uint32_t>(machines_.size());
-    machines_.push_back({std::make_unique<Machine>(std::move(components), root, pool_), single, reach, 0});
+    machines_.push_back({std::make_unique<Machine>(Components(std::move(components)), root, pool_), single, reach, 0});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);

@@ -136,7 +136,7 @@ std::shared_ptr<Store> Vocabulary::store() const {
         bool full = false;
         if (store_) {
             const std::shared_lock inner(store_->lock);
-            full = store_->pool.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
+            full = store_->pool.bytes() + store_->leaves.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
         }
         if (store_ && !full) return store_;
         made = std::make_shared<Store>(*this, limits_);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -68,6 +69,13 @@ inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for s
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
+// What an object has before it, from an entry on.
+struct Ahead {
+    std::uint32_t cost = kInfinite;               // of the entry: key, colon and value; kInfinite: it cannot be completed
+    std::uint32_t next_required = 0, next_live = 0;  // the first such property from here on
+    std::uint32_t required_cost = 0;              // of all required ones from here on, each with a comma
+};
+
 // A grammar node with what the analysis found out about it.
 struct Component : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
@@ -82,12 +90,35 @@ struct Component : Node {
     std::vector<std::uint32_t> open_leaf;  // object: the leaf of each class of open keys
     std::vector<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
     std::shared_ptr<const ItemPlan> item_plan;            // array with counters
-    std::vector<std::uint8_t> live;       // object: entries that can be completed
-    std::vector<std::uint32_t> entry_cost;     // object: key, colon and value
-    std::vector<std::uint32_t> next_required;  // object: first required property from i on
-    std::vector<std::uint32_t> next_live;      // object: first live property from i on
-    std::vector<std::uint32_t> required_cost;  // object: all required ones from i on, each with a comma
-    std::vector<std::uint32_t> tail_cost;      // sequence: parts from i on; array: items of the prefix before i
+    std::vector<Ahead> ahead;             // object: by entry, and one more
+    std::vector<std::uint32_t> tail_cost;  // sequence: parts from i on; array: items of the prefix before i
+
+    bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
+};
+
+// Leaves that the machines of one store share: most grammars hold the same few.
+class Leaves {
+public:
+    // The one that equals a finished leaf; it stays where it is.
+    const Component* keep(Component&& leaf);
+    std::size_t bytes() const { return kept_.size() * sizeof(Component) + ids_.bytes(); }
+
+private:
+    std::deque<Component> kept_;
+    IdTable ids_;
+};
+
+// The components of a machine, by number.
+class Components {
+public:
+    // `leaves`: where leaves are kept, longer than this; null: all are its own.
+    explicit Components(std::vector<Component>&& all, Leaves* leaves = nullptr);
+    const Component& operator[](std::uint32_t number) const { return *at_[number]; }
+    std::size_t size() const { return at_.size(); }
+
+private:
+    std::vector<Component> own_;
+    std::vector<const Component*> at_;
 };
 
 // Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
@@ -107,7 +138,7 @@ struct Outcome {
 
 class Machine {
 public:
-    Machine(std::vector<Component> components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
+    Machine(Components components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
 
     void start(Configs& out);
     // Adds what `config` becomes by `byte`.
@@ -213,7 +244,7 @@ private:
     std::uint32_t local_cost(const Config& c);
     std::uint32_t frame_cost(std::uint32_t id);
 
-    std::vector<Component> components_;
+    Components components_;
     std::uint32_t root_;
     bool recalls_ = false;
     ExprPool& pool_;

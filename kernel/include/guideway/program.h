@@ -20,12 +20,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "guideway/decimal.h"
 #include "guideway/expr.h"
+#include "guideway/value.h"
 
 namespace guideway {
 
@@ -41,11 +43,6 @@ struct Punctuation {
     std::string open, comma, colon, close;
 };
 
-struct Reading {  // a way to read a value: a node, and the demands or counters that it then counts for
-    std::uint32_t marks, node;
-};
-using Value = std::vector<Reading>;
-
 struct Entry {  // a property, or a class of open keys
     ExprId key;
     bool required;
@@ -58,20 +55,20 @@ struct Count {  // how many items bear a mark
 
 struct Node {
     NodeKind kind = NodeKind::leaf;
+    bool ordered = true;                // object
+    bool unique = false;                // array
+    bool plain = false;                 // number
     ExprId expr = kNone;                // leaf
-    std::vector<std::uint32_t> parts;   // sequence, alternative
-    Punctuation punctuation;            // object, array
-    std::vector<Entry> entries;         // object: `fixed` properties, then open classes
-    std::uint32_t fixed = 0;
-    bool ordered = true;
+    std::uint32_t fixed = 0;            // object: so many of the entries are properties
     std::uint32_t demands = 0;
+    std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
+    std::vector<std::uint32_t> parts;   // sequence, alternative
+    std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
+    std::vector<Entry> entries;         // object: `fixed` properties, then open classes
     std::vector<Value> prefix;          // array
     Value rest;                         // array; empty: no items after the prefix
-    bool unique = false;
     std::vector<Count> counts;
-    std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
     std::vector<Cell> cells;            // number
-    bool plain = false;
 };
 
 struct Program {
