@@ -55,14 +55,14 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
 }
 
 std::uint32_t ExprPool::raw_row(ExprId e) {
-    if (raw_row_[e] == 0) {
+    if (found_[e].raw_row == 0) {
         auto out = std::make_unique<Targets>();
         out->fill(kNone);
         derive(e, *out);
         const std::uint32_t row = store_row(*out);
-        raw_row_[e] = row;
+        found_[e].raw_row = row;
     }
-    return raw_row_[e];
+    return found_[e].raw_row;
 }
 
 std::uint32_t ExprPool::make_live_row(ExprId e) {
@@ -83,7 +83,7 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
             live = store_row(*out);
         }
     }
-    return live_row_[e] = live;
+    return found_[e].live_row = live;
 }
 
 // Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean.
@@ -136,8 +136,8 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     if (x.op == Op::words) return next_of_words(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
     if (!x.lean) {
-        if (looked_up_[e] >= kLookups) return kInfinite;
-        ++looked_up_[e];
+        if (found_[e].looked_up >= kLookups) return kInfinite;
+        ++found_[e].looked_up;
     }
     ExprId only = kNone;
     std::vector<ExprId> several;
@@ -149,7 +149,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
         else several.push_back(made);
     });
     if (!simple) {
-        looked_up_[e] = kLookups;
+        found_[e].looked_up = kLookups;
         return kInfinite;
     }
     if (several.empty()) return only;
@@ -175,23 +175,23 @@ ByteSet ExprPool::live_of_lean(ExprId e) {
 }
 
 ByteSet ExprPool::live(ExprId e) {
-    if (live_row_[e] == 0 && (exprs_[e].lean || looked_up_[e] < kLookups)) {
+    if (found_[e].live_row == 0 && (exprs_[e].lean || found_[e].looked_up < kLookups)) {
         if (exprs_[e].op == Op::words || exprs_[e].op == Op::except) return live_of_lean(e);
         ByteSet made;
         if (each_head(e, [&](ExprId head, ExprId) { made |= live(head); })) return made;
     }
-    const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
+    const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
     return sets_[rows_[r].live];
 }
 
 bool ExprPool::takes(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (x.op == Op::words && live_row_[e] == 0) {
+    if (x.op == Op::words && found_[e].live_row == 0) {
         if (words_->next(x.a, x.b, byte).node != Words::kNowhere) return true;
         const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
         return end > kEmpty && takes(end, byte);
     }
-    if (x.op != Op::except && live_row_[e] == 0 && (x.lean || looked_up_[e] < kLookups)) {
+    if (x.op != Op::except && found_[e].live_row == 0 && (x.lean || found_[e].looked_up < kLookups)) {
         bool some = false;
         if (each_head(e, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
     }
@@ -208,7 +208,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::cat: {
             std::vector<ExprId> chain;  // of nullable heads: its rows are made from the end, not by recursion
-            for (ExprId rest = e; raw_row_[rest] == 0 || rest == e; rest = exprs_[rest].b) {
+            for (ExprId rest = e; found_[rest].raw_row == 0 || rest == e; rest = exprs_[rest].b) {
                 if (rest != e) chain.push_back(rest);
                 if (exprs_[rest].op != Op::cat || !exprs_[exprs_[rest].a].nullable) break;
             }
@@ -502,7 +502,7 @@ ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
 
 ExprId ExprPool::majority(ExprId e) {
     std::array<unsigned, 256> count{};
-    const std::uint32_t r = live_row_[e] ? live_row_[e] : make_live_row(e);
+    const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
     const Row row = rows_[r];
     const auto& classes = classes_[row.classes];
     unsigned best = classes[0];
@@ -514,7 +514,7 @@ ExprId ExprPool::majority(ExprId e) {
 }
 
 int ExprPool::best_byte(ExprId e) {
-    if (best_byte_[e] == -2) {
+    if (found_[e].best_byte == -2) {
         const std::uint32_t target = shortest(e);
         int best = is_value(e) && target != kInfinite ? values_->best_byte(exprs_[e].a) : -1;
         if (target != 0 && target != kInfinite)
@@ -522,9 +522,9 @@ int ExprPool::best_byte(ExprId e) {
                 const ExprId t = next(e, static_cast<std::uint8_t>(b));
                 if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
             }
-        best_byte_[e] = static_cast<std::int16_t>(best);
+        found_[e].best_byte = static_cast<std::int16_t>(best);
     }
-    return best_byte_[e];
+    return found_[e].best_byte;
 }
 
 bool ExprPool::has_more(ExprId e) {

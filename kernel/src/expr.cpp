@@ -73,10 +73,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
     made.sure |= !made.boolean && made.op != Op::none;
     exprs_.push_back(made);
-    raw_row_.push_back(0);
-    live_row_.push_back(0);
-    looked_up_.push_back(0);
-    best_byte_.push_back(-2);
+    found_.push_back({});
     interned_.add(h, id);
     return id;
 }
@@ -122,8 +119,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
     for (; !heads.empty(); heads.pop_back()) {
         const Expr x = exprs_[heads.back()], y = exprs_[b];
         // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
-        const bool short_tail = y.op == Op::set || y.op == Op::label || (y.op == Op::cat && exprs_[y.a].op == Op::set && exprs_[y.b].op == Op::label);
-        if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && short_tail) {
+        if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
             auto texts = words_->texts(x.a);
             texts[0].end = cat(texts[0].end, b);
             b = word(words_->make(std::move(texts), words_->spelling(x.a)));
@@ -149,6 +145,11 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         b = intern(made);
     }
     return b;
+}
+
+bool ExprPool::is_quote(ExprId e) const {
+    const Expr& x = exprs_[e];
+    return x.op == Op::set || x.op == Op::label || (x.op == Op::cat && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
 }
 
 // A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
@@ -431,6 +432,26 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
     return clipped_.at(key(e));
 }
 
+// Keys of one text, as most are, become one set of texts at once.
+ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
+    std::map<std::pair<ExprId, Spelling>, std::vector<Words::Text>> texts;  // by the quote before them
+    std::vector<ExprId> made;
+    for (const auto& [key, number] : keys) {
+        const Expr x = exprs_[key];
+        const bool quoted = x.op == Op::cat && exprs_[x.a].op == Op::set;
+        const Expr y = quoted ? exprs_[x.b] : x;
+        if (y.op != Op::words || y.b != 0 || words_->count(y.a) != 1) {
+            made.push_back(cat(key, label(number)));
+            continue;
+        }
+        auto text = words_->texts(y.a);
+        text[0].end = cat(text[0].end, label(number));
+        texts[{quoted ? x.a : kEmpty, words_->spelling(y.a)}].push_back(std::move(text[0]));
+    }
+    for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
+    return alt(std::move(made));
+}
+
 ExprId ExprPool::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
@@ -518,7 +539,7 @@ ExprId ExprPool::value(std::uint32_t state) {
 }
 
 std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + 48) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
            classes_.size() * 256 + words_->bytes() + values_->bytes();
 }
 

@@ -277,19 +277,17 @@ void Runs::close_recording(Machine& machine) {
 bool Runs::take_names(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
-    const Names* names = names_of(machine, task);
-    if (!names) return false;
+    const Span names = names_of(machine, task);
+    if (names.end == kNoTokens) return false;
     const std::size_t before = spans_.size();
     std::size_t count = 0;
-    for (std::uint32_t label = 0; label + 1 < names->begin.size(); ++label) {
-        const std::uint32_t begin = names->at + names->begin[label], end = names->at + names->begin[label + 1];
-        const bool leads_on = names->exit_begin[label] < names->exit_begin[label + 1];
-        if ((begin == end && !leads_on) || !machine.may_open(c.node, c.regs, label)) continue;
-        count += end - begin;
-        if (spans_.size() > before && spans_.back().end == begin) spans_.back().end = end;
-        else if (begin < end) spans_.push_back({begin, end});
-        for (std::uint32_t i = names->exit_begin[label]; i < names->exit_begin[label + 1]; ++i)
-            tasks_.push_back({names->exits[i], {c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent}});
+    for (std::uint32_t n = names.begin; n < names.end; ++n) {
+        const Name name = named_[n];
+        if (!machine.may_open(c.node, c.regs, name.label)) continue;
+        count += name.end - name.begin;
+        if (spans_.size() > before && spans_.back().end == name.begin) spans_.back().end = name.end;
+        else if (name.begin < name.end) spans_.push_back({name.begin, name.end});
+        if (name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
     }
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
@@ -300,47 +298,41 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     return true;
 }
 
-Runs::Names* Runs::names_of(Machine& machine, const Task& task) {
+Runs::Span Runs::names_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const Key key{task.trie, machine.component(c.node).id, c.state, 0};
-    if (const std::uint32_t* known = names_ids_.find(key)) {
+    if (const Span* known = names_.find(key)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
-        return *known == kNoTokens ? nullptr : names_[*known].get();
+        return *known;
     }
     ++misses_;
     const Grove grove = residuals_.grove(task.trie);
     const Trie& x = *grove.trie;
     KeyWalk walked;
-    if (!walked.run(machine.pool(), grove, rest_of(c.state))) {
-        names_ids_.add(key, kNoTokens);
-        return nullptr;
-    }
-    const auto labels = static_cast<std::uint32_t>(machine.component(c.node).entries.size());
-    auto made = std::make_unique<Names>();
-    made->at = static_cast<std::uint32_t>(listed_.size());
+    if (!walked.run(machine.pool(), grove, rest_of(c.state))) return names_.add(key, {0, kNoTokens});
     std::sort(walked.places.begin(), walked.places.end());
     std::sort(walked.exits.begin(), walked.exits.end());
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
+    const auto first = static_cast<std::uint32_t>(named_.size()), listed = static_cast<std::uint32_t>(listed_.size());
     std::vector<std::uint32_t> pieces;
-    std::size_t place = 0, exit = 0;
-    for (std::uint32_t label = 0; label < labels; ++label) {
-        made->begin.push_back(static_cast<std::uint32_t>(listed_.size()) - made->at);
-        made->exit_begin.push_back(static_cast<std::uint32_t>(made->exits.size()));
-        for (; place < walked.places.size() && walked.places[place].first == label; ++place) {
+    for (std::size_t place = 0, exit = 0; place < walked.places.size() || exit < walked.exits.size();) {
+        const auto label_at = [](const auto& all, std::size_t i) { return i < all.size() ? all[i].first : kInfinite; };
+        const std::uint32_t label = std::min(label_at(walked.places, place), label_at(walked.exits, exit));
+        Name name{label, static_cast<std::uint32_t>(listed_.size()), 0, 0};
+        for (; label_at(walked.places, place) == label; ++place) {
             const auto here = x.tokens_at(walked.places[place].second);
             listed_.insert(listed_.end(), here.begin(), here.end());
         }
-        for (pieces.clear(); exit < walked.exits.size() && walked.exits[exit].first == label; ++exit)
+        for (pieces.clear(); label_at(walked.exits, exit) == label; ++exit)
             for (std::uint32_t n = walked.exits[exit].second, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        if (const std::uint32_t residual = residuals_.behind(x, pieces)) made->exits.push_back(residual);
+        name.end = static_cast<std::uint32_t>(listed_.size());
+        name.residual = residuals_.behind(x, pieces);
+        if (name.begin < name.end || name.residual) named_.push_back(name);
     }
-    made->begin.push_back(static_cast<std::uint32_t>(listed_.size()) - made->at);
-    made->exit_begin.push_back(static_cast<std::uint32_t>(made->exits.size()));
-    used_ += made->bytes();
-    names_ids_.add(key, static_cast<std::uint32_t>(names_.size()));
-    names_.push_back(std::move(made));
-    return names_.back().get();
+    const Span made{first, static_cast<std::uint32_t>(named_.size())};
+    used_ += (made.end - made.begin) * sizeof(Name) + (listed_.size() - listed) * 4 + kRunBytes;
+    return names_.add(key, made);
 }
 
 // The canonical set among a few that holds these bytes, so that residuals are shared: what follows JSON's punctuation.

@@ -321,7 +321,7 @@ private:
             inner = word();
             inside = word();
         }
-        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < 2 || tail == kEmpty) return pool_.cat(lowered(index, spelling), tail);
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty) return pool_.cat(lowered(index, spelling), tail);
         at_ = exprs_[inner].at;
         return speller_.literals(read_texts(), static_cast<Spelling>(inside), tail);
     }

@@ -48,8 +48,8 @@ void Runs::clear() {
 // Yields and names: they are made anew of runs.
 void Runs::clear_parts() {
     yields_.clear();
-    names_ids_.clear();
     names_.clear();
+    named_.clear();
     listed_.clear();
 }
 

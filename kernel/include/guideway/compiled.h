@@ -25,7 +25,7 @@ public:
 
 private:
     std::shared_ptr<const Vocabulary> vocabulary_;
-    std::vector<std::uint32_t> program_;
+    std::vector<std::uint8_t> program_;  // packed
     std::shared_ptr<Standing> standing_;
 };
 

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/blocks.h"
 #include "guideway/bytes.h"
 #include "guideway/id_table.h"
 
@@ -121,6 +122,7 @@ public:
     ExprId except(ExprId a, ExprId texts);  // what is not among finitely many texts
     ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
     ExprId label(std::uint32_t number);
+    ExprId labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys);  // any of them, each before its label
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
     ExprId graph(const std::vector<GraphState>& states);
     void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
@@ -132,9 +134,10 @@ public:
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (words.h).
     bool may_end_words(ExprId e) const { return exprs_[e].finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].lean; }
+    bool is_quote(ExprId e) const;  // one of a set of bytes, a label, or both: what may stand behind a single text
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
     ExprId next(ExprId e, std::uint8_t byte) {
-        std::uint32_t r = live_row_[e];
+        std::uint32_t r = found_[e].live_row;
         if (r == 0) [[unlikely]] {
             if (const ExprId known = next_without_row(e, byte); known != kInfinite) return known;
             r = make_live_row(e);
@@ -205,6 +208,11 @@ private:
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId end_of_word(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
+    struct Found {  // what was found out about an expression
+        std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
+        std::int16_t best_byte = -2;              // -2: not known yet
+        std::uint8_t looked_up = 0;               // how often, while it has no row
+    };
     struct Row {
         std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
     };
@@ -243,13 +251,11 @@ private:
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<Values> values_;
     std::unique_ptr<Words> words_;
-    std::vector<Expr> exprs_;
+    Blocks<Expr> exprs_;
     std::vector<ExprId> args_;
     std::vector<ByteSet> sets_;
     IdTable set_ids_, interned_;
-    std::vector<std::uint32_t> raw_row_, live_row_;  // by expression; 0: not made yet
-    std::vector<std::uint8_t> looked_up_;            // by expression: how often, while it has no row
-    std::vector<std::int16_t> best_byte_;            // by expression; -2: not known yet
+    Blocks<Found> found_;  // by expression
     std::vector<Row> rows_;
     std::vector<ExprId> targets_;
     std::vector<std::array<std::uint8_t, 256>> classes_;

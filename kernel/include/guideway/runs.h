@@ -120,7 +120,7 @@ private:
         std::vector<std::uint32_t> sets, unsure, pops;
         std::unordered_set<std::uint64_t> gone;  // tries and frames
     };
-    struct Span {  // of listed_
+    struct Span {  // of listed_, or of named_
         std::uint32_t begin, end;
     };
     struct Parts {  // in parts_, from `at` on: numbers of sets, then the ends of spans
@@ -138,11 +138,8 @@ private:
         Parts parts;
         std::uint32_t pops = 0, afters = 0;
     };
-    struct Names {  // of an object over a trie, by entry: tokens on the way to its name, and residuals behind it
-        std::uint32_t at;                            // in listed_
-        std::vector<std::uint32_t> begin;            // from there on; one more than there are entries
-        std::vector<std::uint32_t> exit_begin, exits;
-        std::size_t bytes() const { return (2 * begin.size() + exits.size() + begin.back()) * 4 + sizeof(Names) + 64; }
+    struct Name {  // of an object over a trie: an entry, tokens on the way to its name (in listed_), a residual behind it
+        std::uint32_t label, begin, end, residual;
     };
     struct Recording {  // a yield that is being found; what comes of its tasks is on top of theirs
         Key key;
@@ -204,7 +201,7 @@ private:
     void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
     void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
     bool take_names(Machine& machine, const Task& task);
-    Names* names_of(Machine& machine, const Task& task);
+    Span names_of(Machine& machine, const Task& task);
     bool take_yield(Machine& machine, const Task& task);
     void record(Machine& machine, const Task& task);
     void close_recording(Machine& machine);
@@ -232,8 +229,8 @@ private:
     FlatMap<Key, Known, KeyHash> memo_;
     FlatMap<Place, Mask, PlaceHash> masks_;
     FlatMap<Key, Yield, KeyHash> yields_;
-    FlatMap<Key, std::uint32_t, KeyHash> names_ids_;  // by trie, component and state: a number in names_; kNoTokens: no such names
-    std::vector<std::unique_ptr<Names>> names_;
+    FlatMap<Key, Span, KeyHash> names_;  // by trie, component and state, those of entries that may come: in named_; ends at kNoTokens: it cannot be told
+    std::vector<Name> named_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::vector<std::uint32_t> parts_, listed_;
     std::vector<Mark> marks_;

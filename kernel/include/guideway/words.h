@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/blocks.h"
 #include "guideway/bytes.h"
 #include "guideway/id_table.h"
 #include "guideway/spelling.h"
@@ -89,7 +90,7 @@ private:
     static std::uint32_t rest(Spelling spelling, Part part, char32_t c);
 
     ExprPool& pool_;
-    std::vector<Node> nodes_;
+    Blocks<Node> nodes_;
     std::vector<Edge> edges_;
     IdTable ids_;
 };
