@@ -2,7 +2,8 @@
 
     python benchmarks/bench_memory.py [--automata 1000] [--peers 100] [--record]
 
-Resident memory of a process of its own for each engine, before and after. Automata: of MaskBench schemas, compiled
+Resident memory of a process of its own for each engine, before and after; where it is, goes to stderr. `--peers 0`
+leaves the peers out. Automata: of MaskBench schemas, compiled
 afresh (where fewer than asked for compile, some come twice); "live" ones hold a matcher that has walked an instance, a
 mask at each token, so that what masks leave in memory counts. Peers get fewer, since xgrammar compiles for minutes.
 Bar: 1,000 live automata, 60 MB above the vocabulary.
@@ -11,6 +12,8 @@ Bar: 1,000 live automata, 60 MB above the vocabulary.
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from itertools import cycle
 from typing import Any
 
@@ -25,8 +28,14 @@ from harness.timing import walked
 TEXT = '{"a": "b"}'
 
 
+def told(kind: type[Engine], what: str, since: float) -> None:
+    """Progress."""
+    print(f"{kind.package}: {what} ({time.monotonic() - since:.0f} s)", file=sys.stderr, flush=True)
+
+
 def measure(kind: type[Engine], count: int, tokens: dict[str, list[int]]) -> dict[str, float]:
     """MB by what it is for."""
+    begun = time.monotonic()
     cases = [case for case in data.cases() if case.name in tokens]
     table = data.tekken()
     start = resident()
@@ -35,20 +44,25 @@ def measure(kind: type[Engine], count: int, tokens: dict[str, list[int]]) -> dic
     once(engine, WARM_UP, [data.encoder()(TEXT)], 1)
     held: list[Any] = []
     base = resident()
+    told(kind, "vocabulary", begun)
     for case in cycle(cases):
         try:
             held.append((engine.compile(case.schema), case.name))
         except Refused:
             tokens.pop(case.name, None)
+        if len(held) % 100 == 99:
+            told(kind, f"{len(held) + 1} automata", begun)
         if len(held) == count or not tokens:
             break
     found["schemas"] = len({name for _, name in held})
     found["compiled"] = resident() - base
     matchers = [(engine.matcher(made), name) for made, name in held]
     found["matchers"] = resident() - base - found["compiled"]
-    for matcher, name in matchers:
+    for number, (matcher, name) in enumerate(matchers):
         advance, fill = engine.bound(matcher)
         walked(advance, fill, tokens[name])
+        if number % 100 == 99:
+            told(kind, f"{number + 1} texts", begun)
     found["live"] = resident() - base
     return found
 
@@ -65,6 +79,8 @@ def main() -> None:
     rows = []
     for kind in (Guideway, LLGuidance, XGrammar):
         count = given.automata if kind is Guideway else given.peers
+        if not count:
+            continue
         found = guarded(lambda k=kind, c=count: measure(k, c, dict(tokens)), 600)  # type: ignore[misc]
         each = [f"{found[key] * 1000 / count:,.1f}" for key in ("compiled", "matchers", "live")]
         totals = [f"{count} ({found['schemas']:.0f} schemas)", f"{found['live']:,.1f}"]

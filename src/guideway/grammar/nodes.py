@@ -203,12 +203,14 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 class Grammar:
     """Nodes by number, where each came from (a JSON Pointer, or None), and the root's number.
 
-    `ahead`: microseconds that compiling may take longer, to find out what masks will need.
+    `first`: expressions written before others, so that they stand in one place in most programs; `ahead`: microseconds
+    that compiling may take longer, to find out what masks will need.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
     places: list[str | None] = field(default_factory=list)
     root: int = 0
+    first: tuple[Regular, ...] = ()
     ahead: int = 0
 
     def reserve(self, place: str | None = None) -> int:

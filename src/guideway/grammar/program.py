@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
+from itertools import chain
 from sys import byteorder
 from typing import Any
 
@@ -37,6 +37,8 @@ _VERSION = 2
 _NONE = 0xFFFFFFFF
 _SPELLINGS = {"json": 1, "json-any": 2}
 _MAX_MARKS = 32  # bits of a word
+_MAX_PUNCTUATION = 256
+_MAX_MOVED = 16  # places at which the words of a block are kept
 _POINTS = "utf-32-le" if byteorder == "little" else "utf-32-be"  # a text's characters as words
 
 
@@ -46,6 +48,8 @@ def encode(grammar: Grammar) -> bytes:
     Raises `InvalidConstraint` for a node that was never defined, `LimitExceeded` for one that words cannot hold.
     """
     expressions = _Expressions()
+    for expression in grammar.first:
+        expressions.number(expression)
     nodes = array("I")
     for number, node in enumerate(grammar.nodes):
         if node is None:
@@ -64,12 +68,16 @@ def encode(grammar: Grammar) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The words of an expression and its parts, as if it came first; `references`: where numbers of parts stand."""
+    """The words of an expression and its parts, as if it came first; `references`: where numbers of parts stand.
+
+    `moved`: the words behind so many expressions, where it stood lately.
+    """
 
     expression: Regular
     words: array[int]
     references: tuple[int, ...]
     count: int
+    moved: dict[int, array[int]]
 
 
 _SHARED: dict[int, _Block] = {}  # by identity; a block keeps its expression
@@ -85,7 +93,7 @@ def shared(expression: Regular) -> Regular:
         second.number(expression)
         moved = second.words[before:]
         references = tuple(i for i, word in enumerate(first.words) if moved[i] != word)
-        _SHARED[id(expression)] = _Block(expression, first.words, references, first.count)
+        _SHARED[id(expression)] = _Block(expression, first.words, references, first.count, {})
     return expression
 
 
@@ -103,9 +111,8 @@ class _Expressions:
         found = numbers.get(id(expression))
         if found is not None:
             return found
-        if type(expression) is Literals:
-            self._write(expression, [])
-            return self.count - 1
+        if id(expression) in _SHARED:
+            return self._copy(_SHARED[id(expression)])
         if type(expression) is Cat and len(expression.parts) == 3:
             spelled = expression.parts[1]
             if type(spelled) is Spelled:
@@ -114,7 +121,14 @@ class _Expressions:
                 texts = inner.part if type(inner) is Not else inner
                 if type(texts) is Literals:
                     return self._quoted(expression, texts.texts, others, _SPELLINGS[spelled.spelling])
-        stack = [expression]
+        elif type(expression) is Literals:
+            self._write_texts(expression.texts)
+            self.count += 1
+            return self._known(expression)
+        return self._walk(expression)
+
+    def _walk(self, expression: Regular) -> int:
+        numbers, stack = self._numbers, [expression]
         while stack:
             at = stack[-1]
             if id(at) in numbers:
@@ -124,19 +138,22 @@ class _Expressions:
             if block is not None:
                 self._copy(block)
                 continue
-            parts = _parts(at)
-            waiting = [part for part in parts if id(part) not in numbers]
-            if waiting:
-                waiting.reverse()
-                stack += waiting
+            parts = _PARTS[type(at)](at)
+            found = [numbers.get(id(part)) for part in parts]
+            if None in found:
+                stack += [part for part, number in zip(parts, found, strict=True) if number is None][::-1]
                 continue
             stack.pop()
-            self._write(at, [numbers[id(part)] for part in parts])
+            self._write(at, found)
         return numbers[id(expression)]
 
     def _quoted(self, expression: Cat, texts: tuple[str, ...], others: bool, spelling: int) -> int:
         """Keys, or all keys but some, as most expressions are, without the walk."""
-        before, after = self.number(expression.parts[0]), self.number(expression.parts[2])
+        parts, numbers = expression.parts, self._numbers
+        before = numbers.get(id(parts[0]))
+        if before is None:
+            before = self.number(parts[0])
+        after = before if parts[2] is parts[0] else self.number(parts[2])
         words, count = self.words, self.count
         self._write_texts(texts)
         if others:
@@ -148,25 +165,37 @@ class _Expressions:
 
     def _write_texts(self, texts: tuple[str, ...]) -> None:
         words = self.words
+        if len(texts) == 1:
+            words.extend((1, 1, len(texts[0])))
+            words.frombytes(texts[0].encode(_POINTS, "surrogatepass"))
+            return
         words.extend((1, len(texts)))
         for text in texts:
             words.append(len(text))
             words.frombytes(text.encode(_POINTS, "surrogatepass"))
 
-    def _copy(self, block: _Block) -> None:
-        words, start = self.words, len(self.words)
-        words.extend(block.words)
-        for position in block.references:
-            words[start + position] += self.count
-        self.count += block.count
-        self._numbers[id(block.expression)] = self.count - 1
+    def _copy(self, block: _Block) -> int:
+        count = self.count
+        moved = block.moved.get(count)
+        if moved is None:
+            moved = block.words[:]
+            for position in block.references:
+                moved[position] += count
+            if len(block.moved) < _MAX_MOVED:
+                block.moved[count] = moved
+        self.words += moved
+        self.count = count + block.count
+        self._numbers[id(block.expression)] = number = self.count - 1
+        return number
 
-    def _write(self, at: Regular, parts: list[int]) -> None:
-        words = self.words
-        if isinstance(at, Literals):
-            self._write_texts(at.texts)
-        elif isinstance(at, Spelled):
-            words.extend((7, *parts, _SPELLINGS[at.spelling]))
+    def _write(self, at: Regular, parts: list[Any]) -> None:
+        words, kind = self.words, type(at)
+        if kind is Literals:
+            self._write_texts(at.texts)  # type: ignore[union-attr]  # as its type says
+        elif kind in _LISTS:
+            words.extend((_LISTS[kind], len(parts), *parts))
+        elif kind is Chars:
+            words.extend((0, len(at.ranges), *chain.from_iterable(at.ranges)))  # type: ignore[union-attr]  # as above
         else:
             words.extend(_words(at, parts))
         self.count += 1
@@ -181,10 +210,8 @@ class _Expressions:
 def _words(at: Regular, parts: list[int]) -> list[int]:
     """The words of one expression whose parts have these numbers."""
     match at:
-        case Chars(ranges):
-            return [0, len(ranges), *(point for pair in ranges for point in pair)]
-        case Cat() | Either() | Both():
-            return [{Cat: 2, Either: 3, Both: 4}[type(at)], len(parts), *parts]
+        case Spelled(_, spelling):
+            return [7, *parts, _SPELLINGS[spelling]]
         case Not():
             return [5, *parts]
         case Repeat(_, minimum, maximum):
@@ -201,17 +228,16 @@ def _words(at: Regular, parts: list[int]) -> list[int]:
             return [9, len(name), *map(ord, name)]
         case Special(int(number)):
             return [10, number]
-    raise TypeError(at)  # literals and spellings are written where they are met
+    raise TypeError(at)  # the others are written where they are met
 
 
-def _parts(expression: Regular) -> tuple[Regular, ...]:
-    if isinstance(expression, (Literals, Chars, Special)):
-        return ()
-    if isinstance(expression, (Cat, Either, Both)):
-        return expression.parts
-    if isinstance(expression, (Not, Repeat, Spelled)):
-        return (expression.part,)
-    return tuple(step for _, steps in expression.states for step, _ in steps)
+_LISTS: dict[type, int] = {Cat: 2, Either: 3, Both: 4}
+_PARTS: dict[type, Callable[[Any], tuple[Regular, ...]]] = {
+    **dict.fromkeys((Literals, Chars, Special), lambda at: ()),
+    **dict.fromkeys(_LISTS, lambda at: at.parts),
+    **dict.fromkeys((Not, Repeat, Spelled), lambda at: (at.part,)),
+    Graph: lambda at: tuple(step for _, steps in at.states for step, _ in steps),
+}
 
 
 def _write_leaf(node: Leaf, words: array[int], expressions: _Expressions) -> None:
@@ -228,13 +254,16 @@ def _write_alternative(node: Alternative, words: array[int], expressions: _Expre
 
 def _write_object(node: Object, words: array[int], expressions: _Expressions) -> None:
     bounds = _bounds(node.minimum, node.maximum)
-    words.extend((3, *_punctuation(node.punctuation), int(node.ordered), *bounds, _marks(node.demands)))
+    words.extend((3, *_punctuation(node.punctuation), node.ordered, *bounds, _marks(node.demands)))
+    number = expressions.number
     for entries in (node.properties, node.open):
         words.append(len(entries))
         for entry in entries:
             value = entry.value
-            words.extend((expressions.number(entry.key), entry.required))
-            words.extend((1, 0, value) if isinstance(value, int) else _value(value))
+            if type(value) is int:
+                words.extend((number(entry.key), entry.required, 1, 0, value))
+            else:
+                words.extend((number(entry.key), entry.required, *_value(value)))
 
 
 def _write_array(node: Array, words: array[int], expressions: _Expressions) -> None:
@@ -269,10 +298,19 @@ class _TooLarge(Exception):
     """Something does not fit into words."""
 
 
-@lru_cache(maxsize=64)
+_PUNCTUATION: dict[int, tuple[Punctuation, tuple[int, ...]]] = {}  # by identity: styles keep theirs
+
+
 def _punctuation(marks: Punctuation) -> tuple[int, ...]:
+    known = _PUNCTUATION.get(id(marks))
+    if known is not None and known[0] is marks:
+        return known[1]
+    if len(_PUNCTUATION) >= _MAX_PUNCTUATION:
+        _PUNCTUATION.clear()
     texts = [text.encode() for text in (marks.open, marks.comma, marks.colon, marks.close)]
-    return (int(marks.space), *(word for text in texts for word in (len(text), *text)))
+    made = (int(marks.space), *(word for text in texts for word in (len(text), *text)))
+    _PUNCTUATION[id(marks)] = (marks, made)
+    return made
 
 
 def _bounds(minimum: int, maximum: int | None) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from guideway.errors import InvalidConstraint
 
 __all__ = [
     "ALL_TYPES",
+    "BOOLS_ONCE",
     "DEFAULT_DIALECT",
     "DIALECTS",
     "KEYWORDS",
@@ -260,6 +261,8 @@ def dialect_named(name: str) -> Dialect:
 
 _ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
 _BOOL_LIMIT = Keyword(*_BOOL, _NUMBER)
+BOOLS_ONCE = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
+"""Keywords that were booleans in early drafts."""
 
 
 def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Keyword | None:

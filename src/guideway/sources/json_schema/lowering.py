@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from guideway.errors import LimitExceeded, Unsupported
@@ -16,6 +17,7 @@ from guideway.grammar.nodes import (
     Number,
     Object,
     Property,
+    Punctuation,
     Sequence,
     Value,
     children,
@@ -63,6 +65,19 @@ _SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
 
+@cache
+def _punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
+    """Of arrays and of objects, by level."""
+    levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
+    return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
+
+
+@cache
+def _first(style: Style) -> tuple[Regular, ...]:
+    """What most grammars hold, as it is written."""
+    return (any_scalar(style).text, any_key(style), *((_SPACE,) if style.whitespace == "any" else ()))
+
+
 class Lowering:
     """One walk over one document."""
 
@@ -79,7 +94,7 @@ class Lowering:
         self._boxes: list[tuple[int, object, int]] = []
         self._level = 0  # of what is being made, where lines are indented
         self._texts: dict[StringPart | None, Regular] = {}
-        self._punctuation = [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
+        self._punctuation = _punctuation(style)
         self._objects = Objects(expander, style, self._node)
         self.refusals = expander.refusals
 
@@ -154,6 +169,7 @@ class Lowering:
     def _define_anything(self, number: int, level: int) -> None:
         """The node of any JSON value, which is the same in all grammars of a style but for its number."""
         grammar, style = self._grammar, self._style
+        grammar.first = _first(style)
         inside = number if level == self._deepest else self._node_at(frozenset(), level + 1)
         brackets, braces = self._punctuation[level]
         entry = Property(any_key(style), inside, False)

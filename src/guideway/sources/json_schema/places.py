@@ -100,6 +100,13 @@ class Places:
         if owners and id(schema) in owners:
             resource = owners[id(schema)]
             scope = self._scope(scope, resource)
+        if type(schema) is dict and schema and "$ref" not in schema:  # as most are: what `literal` does, in one piece
+            key = (id(schema), scope)
+            found = self._literals.get(key)
+            if found is None:
+                found = self._literals[key] = 2 * len(self.places)
+                self.places.append(Place(found, schema, pointer(place.pointer, *names), resource, scope))
+            return found
         return self.literal(schema, pointer(place.pointer, *names), resource, scope)
 
     def _reference(self, place: Place, name: str, reference: str) -> int:

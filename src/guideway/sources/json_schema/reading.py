@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +25,7 @@ from .bundles import (
     merge,
     tidy_array,
 )
-from .keywords import check_keyword, pointer
+from .keywords import BOOLS_ONCE, KEYWORDS, check_keyword, pointer
 from .terms import Fork, Place, Term, want
 
 __all__ = ["MAX_COUNT", "bundle_of_values", "read_schema"]
@@ -40,15 +39,17 @@ _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pat
 Child = Callable[[Place, object, tuple["str | int", ...]], int]
 
 
-@dataclass(slots=True, eq=False)
 class _Reading:
     """What has been seen of a schema so far."""
 
-    place: Place
-    child: Child
-    bundle: Bundle = field(default_factory=Bundle)
-    also: list[int] = field(default_factory=list)
-    forks: list[Fork] = field(default_factory=list)
+    __slots__ = ("also", "bundle", "child", "forks", "place")
+
+    def __init__(self, place: Place, child: Child) -> None:
+        self.place = place
+        self.child = child
+        self.bundle = Bundle()
+        self.also: list[int] = []
+        self.forks: list[Fork] = []
 
     def at(self, *names: str | int) -> str:
         return pointer(self.place.pointer, *names)
@@ -93,26 +94,30 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     if dialect.ref_alone and "$ref" in names:
         literal = ref(place, "$ref", str(schema["$ref"]))
         return Term(also=(literal,), leads=(literal,))
-    found = {
-        name: value
-        for name, value in schema.items()
-        if name in names and check_keyword(name, value, place.pointer, dialect) is not None
-    }
+    found, different = {}, dialect.unknown | BOOLS_ONCE
+    for name, value in schema.items():
+        if name in names and (
+            (name not in different and KEYWORDS[name].fits(value))
+            or check_keyword(name, value, place.pointer, dialect) is not None
+        ):
+            found[name] = value
     reading = _Reading(place, child)
     for name, value in found.items():
         reader = _READERS.get(name)
         if reader is not None:
             reader(reading, value, found)
-    for name in ("$ref", "$dynamicRef", "$recursiveRef"):
+    for name in _REFERENCES:
         if name in found:
             reading.also.append(ref(place, name, found[name]))
     bundle = _settled(reading.bundle)
-    for name in ("enum", "const"):
-        if name in found:
-            bundle = _with_values(reading, bundle, name, found)
+    if "enum" in found:
+        bundle = _with_values(reading, bundle, "enum", found)
+    if "const" in found:
+        bundle = _with_values(reading, bundle, "const", found)
+    leads = tuple(reading.also)
     for fork in reading.forks:
         fork.beside = bundle
-    leads = (*reading.also, *(one for fork in reading.forks for one in fork.literals))
+        leads += fork.literals
     told = None
     if not _EVALUATING.isdisjoint(found):
         counts = dialect.contains_evaluates and "contains" in found
@@ -140,7 +145,7 @@ def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) 
 
 
 def _settled(bundle: Bundle) -> Bundle:
-    """Parts of types that are not allowed are left out; a type whose part cannot be met is no type."""
+    """The new bundle without parts of types that are not allowed; a type whose part cannot be met is no type."""
     types = bundle.types
     number, string, array, object_ = bundle.number, bundle.string, bundle.array, bundle.object
     if number and is_void(number):
@@ -152,14 +157,12 @@ def _settled(bundle: Bundle) -> Bundle:
         types &= ~0 if array else ~ARRAY
     if object_ and object_.most is not None and max(object_.fewest, len(object_.required)) > object_.most:
         types &= ~OBJECT
-    return Bundle(
-        types,
-        number if types & NUMBER else None,
-        string if types & STRING else None,
-        array if types & ARRAY else None,
-        object_ if types & OBJECT else None,
-        bundle.boxes,
-    )
+    bundle.types = types
+    bundle.number = number if types & NUMBER else None
+    bundle.string = string if types & STRING else None
+    bundle.array = array if types & ARRAY else None
+    bundle.object = object_ if types & OBJECT else None
+    return bundle
 
 
 # -- keywords: each adds what it says
@@ -400,6 +403,7 @@ _LATER = frozenset(
     }
 )
 _NAMES = frozenset(_READERS) | _LATER
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _FREE = Term(plain=True)
 _PLAIN = {
     name: Term(Bundle(bits, number=NumberPart(multiple=(1,)) if name == "integer" else None), plain=True)
