@@ -434,14 +434,11 @@ private:
     void finish_object(Component& c, std::uint32_t number) {
         const auto n = static_cast<std::uint32_t>(c.entries.size());
         if (n > kMaxEntries) throw Error(ErrorKind::limit, "an object with too many properties", number);
-        std::vector<std::pair<ExprId, std::uint32_t>> keys;
         c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
         for (std::uint32_t i = 0; i < n; ++i) {
-            const std::uint32_t cost = c.ahead[i].cost = entry_cost(c, c.entries[i]);
+            c.ahead[i].cost = entry_cost(c, c.entries[i]);
             if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
-            if (cost != kInfinite && i < c.fixed) keys.emplace_back(c.entries[i].key, i);
         }
-        c.keys = pool_.labelled(keys);
         c.bounded = bounded(c);
         c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
         // Count, demands, two words for each class, then position or bits.

@@ -24,7 +24,7 @@ Components::Components(std::vector<Component>&& all, Leaves* leaves) : at_(all.s
 }
 
 Machine::Machine(Components components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
-    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), texts_(pool), key_lengths_(pool, texts_) {
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kInfinite), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     frame_costs_.push_back(0);
     for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;

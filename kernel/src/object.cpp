@@ -108,9 +108,19 @@ bool Machine::may_continue(std::uint32_t node, std::uint32_t regs) {
     return may_open_some(node, regs);
 }
 
+// Made when the object is first entered: most of a large grammar's are not.
+ExprId Machine::keys(std::uint32_t node) {
+    if (keys_[node] != kInfinite) return keys_[node];
+    const Component& k = components_[node];
+    std::vector<std::pair<ExprId, std::uint32_t>> names;
+    for (std::uint32_t i = 0; i < k.fixed; ++i)
+        if (k.is_live(i)) names.emplace_back(k.entries[i].key, i);
+    return keys_[node] = pool_.labelled(names);
+}
+
 // All that may stand where a key begins.
 void Machine::enter_keys(const Config& c, Configs& out) {
-    if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, components_[c.node].keys), c.regs, c.parent});
+    if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, keys(c.node)), c.regs, c.parent});
     for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
         if (!may_open(c.node, c.regs, i)) continue;
         const Component& k = components_[c.node];
@@ -317,7 +327,7 @@ LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId
 
 // The least from where a key begins up to the end of the object.
 std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
-    std::uint32_t least = best_label(node, regs, components_[node].keys).distance;
+    std::uint32_t least = best_label(node, regs, keys(node)).distance;
     for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
         if (!may_open(node, regs, i)) continue;
         const Component& k = components_[node];

@@ -83,7 +83,6 @@ struct Component : Node {
     ByteSet first, follow;
     ByteSet alphabet;                     // object, array: what its configurations can go on with, but for names
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
-    ExprId keys = kNone;                  // object: all fixed names, each ending in the label of its entry
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
     std::uint32_t record_words = 0;       // of a record
@@ -212,6 +211,7 @@ private:
     bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
     std::uint32_t position(const Component& k, std::uint32_t regs);
     bool may_open_some(std::uint32_t node, std::uint32_t regs);
+    ExprId keys(std::uint32_t node);
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const Component& k, std::uint32_t regs);
     std::uint32_t watched_keys(const Config& named, std::uint32_t further);
@@ -249,6 +249,7 @@ private:
     bool recalls_ = false;
     ExprPool& pool_;
     MachineLimits limits_;
+    std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kInfinite: not made yet
     std::vector<Config> frames_;
     std::vector<std::uint32_t> frame_costs_;  // kUnknownCost: not asked for yet
     IdTable frame_ids_;
