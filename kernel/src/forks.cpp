@@ -1,5 +1,5 @@
-// Where grammars call themselves other than through objects and arrays, many roads lead to one place. They are followed
-// together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
+// Where grammars call themselves other than through objects and arrays, or through several objects or arrays that may be
+// read at once, many roads lead to one place. They are followed together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
 // stands for the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
 // one of interned contents, without positions: the same nesting later in the text has the same numbers.
 //
@@ -8,6 +8,7 @@
 // Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
 // can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
 #include <algorithm>
+#include <utility>
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
@@ -60,12 +61,78 @@ private:
     const Components& nodes_;
 };
 
+// Whether objects, or arrays, that stand in themselves may be read in several ways at once: each depth would multiply them.
+class Overlaps {
+public:
+    explicit Overlaps(const std::vector<Component>& nodes) : nodes_(nodes) {}
+
+    bool within_themselves() {
+        std::vector<std::uint32_t> wide;
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+            if (nodes_[i].kind == NodeKind::alternative && nodes_[i].parts.size() > 1 && is_wide(i)) wide.push_back(i);
+        for (std::uint32_t i : wide)
+            if (reaches_itself(i)) return true;
+        return false;
+    }
+
+private:
+    // Two objects or two arrays among what it may be.
+    bool is_wide(std::uint32_t start) {
+        std::size_t objects = 0, arrays = 0;
+        begin();
+        for (todo_.assign(1, start); !todo_.empty();) {
+            const Component& c = nodes_[take()];
+            objects += c.kind == NodeKind::object;
+            arrays += c.kind == NodeKind::array;
+            if (objects > 1 || arrays > 1) return true;
+            if (c.kind == NodeKind::alternative)
+                for (std::uint32_t part : c.parts) add(part);
+        }
+        return false;
+    }
+
+    bool reaches_itself(std::uint32_t start) {
+        begin();
+        for (todo_.assign(1, start); !todo_.empty();) {
+            const Component& c = nodes_[take()];
+            bool found = false;
+            auto child = [&](std::uint32_t node) {
+                found |= node == start;
+                add(node);
+            };
+            auto each = [&](const Value& value) {
+                for (const Reading& r : value) child(r.node);
+            };
+            for (std::uint32_t part : c.parts) child(part);
+            for (const Entry& e : c.entries) each(e.value);
+            for (const Value& v : c.prefix) each(v);
+            each(c.rest);
+            if (found) return true;
+        }
+        return false;
+    }
+
+    void begin() { seen_.assign(nodes_.size(), 0); }
+    std::uint32_t take() {
+        const std::uint32_t node = todo_.back();
+        todo_.pop_back();
+        return node;
+    }
+    void add(std::uint32_t node) {
+        if (!std::exchange(seen_[node], 1)) todo_.push_back(node);
+    }
+
+    const std::vector<Component>& nodes_;
+    std::vector<std::uint8_t> seen_;
+    std::vector<std::uint32_t> todo_;
+};
+
 }  // namespace
 
 void Machine::prepare_forks() {
     Order order(components_);
     std::vector<std::uint32_t> after;
-    forks_ = order.find(false, after);
+    forks_ = order.find(false, after) || Overlaps(components_).within_themselves();
     if (!forks_) return;
     after.clear();
     order.find(true, after);

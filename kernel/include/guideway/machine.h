@@ -261,7 +261,7 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
     Configs todo_, entering_;
-    bool forks_ = false;                               // the grammar calls itself: roads are followed together
+    bool forks_ = false;                               // the grammar calls itself in ways that meet: roads are followed together
     std::vector<std::uint32_t> rank_, ranked_, turns_;  // turns: a heap of ranks whose nodes wait
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
     std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
