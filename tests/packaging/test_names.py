@@ -1,6 +1,7 @@
 """The public names, as a snapshot: a change here is a change that users see, and belongs in CHANGELOG.md."""
 
 import importlib.metadata
+from pathlib import Path
 
 import pytest
 
@@ -44,8 +45,10 @@ def test_errors_are_listed_and_documented() -> None:
         if isinstance(value, type) and issubclass(value, errors.GuidewayError) and value.__module__ == errors.__name__
     }
     assert defined == set(errors.__all__)
+    told = (Path(__file__).parents[2] / "docs" / "start.md").read_text("utf-8")
     for name in defined:
         assert getattr(errors, name).__doc__
+        assert f"| `{name}`" in told, f"{name} is not in the table of docs/start.md"
         assert name in (errors.__doc__ or ""), f"{name} is not in the tree that errors.py draws"
         bases = getattr(errors, name).__mro__
         assert name in {"GuidewayError", "ConstraintError"} or any(

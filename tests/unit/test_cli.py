@@ -174,14 +174,72 @@ def test_generate_reads_and_writes_json_lines(run: Run, folder: Path) -> None:
     assert (code, "one of --regex" in err) == (2, True)
 
 
+def test_generate_takes_any_constraint(run: Run, folder: Path) -> None:
+    (folder / "sums.lark").write_text('start: "a" start "b" | "c"', "utf-8")
+    (folder / "sums.gbnf").write_text('root ::= "ac"', "utf-8")
+    (folder / "odd.gbnf").write_text('root ::= "a', "utf-8")
+    assert run("generate", "x", "--choice", "abc", "--choice", "cab", *MODEL)[1] in ("abc\n", "cab\n")
+    assert len(run("generate", "x", "--format", "date", *MODEL)[1]) == 11
+    assert "c" in run("generate", "x", "--grammar", "sums.lark", *MODEL)[1]
+    assert run("generate", "x", "--grammar", "sums.gbnf", *MODEL)[1] == "ac\n"
+    for grammar, message in (("odd.gbnf", "odd.gbnf: "), ("records.py", "ends in .lark"), ("no.lark", "cannot read")):
+        code, _, err = run("generate", "x", "--grammar", grammar, *MODEL)
+        assert (code, message in err) == (2, True)
+    code, _, err = run("generate", "x", "--choice", "a", "--format", "date", *MODEL)
+    assert (code, "not --choice and --format" in err) == (2, True)
+    lines = [
+        {"prompt": "x", "choice": ["ab"]},
+        {"prompt": "x", "format": "date"},
+        {"prompt": "x", "gbnf": 'root ::= "ac"'},
+    ]
+    (folder / "any.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    found = [json.loads(line)["text"] for line in run("generate", "any.jsonl", *MODEL)[1].splitlines()]
+    assert (found[0], len(found[1]), found[2]) == ("ab", 10, "ac")
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "message"),
+    [
+        ("generate", {"max_token": 3}, 'line 2: "max_token" means nothing here; did you mean "max_tokens"?'),
+        ("generate", {"reg": "a"}, 'line 2: "reg" means nothing here'),
+        ("score", {"option": ["a"]}, 'line 2: "option" means nothing here; did you mean "options"?'),
+    ],
+)
+def test_what_a_line_says_in_vain_is_refused(
+    run: Run, folder: Path, command: str, line: dict[str, object], message: str
+) -> None:
+    lines = [{"prompt": "a", "id": 1, "meta": {"b": 2}}, {"prompt": "a", **line}]
+    (folder / "vain.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    code, out, err = run(command, "vain.jsonl", *MODEL)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_demo_finds_its_own_examples(run: Run) -> None:
+    code, out, _ = run("demo", "--no-compare", "--json", *MODEL)  # not in this folder, as after an installation
+    assert code == 0
+    assert any("Ada Lovelace" in line for line in out.splitlines())
+
+
+def test_help_says_what_flags_are_without_a_type(run: Run) -> None:
+    for command in ("generate", "extract", "score", "demo", "check"):
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert "<bool>" not in out
+        assert '"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE"' in " ".join(out.split())
+
+
 def test_generate_writes_a_page(run: Run, folder: Path) -> None:
     code, out, _ = run("generate", "Ada <b>", "--regex", "[<a]{3}é", "--html", "page.html", *MODEL)
     assert code == 0
-    assert json.loads(out)["text"].endswith("é")
+    assert out.endswith("é\n")  # the text alone, however much the page shows
+    assert len(out) == 5
     page = (folder / "page.html").read_text("utf-8")
     assert "<b>" not in page  # what a prompt or model says is text
     assert "Ada &lt;b&gt;" in page
+    code, out, _ = run("generate", "Ada <b>", "--regex", "[<a]{3}é", "--html", "page.html", "--json", *MODEL)
     assert page.count('class="t') == json.loads(out)["tokens"]
+    assert "steps" not in json.loads(out)
 
 
 def test_score(run: Run, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def every_token_counts(model: Model) -> None:
         assert np.abs(fed(model, changed).logits() - base).max() > 1e-3
 
 
-def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
+def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from guideway.engines.transformers import TransformersEngine
 
     folder = tiny_model("llama", tmp_path / "model")
@@ -59,6 +60,18 @@ def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
         TransformersEngine(folder, dtype="float31")
     with pytest.raises(NotAvailable, match="cannot load"):
         TransformersEngine(tmp_path / "nothing")
+    asked = list[str]()
+
+    def unreachable(_: object, name: str, **__: object) -> None:
+        asked.append(name)
+        raise OSError("no route")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
+    start = perf_counter()
+    with pytest.raises(NotAvailable, match="'nobody/nothing-at-all'"):
+        gw.load("hf:nobody/nothing-at-all")
+    assert asked == ["nobody/nothing-at-all"]
+    assert perf_counter() - start < 10  # the library alone tries again for half a minute
     with pytest.raises(ValueError, match="context_size"):
         TransformersEngine(folder, context_size=-1)
     assert TransformersEngine(folder, context_size=9, dtype="bfloat16", device="cpu").context_size == 9

@@ -24,6 +24,7 @@ app = typer.Typer(
     name="guideway",
     help="Constrained text generation: the output always fits.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # its tables say <bool> of flags, and cut names
     add_completion=False,
     pretty_exceptions_enable=False,
 )

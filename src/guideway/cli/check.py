@@ -8,11 +8,19 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guideway.cli.inputs import load_output
+from guideway.cli.asked import (
+    MODELS,
+    ChoiceOption,
+    FormatOption,
+    GrammarOption,
+    RegexOption,
+    SchemaOption,
+    TypeOption,
+    constraint_of,
+)
 from guideway.cli.records import make_console
 from guideway.errors import InvalidConstraint
 from guideway.generation import load
-from guideway.sources import Regex
 from guideway.testing.checking import check as run_checks
 from guideway.vocabulary import Tokenizer
 
@@ -20,12 +28,13 @@ __all__ = ["check"]
 
 
 def check(
-    model: Annotated[
-        str, typer.Argument(help='"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"; or a tokenizer\'s path.')
-    ] = "tiny",
-    regex: Annotated[str | None, typer.Option(help="Check a regular expression.")] = None,
-    type_name: Annotated[str | None, typer.Option("--type", help="Check a type: FILE.py:NAME.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="Check a JSON Schema.")] = None,
+    model: Annotated[str, typer.Argument(help=f"{MODELS}; or a tokenizer's path.")] = "tiny",
+    regex: RegexOption = None,
+    type_name: TypeOption = None,
+    schema: SchemaOption = None,
+    choice: ChoiceOption = None,
+    format_name: FormatOption = None,
+    grammar: GrammarOption = None,
     valid: Annotated[list[str] | None, typer.Option(help="A text that must fit.")] = None,
     invalid: Annotated[list[str] | None, typer.Option(help="A text that must not.")] = None,
     walks: Annotated[int, typer.Option(min=1, help="How many texts are drawn of each kind.")] = 20,
@@ -33,9 +42,11 @@ def check(
     seed: Annotated[int, typer.Option(help="The same seed gives the same cases.")] = 0,
 ) -> None:
     """Hold the masks of a constraint, with your tokenizer and engine, to what fits; status 1 where they are wrong."""
-    if sum(given is not None for given in (regex, type_name, schema)) != 1:
-        raise InvalidConstraint("give one of --regex, --type and --schema")
-    constraint: Any = load_output(type_name, schema) if regex is None else Regex(regex)
+    constraint = constraint_of(
+        regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
+    )
+    if constraint is None:
+        raise InvalidConstraint("give a constraint: one of --regex, --type, --schema, --choice, --format, --grammar")
     options: dict[str, Any] = {"walks": walks, "max_tokens": max_tokens, "seed": seed}
     options |= {"valid": valid or (), "invalid": invalid or ()}
     if Path(model).exists():
@@ -43,7 +54,14 @@ def check(
     else:
         with load(model) as loaded:
             report = run_checks(constraint, loaded.tokenizer, loaded, **options)
-    table = Table("", "cases", "failed", "seconds", title=f"{model}: {regex or type_name or schema}")
+    shown = regex or type_name or schema or format_name or grammar or choice
+    table = Table(
+        "",
+        "cases",
+        "failed",
+        "seconds",
+        title=f"{model}: {shown}",
+    )
     for one in report.findings:
         cells = ["-", "-", one.skipped] if one.skipped else [str(one.cases), str(one.failed), f"{one.seconds:.2f}"]
         table.add_row(one.what, *cells)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import load_type, read_lines
 from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
 from guideway.errors import NotAvailable
@@ -14,16 +15,20 @@ from guideway.generation import MAX_TOKENS, load
 
 __all__ = ["demo"]
 
+INSTALLED = Path(__file__).parent / "examples"
+CHECKOUT = Path(__file__).parents[3] / "examples"
+
 
 def demo(
-    folder: Annotated[Path, typer.Option("--examples", help="Where sentences.jsonl and records.py are.")] = Path(
-        "examples"
-    ),
-    model: Annotated[str, typer.Option(help='"tiny" or "onnx:FOLDER".')] = "tiny",
+    examples: Annotated[
+        Path | None, typer.Option(help="A folder with sentences.jsonl and records.py; by default the library's own.")
+    ] = None,
+    model: ModelOption = "tiny",
     compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of tables.")] = False,
 ) -> None:
     """Read the example sentences into the example records."""
+    folder = examples or (INSTALLED if INSTALLED.is_dir() else CHECKOUT)
     types = load_type(f"{folder / 'records.py'}:RECORDS")
     if not isinstance(types, dict):
         raise NotAvailable(f"{folder / 'records.py'}: RECORDS must be a dict of types by name")

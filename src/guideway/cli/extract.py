@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import load_output, read_texts
 from guideway.cli.records import extract_one, make_console, show_summary, show_table
 from guideway.generation import MAX_TOKENS, load
@@ -16,13 +17,17 @@ __all__ = ["extract"]
 
 def extract(
     text: Annotated[
-        str, typer.Argument(help='The text; or a file with one text a line (.jsonl: under "text"); or - for stdin.')
+        str,
+        typer.Argument(
+            help='The text; or a file with one text a line (.jsonl: under "text"); or - for stdin, for a text that is'
+            " also a file's name."
+        ),
     ],
     type_name: Annotated[
         str | None, typer.Option("--type", help="The record's type: FILE.py:NAME or MODULE:NAME.")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="The record's JSON Schema, instead of a type.")] = None,
-    model: Annotated[str, typer.Option(help='"tiny" or "onnx:FOLDER".')] = "tiny",
+    model: ModelOption = "tiny",
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens for a record.")] = MAX_TOKENS,
     compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,

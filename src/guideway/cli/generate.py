@@ -9,12 +9,22 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_jsonable_python
 
-from guideway import sources
-from guideway.cli.inputs import is_lines_file, load_output, read_requests
-from guideway.errors import GuidewayError, InvalidConstraint, NotAvailable
+from guideway.cli.asked import (
+    CONSTRAINTS,
+    ChoiceOption,
+    FormatOption,
+    GrammarOption,
+    ModelOption,
+    RegexOption,
+    SchemaOption,
+    TypeOption,
+    constraint_of,
+    row_constraint,
+)
+from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.errors import GuidewayError, NotAvailable
 from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, load, stream
 from guideway.sampling import Sampler
-from guideway.sources import Regex
 
 __all__ = ["generate"]
 
@@ -23,10 +33,13 @@ def generate(
     prompt: Annotated[
         str, typer.Argument(help='The prompt, verbatim; or a .jsonl file (or -) with "prompt" in each line.')
     ],
-    regex: Annotated[str | None, typer.Option(help="Hold the text to a regular expression.")] = None,
-    type_name: Annotated[str | None, typer.Option("--type", help="Hold it to a type: FILE.py:NAME.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="Hold it to a JSON Schema.")] = None,
-    model: Annotated[str, typer.Option(help='"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER".')] = "tiny",
+    regex: RegexOption = None,
+    type_name: TypeOption = None,
+    schema: SchemaOption = None,
+    choice: ChoiceOption = None,
+    format_name: FormatOption = None,
+    grammar: GrammarOption = None,
+    model: ModelOption = "tiny",
     samples: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens.")] = MAX_TOKENS,
     min_tokens: Annotated[int, typer.Option(min=0, help="No end before so many tokens.")] = 0,
@@ -36,10 +49,10 @@ def generate(
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     stop: Annotated[list[str] | None, typer.Option(help="End free text in front of this string.")] = None,
     ban: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
-    heal: Annotated[bool, typer.Option(help="Let the model write the prompt's last token again.")] = False,
+    heal: Annotated[bool, typer.Option("--heal", help="Let the model write the prompt's last token again.")] = False,
     logprobs: Annotated[int | None, typer.Option(min=0, help="Probabilities, with so many alternatives.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
 ) -> None:
     """Write on after a prompt, freely or under a constraint."""
     if samples is not None and temperature is None:
@@ -57,7 +70,10 @@ def generate(
         "keep_errors": is_lines_file(prompt),
     }
     many = is_lines_file(prompt)
-    output = _output(regex, type_name, schema)
+    output = constraint_of(
+        regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
+    )
+    lines = read_requests(prompt, (*CONSTRAINTS, *_OWN)) if many else [{"prompt": prompt}]
     if html is not None and not html.parent.is_dir():  # said before it takes any time
         raise NotAvailable(f"there is no folder {html.parent} for {html.name}")
     with load(model) as loaded:
@@ -66,7 +82,6 @@ def generate(
                 typer.echo(piece, nl=False)
             typer.echo()
             return
-        lines = read_requests(prompt) if many else [{"prompt": prompt}]
         requests = [_request(line) for line in lines]
         good = [request for request in requests if isinstance(request, Request)]
         made: list[Any] = generate_details(loaded, good, output, samples=samples, **options) if good else []
@@ -75,35 +90,24 @@ def generate(
         flat = [(line, one) for line, group in zip(lines, found, strict=True) for one in _listed(group)]
         if html is not None:
             View(loaded, [one for _, one in flat if isinstance(one, Generation)]).save(html)
+            typer.echo(f"written: {html}", err=True)
         for line, one in flat:
-            typer.echo(json.dumps(_as_json(line, one), ensure_ascii=False))
+            plain = not (many or as_json or samples) and isinstance(one, Generation)
+            typer.echo(one.text if plain else json.dumps(_as_json(line, one, logprobs), ensure_ascii=False))
         failed = sum(isinstance(one, Exception) for _, one in flat)
         if failed:
             raise NotAvailable(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
-
-
-def _output(regex: str | None, type_name: str | None, schema: Path | None) -> Any:
-    if sum(given is not None for given in (regex, type_name, schema)) > 1:
-        raise InvalidConstraint("give one of --regex, --type and --schema")
-    if regex is not None:
-        return Regex(regex)
-    return None if type_name is None and schema is None else load_output(type_name, schema)
 
 
 _OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal")
 
 
 def _request(line: dict[str, Any]) -> Request | Exception:
-    """A line of the file: "prompt", and what it has of its own: "schema" or "regex", and some options; or its error."""
+    """A line of the file: "prompt", and what it has of its own: a constraint and some options; or its error."""
     own: Any = {name: line[name] for name in _OWN if name in line}
     try:
-        if "schema" in line and "regex" in line:
-            raise NotAvailable('a line has "schema" or "regex", not both')
-        if "schema" in line:
-            return Request(line["prompt"], sources.JsonSchema(line["schema"]), **own)
-        if "regex" in line:
-            return Request(line["prompt"], Regex(line["regex"]), **own)
-        return Request(line["prompt"], **own)
+        constraint = row_constraint(line)
+        return Request(line["prompt"], **own) if constraint is None else Request(line["prompt"], constraint, **own)
     except (GuidewayError, ValueError, TypeError) as error:
         return error
 
@@ -112,7 +116,7 @@ def _listed(group: Any) -> list[Any]:
     return group if isinstance(group, list) else [group]
 
 
-def _as_json(line: dict[str, Any], one: Generation[Any] | Exception) -> dict[str, Any]:
+def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: int | None) -> dict[str, Any]:
     if isinstance(one, Exception):
         return {**line, "error": f"{type(one).__name__}: {one}"}
     made = {
@@ -126,7 +130,7 @@ def _as_json(line: dict[str, Any], one: Generation[Any] | Exception) -> dict[str
     }
     if one.stopped_by is not None:
         made["stopped_by"] = one.stopped_by
-    if one.steps:
+    if logprobs is not None:  # a page keeps them for itself
         made["logprob"] = one.logprob
         made["steps"] = [
             step._asdict() | {"alternatives": [a._asdict() for a in step.alternatives]} for step in one.steps

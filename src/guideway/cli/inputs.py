@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,10 @@ from guideway.sources import JsonSchema
 __all__ = ["is_lines_file", "load_output", "load_type", "read_file", "read_lines", "read_requests", "read_texts"]
 
 
+CARRIED = ("id", "meta")
+"""Keys of a line that go into its results as they are."""
+
+
 def read_file(path: Path) -> str:
     """The text of a file; "-" is standard input. Raises `NotAvailable`."""
     try:
@@ -24,8 +30,11 @@ def read_file(path: Path) -> str:
         raise NotAvailable(f"cannot read {path}: {error}") from error
 
 
-def read_lines(path: Path, key: str = "text") -> list[dict[str, Any]]:
-    """The objects of a JSON lines file, each with a string under `key`. Raises `NotAvailable` that names the line."""
+def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The objects of a JSON lines file, each with a string under `key`. Raises `NotAvailable` that names the line.
+
+    `known`: the keys that mean something, beside `key`; another one is refused, since it would silently do nothing.
+    """
     found = []
     for number, line in enumerate(read_file(path).split("\n"), 1):  # splitlines would cut strings at U+2028
         if not line.strip():
@@ -36,6 +45,8 @@ def read_lines(path: Path, key: str = "text") -> list[dict[str, Any]]:
             raise NotAvailable(f"{path}, line {number} is not JSON: {error}") from error
         if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
             raise NotAvailable(f'{path}, line {number}: expected an object with a string under "{key}"')
+        if known is not None:
+            _check_keys(f"{path}, line {number}", entry, (key, *known, *CARRIED))
         found.append(entry)
     return found
 
@@ -45,9 +56,17 @@ def is_lines_file(given: str) -> bool:
     return given == "-" or (given.endswith(".jsonl") and len(given.split()) == 1)
 
 
-def read_requests(given: str) -> list[dict[str, Any]]:
-    """The lines of such a file, each with a "prompt". Raises `NotAvailable`."""
-    return read_lines(Path(given), "prompt")
+def read_requests(given: str, known: Sequence[str]) -> list[dict[str, Any]]:
+    """The lines of such a file, each with a "prompt" and what else is `known`. Raises `NotAvailable`."""
+    return read_lines(Path(given), "prompt", known)
+
+
+def _check_keys(place: str, entry: dict[str, Any], known: Sequence[str]) -> None:
+    wrong = next((name for name in entry if name not in known), None)
+    if wrong is not None:
+        close = difflib.get_close_matches(wrong, known, 1)
+        meant = f'; did you mean "{close[0]}"?' if close else ""
+        raise NotAvailable(f'{place}: "{wrong}" means nothing here{meant} (known: {", ".join(known)})')
 
 
 def read_texts(given: str) -> list[str]:

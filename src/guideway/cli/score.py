@@ -9,6 +9,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import is_lines_file, read_requests
 from guideway.cli.records import make_console
 from guideway.errors import GuidewayError, NotAvailable
@@ -24,13 +25,13 @@ def score(
         typer.Argument(help='The prompt, verbatim; or a .jsonl file (or -): "prompt", "options" in each line.'),
     ],
     options: Annotated[list[str] | None, typer.Argument(help="The options; of a file, where a line has none.")] = None,
-    model: Annotated[str, typer.Option(help='"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER".')] = "tiny",
-    end: Annotated[bool, typer.Option(help="The end token belongs to an option.")] = False,
+    model: ModelOption = "tiny",
+    end: Annotated[bool, typer.Option("--end", help="The end token belongs to an option.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:
     """Tell how probable each option is: exactly, under the model and among the options."""
     many = is_lines_file(prompt)
-    lines = read_requests(prompt) if many else [{"prompt": prompt}]
+    lines = read_requests(prompt, ("options",)) if many else [{"prompt": prompt}]
     with load(model) as loaded:
         failed = 0
         for line in track(lines, "scoring", disable=not many, console=_stderr()):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from guideway.errors import EngineError, NotAvailable
 
 __all__ = ["load", "slides", "tokenizer"]
+
+SECONDS = 10.0
+"""How long the Hub has to answer before a model counts as one that must be on this machine."""
 
 
 def load(name: str, dtype: str | None) -> Any:
@@ -18,7 +24,7 @@ def load(name: str, dtype: str | None) -> Any:
     if dtype is not None and not isinstance(kind, torch.dtype):
         raise EngineError(f"PyTorch has no type {dtype!r}; known are float32, bfloat16, float16 …")
     try:
-        return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto")
+        return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto", local_files_only=_offline(name))
     except (OSError, ValueError) as error:
         raise NotAvailable(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
 
@@ -26,9 +32,22 @@ def load(name: str, dtype: str | None) -> Any:
 def tokenizer(name: str) -> Any:
     """The tokenizer of a model's name or folder. Raises `NotAvailable`."""
     try:
-        return AutoTokenizer.from_pretrained(name)
+        return AutoTokenizer.from_pretrained(name, local_files_only=_offline(name))
     except (OSError, ValueError) as error:
         raise NotAvailable(f"transformers has no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
+
+
+def _offline(name: str) -> bool:
+    """Whether the Hub cannot be reached. One request tells; those of the library are tried again for half a minute."""
+    if Path(name).exists():
+        return False
+    try:
+        HfApi().model_info(name, timeout=SECONDS)
+    except (HfHubHTTPError, HFValidationError):
+        return False  # the Hub has answered; the loader says what is wrong
+    except Exception:  # of whichever library fetches: no route, no name, too slow
+        return True
+    return False
 
 
 def slides(config: dict[str, Any]) -> bool:
