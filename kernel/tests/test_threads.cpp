@@ -1,11 +1,11 @@
 // Matchers of one automaton in several threads see the same masks as alone. Run it under ThreadSanitizer.
 #include <atomic>
+#include <memory>
 #include <span>
 #include <thread>
 
 #include "check.hpp"
 #include "guideway/batch.h"
-#include "guideway/error.h"
 #include "guideway/matcher.h"
 #include "programs.h"
 
@@ -16,51 +16,38 @@ struct Case {
     std::string text;
 };
 
-// Two batches on threads of their own, over automata that they share, give what `follow` gives; so do their masks.
-void check_jobs(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const Case> cases) {
+// Two loops on threads of their own, over automata that they share, find what one finds alone.
+void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const Case> cases) {
     const std::size_t width = vocabulary->words();
     std::vector<std::shared_ptr<const Automaton>> automata;
     for (const Case& one : cases) automata.push_back(Automaton::compile(vocabulary, one.program));
-    struct Batch {
+    struct Loop {
         std::vector<Matcher> matchers;
         std::vector<std::uint32_t> masks;
+        std::unique_ptr<LoopRows> rows;
     };
-    const auto batch = [&] {
-        Batch made;
-        for (const auto& automaton : automata) made.matchers.emplace_back(automaton);
-        made.masks.resize((automata.size() + 1) * width);
-        return made;
-    };
-    // Row i of a step: the next byte of text i, behind its end one that is not legal; the last row has no matcher.
-    const auto rows = [&](Batch& of, std::size_t step) {
-        std::vector<Follow> made;
-        for (std::size_t i = 0; i < cases.size(); ++i) {
-            const std::string& text = cases[i].text;
-            const std::int64_t token = step == 0 ? Follow::kNone : step <= text.size() ? 1 + static_cast<std::uint8_t>(text[step - 1]) : 1;
-            made.push_back({&of.matchers[i], token, i % 2 ? 40u : 0u});
-        }
-        made.push_back({nullptr, Follow::kNone, 0});
-        return made;
-    };
-    Batch alone = batch(), left = batch(), right = batch();
+    Loop alone, left, right;
+    for (Loop* loop : {&alone, &left, &right}) {
+        for (const auto& automaton : automata) loop->matchers.emplace_back(automaton);
+        std::vector<LoopRow> rows{{nullptr, 0, 0, 0}};
+        for (std::size_t i = 0; i < cases.size(); ++i) rows.push_back({&loop->matchers[i], 0, 0, i % 2 ? 60u : 0u});
+        loop->masks.resize(rows.size() * width);
+        loop->rows = std::make_unique<LoopRows>(std::move(rows));
+    }
     for (std::size_t step = 0; step < 24; ++step) {
-        FollowJob first(rows(left, step), left.masks, width), second(rows(right, step), right.masks, width);
-        const auto took = follow(rows(alone, step), alone.masks, width);
-        CHECK(first.wait() == took && second.wait() == took);
-        CHECK(left.masks == alone.masks && right.masks == alone.masks);
-        CHECK(took.back() && first.seconds() >= 0);
+        for (Loop* loop : {&left, &right}) loop->rows->begin(loop->masks, width);
+        alone.rows->run(alone.masks, width);
+        std::vector<std::int64_t> tokens{0};
+        for (const Case& one : cases) tokens.push_back(step < one.text.size() ? 1 + static_cast<std::uint8_t>(one.text[step]) : 1);
+        for (Loop* loop : {&left, &right}) {
+            loop->rows->wait();
+            CHECK(loop->masks == alone.masks);
+            loop->rows->grow(tokens);
+        }
+        alone.rows->grow(tokens);
     }
-    Matcher twice(automata[0]);
-    std::vector<std::uint32_t> masks(2 * width);
-    FollowJob wrong({{&twice, Follow::kNone, 0}, {&twice, Follow::kNone, 0}}, masks, width);
-    bool thrown = false;
-    try {
-        wrong.wait();
-    } catch (const Error& error) {
-        thrown = error.kind == ErrorKind::argument;
-    }
-    CHECK(thrown);
-    const FollowJob forgotten(rows(left, 24), left.masks, width);  // nobody waits: its end does
+    left.rows->begin(left.masks, width);  // nobody waits: its end does
+    left.rows.reset();
 }
 
 int main() {
@@ -98,6 +85,6 @@ int main() {
         for (auto& thread : threads) thread.join();
         CHECK(equal == 20);
     }
-    check_jobs(vocabulary, cases);
+    check_loops(vocabulary, cases);
     return check::report();
 }
