@@ -64,7 +64,7 @@ private:
 // Whether objects, or arrays, that stand in themselves may be read in several ways at once: each depth would multiply them.
 class Overlaps {
 public:
-    explicit Overlaps(const std::vector<Component>& nodes) : nodes_(nodes) {}
+    explicit Overlaps(const Components& nodes) : nodes_(nodes) {}
 
     bool within_themselves() {
         std::vector<std::uint32_t> wide;
@@ -122,7 +122,7 @@ private:
         if (!std::exchange(seen_[node], 1)) todo_.push_back(node);
     }
 
-    const std::vector<Component>& nodes_;
+    const Components& nodes_;
     std::vector<std::uint8_t> seen_;
     std::vector<std::uint32_t> todo_;
 };
