@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -183,3 +186,42 @@ def test_a_tokenizer_says_its_family() -> None:
     source = gw.ToolCalls(TOOLS, family=tokenizer)
     assert source.family == FAMILIES["hermes"]
     assert source.parse("Hello.") == Reply("Hello.")
+
+
+def test_headers_are_read_once() -> None:
+    source = gw.ToolCalls(TOOLS, family="harmony")
+    for hostile in (
+        " " * 12_000,
+        "<|end|>" + "\n" * 12_000 + "x",
+        "to=" + "a" * 12_000,
+        "<|channel|>final" + " to=" * 3_000,
+        "<|channel|>final<|constrain|>" * 600,
+        "<|channel|>analysis<|message|>a<|end|>" * 2_000 + " " * 12_000 + "x",
+    ):
+        start = time.thread_time()
+        with contextlib.suppress(gw.InvalidText):
+            source.parse(hostile)
+        assert time.thread_time() - start < 0.5, hostile[:30]
+
+
+def test_python_says_nothing_of_what_a_model_writes() -> None:
+    tool = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
+    source = gw.ToolCalls([tool], family="llama-pythonic")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert source.parse(r'[f(a="\d")]').calls[0].arguments == {"a": r"\d"}
+    assert not caught
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"days": 2}, "required and missing: 'city'"),
+        ({"city": "Rome", "days": 2, "when": 1}, "not known: 'when'"),
+        ({"city": 3, "days": 2}, "at '/city'"),
+        ([1], "no JSON object"),
+    ],
+)
+def test_what_is_wrong_with_arguments_is_said(arguments: Any, words: str) -> None:
+    with pytest.raises(gw.InvalidText, match=words):
+        gw.ToolCalls(TOOLS, family="hermes").parse(WRITERS["hermes"]("", [("weather", arguments)]))

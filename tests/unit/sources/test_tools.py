@@ -214,6 +214,42 @@ def test_parallel_calls_can_be_forbidden(family: str) -> None:
         gw.ToolCalls(TOOLS, family=family, parallel=False).parse(twice)
 
 
+def test_a_tool_that_was_chosen_is_called_once() -> None:
+    twice = hermes("", [("now", {}), ("now", {})])
+    chosen = gw.ToolCalls(TOOLS, family="hermes", choice="now")
+    assert not accepts(byte_automaton(chosen.grammar()), twice)
+    with pytest.raises(gw.InvalidText, match="2 calls"):
+        chosen.parse(twice)
+    asked = gw.ToolCalls(TOOLS, family="hermes", choice="now", parallel=True)
+    assert len(asked.parse(twice).calls) == 2
+    assert gw.ToolCalls(TOOLS, family="hermes", choice="required").parallel
+
+
+def test_a_model_tells_its_family() -> None:
+    with pytest.raises(gw.NotAvailable, match="name a family"):
+        gw.ToolCalls(TOOLS, family=gw.load("tiny"))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: gw.ToolCalls("f", family="hermes"), "tools is a list"),
+        (lambda: gw.ToolCalls(3, family="hermes"), "tools is a list"),
+        (lambda: gw.ToolCalls({"name": "f"}, family="hermes"), "tools is a list"),
+        (lambda: gw.ToolCalls(TOOLS, family=3), "family is a name"),
+        (lambda: gw.ToolCalls(TOOLS, family="hermes", choice=3), "choice"),
+        (lambda: gw.ToolCalls(TOOLS, family="hermes", parallel="no"), "parallel is True"),
+        (lambda: gw.Tool(3, NOW), "the name of a tool"),
+        (lambda: gw.Tool.of({"name": 3}), "the name of a tool"),
+        (lambda: gw.Tool("f", NOW, description=4), "the description of a tool"),
+        (lambda: gw.Tool("f", 4), "4"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(gw.InvalidConstraint, match=words):
+        make()
+
+
 def test_bad_arguments_do_not_fit() -> None:
     source = gw.ToolCalls(TOOLS, family="hermes")
     for call in (("weather", {"city": 1, "days": 1}), ("weather", {"days": 1}), ("rain", {}), ("now", {"a": 1})):

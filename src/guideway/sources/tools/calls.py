@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from guideway.errors import InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Grammar
@@ -26,6 +26,14 @@ from .tool import Tool
 __all__ = ["Reply", "ToolCall", "ToolCalls"]
 
 _ID = Repeat(chars("az", "AZ", "09"), 9, 9)
+
+
+class HasTokenizer(Protocol):
+    """Such as a model."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Its tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -51,27 +59,33 @@ class Reply:
 class ToolCalls(Source[Reply]):
     """Replies of a model that may, must or must not call tools, in the form of its family.
 
-    `tools`: each a `Tool`, or what `Tool.of` takes. `family`: a name (`FAMILIES` has them), a `Family`, or a tokenizer,
-    whose chat template says it. `choice`: "auto" (text, or text and calls), "required" (calls at once), "none" (text),
-    or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a reply may hold several
-    calls, where the family can. The value is a `Reply`; it is read from what models of the family write, also where it
-    is spaced or spelled in another way than this constraint would. Raises `InvalidConstraint`, `NotAvailable` where a
-    template shows no family, `Unsupported` for arguments that a family cannot write.
+    `tools`: each a `Tool`, or what `Tool.of` takes. `family`: a name (`FAMILIES` has them), a `Family`, or a tokenizer
+    or a model with one, whose chat template says it. `choice`: "auto" (text, or text and calls), "required" (calls at
+    once), "none" (text), or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a
+    reply may hold several calls, where the family can; None: it may, but where one tool was chosen, which is then
+    called once. The value is a `Reply`; it is read from what models of the family write, also where it is spaced or
+    spelled in another way than this constraint would. Raises `InvalidConstraint`, `NotAvailable` where a template shows
+    no family, `Unsupported` for arguments that a family cannot write.
     """
 
     def __init__(
         self,
         tools: Iterable[Tool | Mapping[str, Any] | Callable[..., Any]],
         *,
-        family: str | Family | Tokenizer,
+        family: str | Family | Tokenizer | HasTokenizer,
         choice: Literal["auto", "required", "none"] | str | Mapping[str, Any] = "auto",
-        parallel: bool = True,
+        parallel: bool | None = None,
     ) -> None:
+        if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
+            raise InvalidConstraint(f"tools is a list of tools, functions or dicts, not {type(tools).__name__}")
+        if parallel is not None and not isinstance(parallel, bool):
+            raise InvalidConstraint(f"parallel is True, False or None, not {parallel!r}")
         self.tools = tuple(map(Tool.of, tools))
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
             raise InvalidConstraint("two tools have one name")
-        self.choice, self.parallel = _chosen(choice, names), parallel
+        self.choice = _chosen(choice, names)
+        self.parallel = self.choice not in names if parallel is None else parallel
         if not self.tools and self.choice != "none":
             raise InvalidConstraint("there must be at least one tool")
         self.family = _family(family)
@@ -179,11 +193,17 @@ def _chosen(choice: object, names: list[str]) -> str:
     return choice
 
 
-def _family(family: str | Family | Tokenizer) -> Family:
-    if isinstance(family, Tokenizer):
-        family = family_of(family.chat_template or "")
+def _family(family: object) -> Family:
+    tokenizer = getattr(family, "tokenizer", family)
+    if isinstance(tokenizer, Tokenizer):
+        family = family_of(tokenizer.chat_template or "")
     if isinstance(family, Family):
         return family
+    if not isinstance(family, str):
+        raise InvalidConstraint(
+            f"family is a name, a Family, a Tokenizer or a model with one, not {type(family).__name__}; the names are "
+            f"{', '.join(FAMILIES)}"
+        )
     if family not in FAMILIES:
         raise InvalidConstraint(f"there is no family {family!r}; there are {', '.join(FAMILIES)}")
     return FAMILIES[family]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -24,15 +26,16 @@ _ARGUMENTS = ("arguments", "parameters")
 _NAME = r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)"
 _WORDS = {"true": True, "false": False, "null": None}
 _MAX_PYTHON = 1_000_000  # characters that Python's own parser is given
+_PARSING = threading.Lock()  # the filters of warnings are one for all threads
 _ID = re.compile(r"[A-Za-z0-9]+")
 _ENDS = re.compile(
     r"\s*(?:<\|(?:im_end|eot_id|eom_id|eot|endoftext|observation|python_end)\|>|</s>|<｜end▁of▁sentence｜>)*\s*\Z"
 )
-_CLOSED = re.compile(r"\s*<\|(?:call|end)\|>")
-_CHANNEL = re.compile(
-    r"(?:\s*<\|end\|>)?(?:\s*<\|start\|>assistant)?(?:\s*to=(?P<first>\S+?))?\s*<\|channel\|>(?P<channel>\w+)"
-    r"(?:\s*to=(?P<second>[^\s<]+))?(?P<kind>[^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>"
-)
+_CLOSED = re.compile(r"<\|(?:call|end)\|>")
+_ENDED = re.compile(r"<\|(?:end|return)\|>")
+_CHANNEL = re.compile(r"<\|channel\|>(\w+)")
+_RECEIVER = re.compile(r"to=([^\s<]+)")
+_KIND = re.compile(r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 
 
 @dataclass
@@ -229,7 +232,9 @@ class _Calls:
         if len(text) > _MAX_PYTHON:
             _fail(self.text, self.at, "fewer characters")
         try:
-            tree = ast.parse(text, mode="eval").body
+            with _PARSING, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python thinks of the model's text is not for our user
+                tree = ast.parse(text, mode="eval").body
             for one in tree.elts if isinstance(tree, (ast.List, ast.Tuple)) else [tree]:
                 if not isinstance(one, ast.Call) or one.args or any(word.arg is None for word in one.keywords):
                     _fail(self.text, self.at, "calls with named arguments")
@@ -275,31 +280,54 @@ def _loads(text: str) -> Any:
 
 
 def _channels(text: str) -> Found:
-    """Reasoning in `analysis`, calls in messages to `functions.…`, text in `final` and other messages."""
+    """Reasoning in `analysis`, calls in messages to `functions.…`, text in `final` and other messages. Each character
+    is looked at once or twice, however the text goes on.
+    """
     found = Found()
+    reasoning: list[str] = []
+    answer: list[str] = []
     at = 0
     while at < len(text):
-        header = _CHANNEL.match(text, at)
+        header = _header(text, at)
         if header is None:
             if text[at:].strip() in ("", "<|end|>", "<|return|>"):
                 break
             _fail(text, at, "a message: '<|channel|>…<|message|>'")
-        at = header.end()
-        ends = [(place, end) for end in ("<|end|>", "<|return|>") if (place := text.find(end, at)) >= 0]
-        receiver = header["second"] or header["first"]
-        if receiver is not None:
+        receiver, channel, at = header
+        if receiver:
             try:
                 arguments, at = _DECODER.raw_decode(text, _space(text, at))
             except (ValueError, RecursionError):
                 _fail(text, at, "JSON")
             found.calls.append((receiver.removeprefix("functions."), arguments, ""))
-            end = _CLOSED.match(text, at)
+            end = _CLOSED.match(text, _space(text, at))
             at = at if end is None else end.end()
             continue
-        stop, ending = min(ends, default=(len(text), ""))
-        body, at = text[at:stop], stop + len(ending)
-        if header["channel"] == "analysis":
-            found.reasoning += body
-        else:
-            found.text += body
+        ends = _ENDED.search(text, at)
+        body = text[at : len(text) if ends is None else ends.start()]
+        at = len(text) if ends is None else ends.end()
+        (reasoning if channel == "analysis" else answer).append(body)
+    found.reasoning, found.text = "".join(reasoning), "".join(answer)
     return found
+
+
+def _header(text: str, at: int) -> tuple[str, str, int] | None:
+    """Of a message: whom it is to ("": nobody), its channel, and where its body begins; None: there is none here."""
+    receiver = ""
+    for marker in ("<|end|>", "<|start|>assistant"):
+        after = _space(text, at)
+        at = after + len(marker) if text.startswith(marker, after) else at
+    at = _space(text, at)
+    if text.startswith("to=", at):
+        end = text.find("<|channel|>", at)
+        receiver, at = text[at + len("to=") : end].rstrip(), end
+        if end < 0 or not receiver or any(char.isspace() for char in receiver):
+            return None
+    channel = _CHANNEL.match(text, at)
+    if channel is None:
+        return None
+    to = _RECEIVER.match(text, _space(text, channel.end()))
+    kind = _KIND.match(text, channel.end() if to is None else to.end())
+    if kind is None:
+        return None
+    return (receiver if to is None else to[1]), channel[1], kind.end()

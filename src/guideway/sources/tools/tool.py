@@ -31,6 +31,9 @@ class Tool:
     """
 
     def __init__(self, name: str, parameters: object, description: str = "") -> None:
+        for what, given in (("name", name), ("description", description)):
+            if not isinstance(given, str):
+                raise InvalidConstraint(f"the {what} of a tool is a str, not {type(given).__name__}: {given!r}")
         if not NAME.fullmatch(name):
             raise InvalidConstraint(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
         self.name, self.description = name, description
@@ -51,9 +54,7 @@ class Tool:
             if not isinstance(inner, Mapping) or "name" not in inner:
                 raise InvalidConstraint(f"a tool as a dict has a name (and parameters), not {list(thing)}")
             parameters = inner.get("parameters", inner.get("input_schema"))
-            return cls(
-                str(inner["name"]), _NOTHING if parameters is None else parameters, inner.get("description") or ""
-            )
+            return cls(inner["name"], _NOTHING if parameters is None else parameters, inner.get("description") or "")
         if not callable(thing) or not hasattr(thing, "__name__"):
             raise InvalidConstraint(f"{thing!r} is no tool: pass a Tool, a function or a dict")
         return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
@@ -70,8 +71,26 @@ class Tool:
         except (ValueError, RecursionError):
             raise InvalidText(f"the arguments of {self.name!r} are no JSON") from None
         if self._any_spelling is not None and not accepts(self._any_spelling, text):
-            raise InvalidText(f"{text} are no arguments of {self.name!r}")
+            raise InvalidText(f"the arguments of {self.name!r} do not fit: {self._problem(arguments, text)}")
         return self.parameters.parse(text)
+
+    def _problem(self, arguments: object, text: str) -> str:
+        """What is wrong with arguments that do not fit."""
+        schema = self.schema or {}
+        if not isinstance(arguments, dict):
+            return f"they are no JSON object: {text[:80]}"
+        required, known = schema.get("required", ()), schema.get("properties", {})
+        missing = [key for key in required if key not in arguments]
+        extra = [key for key in arguments if key not in known] if schema.get("additionalProperties") is False else []
+        found = (("required and missing:", missing), ("not known:", extra))
+        problems = [f"{what} {', '.join(map(repr, keys))}" for what, keys in found if keys]
+        if problems:
+            return "; ".join(problems)
+        try:
+            JsonSchema(schema, profile="exact").parse(text)
+        except InvalidText as problem:
+            return str(problem)
+        return text[:200]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_any_spelling"}
