@@ -189,13 +189,15 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
 
 // What goes on above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
 void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
+    const auto one = [&](std::uint32_t id) {
+        const Config& at = frames_[id];
+        if (is_sequence(at)) sequences_.push_back(at);
+        else resume_entry(id, out, tape);
+    };
+    if (frames_[frame].node != kFork) return one(frame);
     std::vector<std::uint32_t> all;
     members(frame, all);
-    for (std::uint32_t one : all) {
-        const Config& at = frames_[one];
-        if (is_sequence(at)) sequences_.push_back(at);
-        else resume_entry(one, out, tape);
-    }
+    for (std::uint32_t id : all) one(id);
 }
 
 void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
@@ -216,6 +218,11 @@ void Machine::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t fr
 
 // Sequences that go on with the same part go on as one.
 void Machine::wait_sequences(int byte) {
+    if (sequences_.size() == 1) {
+        const Config at = sequences_[0];
+        sequences_.clear();
+        return wait_part(at.node, at.state, at.parent, byte);
+    }
     Configs ended;
     ended.swap(sequences_);
     std::sort(ended.begin(), ended.end());
@@ -232,7 +239,7 @@ void Machine::wait_sequences(int byte) {
 void Machine::enter_together(int byte, Configs& out) {
     try {
         wait_sequences(byte);
-        std::vector<std::uint32_t> frames;
+        std::vector<std::uint32_t>& frames = together_.frames;
         while (!turns_.empty()) {
             std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
             const std::uint32_t turn = turns_.back(), node = ranked_[turn];
@@ -270,6 +277,7 @@ void Machine::enter_together(int byte, Configs& out) {
 
 // Configurations that differ in their frames alone become one.
 void Machine::join(Configs& configs) {
+    if (configs.size() < 2) return;
     std::sort(configs.begin(), configs.end());
     std::vector<std::uint32_t> frames;
     std::size_t kept = 0;
@@ -293,7 +301,10 @@ void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out)
 Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to go on above, and what was read
+    auto& [before, after, waiting, entered, _] = together_;
+    before.clear();
+    after.clear();
+    waiting.clear();
     auto take = [&](const Config& c) {
         if (!is_leaf(c)) return step(c, byte, out, outcome);
         const ExprId next = pool_.next(c.state, byte);
@@ -302,7 +313,6 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         if (next == kEmpty) after.emplace_back(c.parent, tape);
         else out.push_back({c.node, next, tape, c.parent});
     };
-    Configs waiting;
     for (const Config& c : from) {
         if (is_sequence(c)) {
             waiting.push_back(c);
@@ -312,7 +322,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         if (is_leaf(c) && pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
     }
     if (!before.empty() || !waiting.empty()) {
-        Configs entered;
+        entered.clear();
         for (auto [frame, tape] : before) end(frame, tape, entered);
         sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
         enter_together(byte, entered);

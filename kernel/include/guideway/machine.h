@@ -267,6 +267,11 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
     unsigned factored_ = 0;
     Configs sequences_;                                // frames of sequences to go on with
+    struct Together {  // kept between steps, so that none has to ask for memory
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to go on above, and what was read
+        Configs waiting, entered;
+        std::vector<std::uint32_t> frames;
+    } together_;
 };
 
 // States of objects and arrays: a phase, and what it needs.
