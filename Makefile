@@ -92,7 +92,7 @@ clean:
 	$(PIP) ruff && touch $@
 .venv/.bench: .venv/.test
 	$(PIP) torch==2.13.0
-	$(PIP) llguidance xgrammar==0.2.8 outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
+	$(PIP) llguidance xgrammar==0.2.8 outlines outlines-core lm-format-enforcer formatron mistral-common sentencepiece matplotlib && touch $@
 .wheels/.done: requirements/wheels.txt tools/unpack_wheels.py .venv/.tools
 	$(BIN)/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes --only-binary=:all: --python-version 3.11 \
 	    --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 -d .wheels -r requirements/wheels.txt

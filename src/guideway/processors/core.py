@@ -38,6 +38,7 @@ class Processor:
             raise ValueError("a list of constraints has one for each prompt; this one is empty")
         self._count = len(given) if several else None
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
+        self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
         self.rows = Rows(made, max_tokens=max_tokens)
         self.timings = ProcessorTimings()
         self._prompts: Ids | None = None

@@ -21,15 +21,11 @@ _START: Any = mx.async_eval
 class ConstrainedLogits(Chained):
     """See `logits_processor`. `timings`: where the time of the loop went."""
 
-    def __init__(self, processor: Processor, before: Sequence[Function], *, free: bool) -> None:
-        super().__init__(processor, before)
-        self._free = free
-
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
         with self._processor.call():
             logits = self._after_others(tokens, logits)
-            if self._free:
+            if self._processor.is_free:
                 return logits
             ids = np.array(tokens)[None]
             _START(logits)  # the model runs while the mask is found
@@ -52,4 +48,4 @@ def logits_processor(
     then. `before`: functions of (tokens, logits) that run first. Raises what `guideway.compile` raises, and
     `BudgetTooSmall`; in use, `EngineError` for a second sequence, or where another processor leaves nothing.
     """
-    return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before, free=constraints is None)
+    return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

@@ -33,6 +33,8 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """`input_ids`: int64 [rows, tokens]; `scores`: [rows, vocabulary]."""
+        if self._processor.is_free:
+            return self._after_others(input_ids, scores)
         with self._processor.call():
             if scores.is_cuda and not self._rows:
                 self._processor.rows.room = pinned_rows
