@@ -386,6 +386,7 @@ private:
         std::deque<std::uint32_t> work{root_};
         std::vector<std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;
+        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what stands behind an item is known outside
         auto give = [&](std::uint32_t child, const ByteSet& bytes) {
             const ByteSet before = nodes_[child].follow;
             nodes_[child].follow |= bytes;

@@ -135,6 +135,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (x.op == Op::words) return next_of_words(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
+    if (x.op == Op::value) return values_->next(x.a, byte);
     if (!x.lean) {
         if (found_[e].looked_up >= kLookups) return kInfinite;
         ++found_[e].looked_up;
@@ -159,6 +160,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
 
 ByteSet ExprPool::live_of_lean(ExprId e) {
     const Expr x = exprs_[e];
+    if (x.op == Op::value) return values_->begins(x.a);
     ByteSet made;
     if (x.op == Op::words) {
         words_->live(x.a, x.b, made);
@@ -176,7 +178,7 @@ ByteSet ExprPool::live_of_lean(ExprId e) {
 
 ByteSet ExprPool::live(ExprId e) {
     if (found_[e].live_row == 0 && (exprs_[e].lean || found_[e].looked_up < kLookups)) {
-        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except) return live_of_lean(e);
+        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
         ByteSet made;
         if (each_head(e, [&](ExprId head, ExprId) { made |= live(head); })) return made;
     }
@@ -191,7 +193,7 @@ bool ExprPool::takes(ExprId e, std::uint8_t byte) {
         const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
         return end > kEmpty && takes(end, byte);
     }
-    if (x.op != Op::except && found_[e].live_row == 0 && (x.lean || found_[e].looked_up < kLookups)) {
+    if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || found_[e].looked_up < kLookups)) {
         bool some = false;
         if (each_head(e, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
     }

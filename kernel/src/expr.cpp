@@ -275,6 +275,7 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     made.nullable = true;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
+        made.bounded |= exprs_[p].bounded;
         made.within |= exprs_[p].within;
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
@@ -301,6 +302,7 @@ ExprId ExprPool::except(ExprId a, ExprId texts) {
     made.a = a;
     made.b = texts;
     made.boolean = made.lean = true;
+    made.bounded = x.bounded;
     made.endless = x.endless;
     made.finite = x.finite;
     made.infinite = made.sure = x.infinite;
@@ -342,6 +344,7 @@ ExprId ExprPool::negate(ExprId a) {
     made.a = a;
     made.boolean = made.endless = true;
     made.infinite = made.sure = exprs_[a].finite;
+    made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -380,6 +383,16 @@ bool ExprPool::has_part(ExprId e, ExprId part) const {
     return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), part);
 }
 
+bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
+    bool all = true;
+    each_part(e, [&](ExprId last) {
+        while (exprs_[last].op == Op::cat) last = exprs_[last].b;
+        all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
+        return !all;
+    });
+    return all;
+}
+
 ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     const Expr x = exprs_[e];
     const ExprId head = x.op == Op::cat ? x.a : e;
@@ -394,31 +407,38 @@ ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     return {x.op == Op::cat ? cat(more, x.b) : more, y.c};
 }
 
-// From the parts up, by a list of what waits for its parts.
-ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
-    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
-    if (fixed(e)) return e;
-    auto key = [&](ExprId p) { return std::uint64_t{reach} << 32 | p; };
-    auto known = [&](ExprId p) { return fixed(p) ? p : clipped_.at(key(p)); };
-    if (const auto done = clipped_.find(key(e)); done != clipped_.end()) return done->second;
-    std::vector<ExprId> todo{e};
+// Calls make(e, its parts) from the parts up, by a list of what waits for its parts.
+template <class Fixed, class Known, class Make>
+void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
+    std::vector<ExprId> todo{e}, parts;
     while (!todo.empty()) {
         const ExprId at = todo.back();
-        if (fixed(at) || clipped_.contains(key(at))) {
+        if (fixed(at) || known(at)) {
             todo.pop_back();
             continue;
         }
         const Expr x = exprs_[at];
-        std::vector<ExprId> parts;
-        if (x.op == Op::alt) parts = parts_of(at);
+        if (x.op == Op::alt || x.op == Op::both) parts = parts_of(at);
         else if (x.op == Op::cat) parts = {x.a, x.b};
         else parts = {x.a};
         const std::size_t before = todo.size();
         for (ExprId p : parts)
-            if (!fixed(p) && !clipped_.contains(key(p))) todo.push_back(p);
+            if (!fixed(p) && !known(p)) todo.push_back(p);
         if (todo.size() > before) continue;
         todo.pop_back();
-        for (ExprId& p : parts) p = known(p);
+        make(at, parts);
+    }
+}
+
+ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
+    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
+    if (fixed(e)) return e;
+    auto key = [&](ExprId p) { return std::uint64_t{reach} << 32 | p; };
+    auto known = [&](ExprId p) { return clipped_.contains(key(p)); };
+    from_parts_up(e, fixed, known, [&](ExprId at, std::vector<ExprId>& parts) {
+        const Expr x = exprs_[at];
+        for (ExprId& p : parts)
+            if (!fixed(p)) p = clipped_.at(key(p));
         ExprId made = kNone;
         if (x.op == Op::alt) made = alt(std::move(parts));
         else if (x.op == Op::cat) made = cat(parts[0], parts[1]);
@@ -428,7 +448,7 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
             made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
         }
         clipped_[key(at)] = made;
-    }
+    });
     return clipped_.at(key(e));
 }
 
@@ -450,6 +470,51 @@ ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& k
     }
     for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
     return alt(std::move(made));
+}
+
+// A text of n bytes comes round n times at most, so bounds beyond are met whatever it is. Where nothing is Boolean,
+// everything can be completed, and fewer times at least let only texts of kNear bytes or more go on too early. Else a
+// completion in the wider expression must fit too: whatever it comes round, and however long the texts excluded are.
+ExprPool::Relaxed ExprPool::relax(ExprId e, bool inside, const std::vector<Relaxed>& parts) {
+    const Expr x = exprs_[e];
+    Relaxed made{e};
+    std::vector<ExprId> exprs;
+    for (const Relaxed& p : parts) {
+        made.most = std::min(made.most, p.most);
+        made.early = std::min(made.early, p.early);
+        exprs.push_back(p.expr);
+    }
+    switch (x.op) {
+        case Op::alt: made.expr = alt(std::move(exprs)); return made;
+        case Op::both: made.expr = both(std::move(exprs)); return made;
+        case Op::cat: made.expr = cat(exprs[0], exprs[1]); return made;
+        case Op::except: made.expr = except(exprs[0], x.b); return made;
+        case Op::negate:
+            made = {negate(kNone), exprs_[x.a].shortest - 1, kInfinite};
+            return made;
+        default: break;
+    }
+    const bool far = x.c != kInfinite && x.c > kNear;
+    const std::uint32_t least = inside || (x.c != kInfinite && !far) ? x.b : std::min(x.b, kNear);
+    if (far) made.most = std::min(made.most, x.c);
+    if (least < x.b) made.early = kNear - 1;
+    made.expr = repeat(exprs[0], least, far ? kInfinite : x.c);
+    return made;
+}
+
+ExprPool::Relaxed ExprPool::relaxed(ExprId e) {
+    const bool inside = exprs_[e].boolean;
+    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].labelled; };
+    if (fixed(e)) return {e};
+    auto key = [&](ExprId p) { return std::uint64_t{inside} << 32 | p; };
+    auto known = [&](ExprId p) { return relaxed_.contains(key(p)); };
+    from_parts_up(e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::negate; }, known, [&](ExprId at, std::vector<ExprId>& parts) {
+        std::vector<Relaxed> made;
+        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, inside, {}) : relaxed_.at(key(p)));
+        const Relaxed one = relax(at, inside, made);
+        relaxed_.emplace(key(at), one);
+    });
+    return exprs_[e].op == Op::negate ? Relaxed{e} : relaxed_.at(key(e));
 }
 
 ExprId ExprPool::label(std::uint32_t number) {
@@ -531,7 +596,7 @@ ExprId ExprPool::value(std::uint32_t state) {
     made.op = Op::value;
     made.a = state;
     made.nullable = values_->accepting(state);
-    made.endless = true;
+    made.lean = true;
     made.finite = values_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
     made.depth = 1;
     if (made.finite) made.shortest = values_->shortest(state);

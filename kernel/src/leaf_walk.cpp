@@ -49,20 +49,26 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
     std::vector<Level> path(64);
     // What loops at the state looked at last.
     ExprId looked = kNone;
+    ExprId looping = kNone;
     const Loops* found = nullptr;
     std::uint32_t left = kInfinite;
     bool open_end = false;
+    auto measure = [&](ExprId state) {
+        if (measures) rest = std::max(rest, pool.shortest(state));
+    };
     // True: all below the node is taken, as far as it can be.
     auto take_all = [&](std::uint32_t node, ExprId state, std::uint32_t characters) {
         if (state != looked) {
             const ExprPool::Unbounded u = pool.unbounded(state);
             looked = state;
+            looping = u.expr;
             left = u.left;
             found = loops.find(pool, *subtrees, u.expr, left != kInfinite);
             open_end = pool.nullable(u.expr) || (found && found->grows);
             if (!found && left == kInfinite)  // what one part of a sum takes, the sum takes
                 pool.each_part(state, [&](ExprId part) {
                     found = loops.find(pool, *subtrees, part, false);
+                    looping = part;
                     open_end = true;
                     return found != nullptr;
                 });
@@ -73,6 +79,7 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
         if (left == kInfinite || most >= subtrees->most_characters()) add(below.begin, below.end);
         else if (whole) add_up_to(static_cast<std::uint8_t>(most), below);  // counted from the start of the token
         else return false;
+        measure(looping);
         return true;
     };
     auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
@@ -99,7 +106,10 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
             const std::uint8_t byte = x.byte[i];
             if (above.nullable && follow.contains(byte)) pieces.push_back(i);
             if (x.end[i] == i + 1) {
-                if (pool.takes(above.state, byte)) add(x.first_token[i], x.first_token[i + 1]);
+                if (measures ? pool.next(above.state, byte) != kNone : pool.takes(above.state, byte)) {
+                    if (measures) measure(pool.next(above.state, byte));
+                    add(x.first_token[i], x.first_token[i + 1]);
+                }
                 ++i;
                 continue;
             }
@@ -108,6 +118,7 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
                 i = x.end[i];
                 continue;
             }
+            measure(next);
             add(x.first_token[i], x.first_token[i + 1]);
             if (next == kEmpty) {  // the leaf is left here, whatever follows
                 for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])

@@ -175,7 +175,10 @@ void Runs::work_off(Machine& machine, Mask& mask) {
         if (tasks_.empty()) return;
         const Task task = tasks_.back();
         tasks_.pop_back();
-        if (task.config.node == kDone) continue;
+        if (task.config.node == kDone) {
+            if (ended_) ended_->push_back(task.trie);
+            continue;
+        }
         if (++taken_ > 64 && gone_[task.trie].before(task.config)) {  // what it comes to stands outside of what is recorded
             for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
             continue;

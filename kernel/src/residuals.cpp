@@ -58,16 +58,26 @@ std::uint32_t Residuals::keep(Residual made) {
     return id;
 }
 
+void Residuals::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
+    for (const Grove here = grove(id); const Grove::Part& part : here.parts)
+        for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
+}
+
+std::uint32_t Residuals::without(std::uint32_t id, const std::vector<std::uint32_t>& tokens) {
+    std::vector<Spot> spots;
+    spots_of(id, spots);
+    Trie left = merged(std::move(spots), tokens);
+    return left.tokens.empty() ? 0 : of(std::move(left));
+}
+
 std::uint32_t Residuals::joined(std::span<const std::uint32_t> ids) {
     std::vector<Spot> spots;
-    for (const std::uint32_t id : ids)
-        for (const Grove here = grove(id); const Grove::Part& part : here.parts)
-            for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
+    for (const std::uint32_t id : ids) spots_of(id, spots);
     return spots.empty() ? 0 : of(merged(std::move(spots)));
 }
 
 // The subtrees at these places, as suffixes that begin with the place's own byte, in one trie.
-Trie Residuals::merged(std::vector<Spot> spots) {
+Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped) {
     struct Group {  // nodes that become one, or a node to be closed
         std::vector<Spot> spots;
         std::uint32_t depth, close;
@@ -100,7 +110,8 @@ Trie Residuals::merged(std::vector<Spot> spots) {
             for (std::uint32_t c = n + 1; c < trie->end[n]; c = trie->end[c]) spots.push_back({trie, c});
         }
         std::sort(tokens.begin(), tokens.end());
-        for (std::uint32_t t : tokens) builder.token(t);
+        for (std::uint32_t t : tokens)
+            if (!std::binary_search(dropped.begin(), dropped.end(), t)) builder.token(t);
         open_groups(spots, group.depth + 1);
     }
     return builder.build();

@@ -9,6 +9,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
+constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 
 std::uint32_t count_of(std::span<const Places> places) {
     std::uint32_t n = 0;
@@ -37,6 +38,7 @@ void Runs::clear() {
     sets_ = TokenSets(words_);
     loops_.clear();
     residuals_.clear();
+    widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
     masks_.clear();
     calls_.clear();
@@ -134,9 +136,13 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     Config at = config;
     at.state = key.state;
     const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
+    auto shorter = [&] {
+        if (!difference) return walk_smooth(machine, at, bare, made) || (!bare && (walk_relaxed(machine, at, made) || walk_difference(machine, at, made)));
+        return !bare && (walk_difference(machine, at, made) || walk_relaxed(machine, at, made));
+    };
     if (!leaf) made = walk(machine, trie, at);
-    else if (trie != 0 || !((!difference && walk_smooth(machine, at, bare, made)) || (!bare && walk_difference(machine, at, made))))
-        made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
+    else if (walk_value(machine, trie, at, made)) {}
+    else if (trie != 0 || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
 }
@@ -147,7 +153,18 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     const ExprPool::Unbounded state = pool.unbounded(config.state);
     if (!shortcuts_.subtrees || pool.nullable(state.expr)) return false;
     const Loops* loops = loops_.find(pool, subtrees_, state.expr, true);
-    if (!loops || !SmoothTokens::taken_by(*loops)) return false;
+    ExprId like = state.left == kInfinite ? kNone : state.expr;  // whose run has the same smooth tokens, if it is not to be cut
+    if (!loops || !SmoothTokens::taken_by(*loops)) {  // what one part of a sum takes, the sum takes; it is not left before the quote
+        if (state.left != kInfinite || !pool.ends_in(state.expr, '"')) return false;
+        pool.each_part(state.expr, [&](ExprId part) {
+            loops = loops_.find(pool, subtrees_, part, false);
+            const bool good = loops && SmoothTokens::taken_by(*loops);
+            if (good) like = part;
+            return good;
+        });
+        if (like == kNone) return false;
+        if (like == state.expr) like = kNone;
+    }
     const SmoothTokens& smooth = vocabulary_.smooth();
     for (const auto kind : {SmoothTokens::control, SmoothTokens::longer, SmoothTokens::rest})
         if (!rough_[kind]) rough_[kind] = residuals_.of(Trie::over(smooth.rough(kind).block(), vocabulary_.size()));
@@ -170,10 +187,10 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     std::vector<std::uint32_t> tokens = rough(config.state);
     made = {kNoTokens, residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
     const std::uint32_t left = std::min(state.left, smooth.most_characters());
-    if (state.left != kInfinite && shortcuts_.deltas && !bare) {
-        there.state = state.expr;
+    if (like != kNone && shortcuts_.deltas && !bare) {
+        there.state = like;
         const std::uint32_t base = run(machine, 0, there).tokens;
-        std::vector<std::uint32_t> of_base = rough(state.expr), cleared, added;
+        std::vector<std::uint32_t> of_base = rough(like), cleared, added;
         std::set_difference(of_base.begin(), of_base.end(), tokens.begin(), tokens.end(), std::back_inserter(cleared));
         std::set_difference(tokens.begin(), tokens.end(), of_base.begin(), of_base.end(), std::back_inserter(added));
         const auto longer = smooth.longer_than(left);
@@ -183,9 +200,19 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
             return true;
         }
     }
-    std::vector<std::uint32_t> row(words_);
-    for (const std::span<const std::uint32_t> some : {smooth.up_to(left), std::span<const std::uint32_t>(tokens)})
+    auto put = [](std::span<const std::uint32_t> some, std::vector<std::uint32_t>& row) {
         for (std::uint32_t t : some) row[t >> 5] |= 1u << (t & 31);
+    };
+    if (smooth_row_.empty()) {
+        smooth_row_.assign(words_, 0);
+        put(smooth.up_to(smooth.most_characters()), smooth_row_);
+    }
+    std::vector<std::uint32_t> row = smooth_row_;
+    if (left < smooth.most_characters()) {
+        row.assign(words_, 0);
+        put(smooth.up_to(left), row);
+    }
+    put(tokens, row);
     made.tokens = sets_.row(std::move(row));
     return true;
 }
@@ -212,10 +239,81 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     return true;
 }
 
-Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow) {
+const std::vector<std::uint32_t>& Runs::longest_first() {
+    if (longest_first_.empty()) {
+        std::vector<std::vector<std::uint32_t>> by_length(vocabulary_.longest() + 1);
+        for (std::uint32_t t = 0; t < vocabulary_.size(); ++t)
+            if (const std::size_t length = vocabulary_.token(t).size(); length >= ExprPool::kNear) by_length[length].push_back(t);
+        for (auto some = by_length.rbegin(); some != by_length.rend(); ++some) longest_first_.insert(longest_first_.end(), some->begin(), some->end());
+    }
+    return longest_first_;
+}
+
+const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider& wider) {
+    const Component& component = machine.component(config.node);
+    const Key key{0, component.id, config.state, 0};
+    Known* known = memo_.find(key);
+    const auto met = widers_.find(key);
+    if (known && met != widers_.end()) {
+        wider = met->second;
+        known->time = time_;
+        return *known;
+    }
+    const Run made = walk_leaf(machine.pool(), 0, config.state, component.follow, &wider);
+    widers_[key] = wider;
+    if (known) return *known;
+    used_ += kRunBytes;
+    return memo_.add(key, {made, time_});
+}
+
+// The run of the state without bounds, but for the tokens that are too long.
+bool Runs::walk_relaxed(Machine& machine, const Config& config, Run& made) {
+    if (!shortcuts_.clips) return false;
+    ExprPool& pool = machine.pool();
+    const ExprPool::Relaxed relaxed = pool.relaxed(config.state);
+    if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
+    Config there = config;
+    there.state = relaxed.expr;
+    Wider wider;
+    const Run run = wider_run(machine, there, wider).run;
+    const std::uint32_t needed = pool.boolean(config.state) ? wider.rest : 0;
+    const std::uint32_t most = std::min(relaxed.early, relaxed.most - std::min(relaxed.most, needed));
+    if (wider.deepest > most || most + 1 < ExprPool::kNear || run.unsure != kNoTokens) return false;
+    row_.resize(words_);
+    sets_.write(run.tokens, row_);
+    sets_.change(run.tokens, row_);
+    std::vector<std::uint32_t> cleared;
+    std::size_t tried = 0;
+    for (const std::uint32_t t : longest_first()) {
+        const std::string_view text = vocabulary_.token(t);
+        if (text.size() <= most) break;
+        if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
+        if (++tried > kMaxTried) return false;
+        ExprId state = config.state;
+        for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool.next(state, static_cast<std::uint8_t>(*b));
+        if (state == kNone) cleared.push_back(t);
+    }
+    made = run;
+    if (cleared.empty()) return true;
+    std::sort(cleared.begin(), cleared.end());
+    if (shortcuts_.deltas && sets_[run.tokens].form == TokenSet::Form::dense && !residuals_.meets(run.residual, cleared)) {
+        made.tokens = sets_.delta(run.tokens, std::move(cleared), {});
+        return true;
+    }
+    for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
+    made.tokens = sets_.row(row_);
+    return true;
+}
+
+Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider) {
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
+    walked.measures = wider != nullptr;
     walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
+    if (wider) {
+        wider->rest = walked.rest + 3;  // a token may end inside a character
+        for (const std::uint32_t piece : walked.pieces) wider->deepest = std::max(wider->deepest, grove.trie->depth[piece] - 1u);
+    }
     const std::uint32_t residual = residuals_.behind(*grove.trie, walked.pieces);
     return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens};
 }

@@ -172,19 +172,37 @@ std::uint32_t Values::shortest(std::uint32_t state) {
     return std::any_of(at.begin(), at.end(), [&](const Config& c) { return machine.accepting(c); }) ? bytes : kInfinite;
 }
 
+void Values::count_learned(std::uint32_t number) {
+    const std::size_t learned = machines_[number].machine->learned();
+    bytes_ += (learned - machines_[number].learned) * 60;
+    machines_[number].learned = learned;
+}
+
+ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
+    const std::uint32_t number = states_[state].machine;
+    Configs made;
+    machines_[number].machine->step_all(configs(state), byte, made);
+    const ExprId after = intern(number, made);
+    count_learned(number);
+    return after;
+}
+
+ByteSet Values::begins(std::uint32_t state) {
+    ByteSet made;
+    for (const Config& c : configs(state)) made |= machine(state).begins(c);
+    return made;
+}
+
 void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
     Machine& machine = *machines_[number].machine;
     const Configs from = configs(state);
     Configs made;
-    ByteSet bytes;
-    for (const Config& c : from) bytes |= machine.begins(c);
-    bytes.each([&](std::uint8_t b) {
+    begins(state).each([&](std::uint8_t b) {
         machine.step_all(from, b, made);
         out[b] = intern(number, made);
     });
-    bytes_ += (machine.learned() - machines_[number].learned) * 60;
-    machines_[number].learned = machine.learned();
+    count_learned(number);
 }
 
 }  // namespace guideway

@@ -51,7 +51,7 @@ struct Expr {
     bool nullable : 1 = false;
     bool boolean : 1 = false;     // holds both or negate: liveness needs a search
     bool labelled : 1 = false;    // holds a label
-    bool bounded : 1 = false;     // holds a repetition with bounds
+    bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
     bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
     bool finite : 1 = false;      // has finitely many texts, as far as was seen
     bool infinite : 1 = false;    // has infinitely many, as far as was seen
@@ -107,6 +107,7 @@ public:
     Values& values() { return *values_; }
     ExprId value(std::uint32_t state);
     bool is_value(ExprId e) const { return exprs_[e].op == Op::value; }
+    std::uint32_t value_state(ExprId e) const { return exprs_[e].a; }
 
     // Sets of texts, and what is left of one (0: nothing yet) inside a character.
     Words& words() { return *words_; }
@@ -144,7 +145,7 @@ public:
         }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
-    // The bytes b for which next(e, b) is not none.
+    // The bytes b for which next(e, b) is not none; of values perhaps more.
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
     bool takes(ExprId e, std::uint8_t byte);
@@ -167,6 +168,7 @@ public:
             for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {}
     }
     bool has_part(ExprId e, ExprId part) const;  // or is it
+    bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
     // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
     struct Unbounded {
         ExprId expr;
@@ -176,6 +178,16 @@ public:
     // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
     ExprId clipped(ExprId e, std::uint32_t reach);
+    // The same without bounds beyond kNear, and without what excludes texts longer than that: of more texts. Both are
+    // alive after the same texts of up to `most` bytes: of one that is no Boolean, of those alone up to `early`; of a
+    // Boolean, of those which with a shortest completion in the wider one have no more.
+    struct Relaxed {
+        ExprId expr;
+        std::uint32_t most = kInfinite, early = kInfinite;
+    };
+    static constexpr std::uint32_t kNear = 16;
+    Relaxed relaxed(ExprId e);
+    bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || shortest(e) != kInfinite); }
@@ -245,6 +257,9 @@ private:
     void search_shortest(ExprId e);
     void search_other_value(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
+    Relaxed relax(ExprId e, bool inside, const std::vector<Relaxed>& parts);
+    template <class Fixed, class Known, class Make>
+    void from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make);
 
     ExprLimits limits_;
     std::unique_ptr<Numbers> numbers_;
@@ -266,6 +281,7 @@ private:
     std::uint32_t search_ = 0;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     std::unordered_map<std::uint64_t, ExprId> clipped_;  // by reach and expression
+    std::unordered_map<std::uint64_t, Relaxed> relaxed_;  // by expression, and whether it stands in a Boolean one
 };
 
 }  // namespace guideway

@@ -75,6 +75,8 @@ struct LeafWalk {
     std::vector<Places> places;
     std::vector<Limited> limited;
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
+    bool measures = false;              // whether to find `rest`
+    std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to
 
     // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
     void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops);

@@ -21,6 +21,7 @@
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -114,6 +115,11 @@ public:
     explicit Components(std::vector<Component>&& all, Leaves* leaves = nullptr);
     const Component& operator[](std::uint32_t number) const { return *at_[number]; }
     std::size_t size() const { return at_.size(); }
+    // Sets the ids of those of its own: f(component).
+    template <class F>
+    void name(F&& f) {
+        for (Component& c : own_) c.id = f(c);
+    }
 
 private:
     std::vector<Component> own_;
@@ -165,6 +171,12 @@ public:
     int best_byte(const Configs& configs);
 
     const Component& component(std::uint32_t node) const { return components_[node]; }
+    // Gives its components, if they are its own, their names in the memo of runs, once: f(component) -> id.
+    template <class F>
+    void name(F&& f) {
+        if (std::exchange(named_, true)) return;
+        components_.name(f);
+    }
     // Whether it stands where white space changes nothing but that values or keys may begin behind it.
     bool is_spaced(const Config& c) const;
     // Whether an object may have this entry next.
@@ -246,7 +258,7 @@ private:
 
     Components components_;
     std::uint32_t root_;
-    bool recalls_ = false;
+    bool recalls_ = false, named_ = false;
     ExprPool& pool_;
     MachineLimits limits_;
     std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kInfinite: not made yet

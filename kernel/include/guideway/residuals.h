@@ -29,6 +29,9 @@ public:
     // All of them as one, 0 if there are none.
     std::uint32_t joined(std::span<const std::uint32_t> ids);
 
+    // The same without these tokens (in rising order).
+    std::uint32_t without(std::uint32_t id, const std::vector<std::uint32_t>& tokens);
+
     // Whether it has one of these tokens (in rising order).
     bool meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const;
 
@@ -52,7 +55,8 @@ private:
         std::uint32_t node;
         std::uint8_t byte() const { return trie->byte[node]; }
     };
-    static Trie merged(std::vector<Spot> spots);
+    void spots_of(std::uint32_t id, std::vector<Spot>& spots) const;
+    static Trie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
 
     const Trie& trie_;
     std::uint32_t longest_;

@@ -12,6 +12,9 @@
 // A state that takes every smooth token (smooth.h), at most n characters of them, has these by a table; the run is that
 // over the rough ones.
 //
+// A state that counts is walked as one without bounds; of that run, tokens that are long enough to meet a bound are tried
+// one by one. So one walk serves every count.
+//
 // Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
 // left behind them. The names of an object over a trie are kept by entry: those that may come are chosen from them.
 //
@@ -120,6 +123,9 @@ private:
         std::vector<std::uint32_t> sets, unsure, pops;
         std::unordered_set<std::uint64_t> gone;  // tries and frames
     };
+    struct Wider {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
+        std::uint32_t rest = 0, deepest = 0;
+    };
     struct Span {  // of listed_, or of named_
         std::uint32_t begin, end;
     };
@@ -177,9 +183,17 @@ private:
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
-    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow);
+    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
+    // value_runs.cpp
+    bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
+    Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
+    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& row);
+    std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
+    bool walk_relaxed(Machine& machine, const Config& config, Run& made);
+    const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
+    const std::vector<std::uint32_t>& longest_first();
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
@@ -228,6 +242,7 @@ private:
     Residuals residuals_;
     FlatMap<Key, Known, KeyHash> memo_;
     FlatMap<Place, Mask, PlaceHash> masks_;
+    std::unordered_map<Key, Wider, KeyHash> widers_;
     FlatMap<Key, Yield, KeyHash> yields_;
     FlatMap<Key, Span, KeyHash> names_;  // by trie, component and state, those of entries that may come: in named_; ends at kNoTokens: it cannot be told
     std::vector<Name> named_;
@@ -240,6 +255,9 @@ private:
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
+    std::vector<std::uint32_t> longest_first_;                            // all tokens of the trie by their bytes
+    std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
+    std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
     std::vector<Task> tasks_;  // scratch of `fill`
     std::vector<Recording> open_;
     std::size_t opened_ = 0;  // of them

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guideway/bytes.h"
 #include "guideway/expr.h"
 
 namespace guideway {
@@ -45,7 +46,14 @@ public:
     std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
     std::uint32_t shortest(std::uint32_t state);  // bytes of the machine's own completion, which `best_byte` begins
     int best_byte(std::uint32_t state);
+    ExprId next(std::uint32_t state, std::uint8_t byte);
+    // The bytes that it can go on with, and perhaps more.
+    ByteSet begins(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
+
+    // For masks: the machine, and where it stands.
+    Machine& machine(std::uint32_t state) { return *machines_[states_[state].machine].machine; }
+    std::vector<Config> configs(std::uint32_t state) const;
 
     std::size_t bytes() const { return bytes_; }
 
@@ -64,7 +72,7 @@ private:
 
     ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
-    std::vector<Config> configs(std::uint32_t state) const;
+    void count_learned(std::uint32_t machine);
 
     ExprPool& pool_;
     std::vector<Walker> machines_;
