@@ -1,22 +1,27 @@
-"""A sample of the collections (all of them: `make verdicts`): no verdict may be wrong, few schemas refused."""
+"""The official suite, whole, and a sample of the wild (all of it: `make verdicts`): no verdict may be wrong."""
 
 from __future__ import annotations
 
 import pytest
 
-from .verdicts import SUITE, WILD, judge_suite, judge_wild
+from .keyword_table import PAGE, judged, page
+from .verdicts import SUITE, WILD, judge_wild
 
-DRAFTS = ["draft2020-12", "draft2019-09", "draft7", "draft6", "draft4"]
 needs_suite = pytest.mark.skipif(not SUITE.exists(), reason=f"the official suite is not at {SUITE.name}")
 needs_wild = pytest.mark.skipif(not WILD.exists(), reason=f"there is no {WILD.name}")
 
 
 @needs_suite
-@pytest.mark.parametrize("draft", DRAFTS)
-def test_the_official_suite(draft: str) -> None:
-    tally = judge_suite(draft, every=8, start=DRAFTS.index(draft))
-    assert tally.wrong == []
-    assert tally.right > 150
+def test_the_official_suite() -> None:
+    tallies, formats = judged()
+    for tally in tallies:
+        assert tally.wrong == []
+        assert tally.right > 2000
+        assert len(tally.refused) <= 0.02 * tally.groups
+    for tally in formats:
+        assert tally.right >= 0.95 * (tally.right + len(tally.wrong))
+        assert not tally.refused
+    assert PAGE.read_text("utf-8") == page(tallies, formats), "make keywords writes it anew"
 
 
 @needs_wild

@@ -13,6 +13,7 @@ import pytest
 from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Leaf
 from guideway.sources import JsonSchema
+from guideway.sources.fits import fits as allows
 from guideway.sources.json_schema.source import explain_schema
 
 from .sampler import Sampler
@@ -361,3 +362,18 @@ def test_contract_parse_and_equality() -> None:
         JsonSchema({"type": "null"}) == JsonSchema('{"type": "null"}') != JsonSchema({"type": "null"}, whitespace="any")
     )
     assert len({JsonSchema(True), JsonSchema(True)}) == 1
+
+
+def test_different_items_beside_what_counts_them() -> None:
+    """Items of different types differ anyway; else such arrays are refused, with their place."""
+    pair = {"uniqueItems": True, "prefixItems": [{"type": "integer"}, {"enum": ["a", None]}], "items": False}
+    source = JsonSchema({"type": "array", **pair, "minItems": 2, "contains": {"const": 3}}, profile="exact").grammar()
+    assert allows(source, '[3, "a"]')
+    assert not allows(source, "[3]")
+    assert not allows(source, "[2, null]")
+    for more in ({"contains": {"const": 1}}, {"prefixItems": [{}], "minItems": 2}):
+        schema = {"properties": {"x": {"type": "array", "uniqueItems": True, **more}}}
+        with pytest.raises(Unsupported) as caught:
+            JsonSchema(schema)
+        assert caught.value.place == "/properties/x/uniqueItems"
+        assert ("/properties/x", "uniqueItems", "refused") in explain_schema(schema).contract

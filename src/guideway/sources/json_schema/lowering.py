@@ -44,6 +44,7 @@ from .bundles import (
     join,
 )
 from .expand import Expander
+from .keywords import pointer
 from .objects import Objects, check_readings, value_of
 from .reader import write_json
 from .scalars import any_key, any_scalar, number, plain_scalar, string
@@ -60,6 +61,9 @@ MAX_BOXES = 2000
 
 MAX_WIDE = 250
 """How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
+
+MOST_TYPES = 7
+"""How many types there are, as bundles tell them."""
 
 _SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
@@ -287,7 +291,32 @@ class Lowering:
             rest = self._item(part.rest, counted, length, place)
         counts = tuple((least, limit) for _, _, least, limit in counted)
         marks = self._punctuation[self._level][0]
-        return Array(marks, prefix, rest, fewest, most, part.unique, counts)
+        unique = part.unique and not self._all_differ(part, most)
+        if unique and counts:
+            raise Unsupported("different items, some of which are counted by contains", self._at("uniqueItems", place))
+        if unique and prefix and fewest > 1:
+            reason = "a minimum of items that must all be different and are told by position"
+            raise Unsupported(reason, self._at("uniqueItems", place))
+        return Array(marks, prefix, rest, fewest, most, unique, counts)
+
+    def _at(self, keyword: str, place: str) -> str:
+        """The place of the keyword, if it stands in the schema there."""
+        here = (one.schema for one in self._expander.places if one.pointer == place)
+        return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
+
+    def _all_differ(self, part: ArrayPart, most: int | None) -> bool:
+        """Whether the items are of different types, each: no two of them can be equal."""
+        if most is None or most > MOST_TYPES:
+            return False
+        seen = 0
+        for i in range(most):
+            types = 0
+            for bundle in self._expander.alternatives(part.prefix[i] if i < len(part.prefix) else part.rest):
+                types |= bundle.types
+            if types & seen:
+                return False
+            seen |= types
+        return True
 
     def _item(self, wanted: Want, counted: list[tuple[int, Want, int, int | None]], at: int, place: str) -> Value:
         """The ways to read an item; those of counters with a most exclude each other."""
