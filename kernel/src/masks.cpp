@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "guideway/wide.h"
 
@@ -25,24 +27,30 @@ GUIDEWAY_WIDE void mask_words(const float* source, float* target, const std::uin
             any |= row[word];
         }
         if (source == target && all == ~std::uint32_t{0}) continue;
-        if (source != target && !any) {
+        if (!any) {  // what stood there is not read
             std::fill(target + first * 32, target + end * 32, kNever);
             continue;
         }
         for (std::size_t word = first; word < end; ++word) {
             const std::uint32_t bits = row[word];
-            const float* const from = source + word * 32;
             float* const to = target + word * 32;
-            for (std::uint32_t lane = 0; lane < 32; ++lane) to[lane] = bits >> lane & 1u ? from[lane] : kNever;
+            if (source != target) std::copy_n(source + word * 32, 32, to);
+            for (std::uint32_t lane = 0; lane < 32; ++lane) to[lane] = bits >> lane & 1u ? to[lane] : kNever;
         }
     }
 }
 
+bool any_of_eight(const std::uint32_t* words) {
+    return std::accumulate(words, words + 8, 0u, std::bit_or<>()) != 0;
+}
+
 // Whether a legal token has a logit above -inf (or NaN). Most rows say so at once.
 bool anything_left(const float* logits, const std::uint32_t* row, std::size_t whole) {
-    for (std::size_t word = 0; word < whole; ++word)
+    for (std::size_t word = 0; word < whole; ++word) {
+        while (word + 8 < whole && !any_of_eight(row + word)) word += 8;
         for (std::uint32_t bits = row[word]; bits; bits &= bits - 1)
             if (logits[word * 32 + static_cast<std::size_t>(std::countr_zero(bits))] != kNever) return true;
+    }
     return false;
 }
 

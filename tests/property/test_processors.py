@@ -26,14 +26,13 @@ ROOM = 24
 """Tokens beyond the shortest output."""
 LONGEST = 120
 COUNTS = pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.slow)])
-WAYS: list[dict[str, Any]] = [
+BATCHED: list[dict[str, Any]] = [
     {},
     {"do_sample": True, "temperature": 1.5},
-    {"num_beams": 3},
     {"do_sample": True, "num_return_sequences": 2},
-    {"num_beams": 2, "do_sample": True},
 ]
-ALONE: list[dict[str, Any]] = [{"prompt_lookup_num_tokens": 4}, {"assistant_model": None}, {"streamer": None}]
+BEAMS: list[dict[str, Any]] = [{"num_beams": 3}, {"num_beams": 2, "do_sample": True}]
+ALONE: list[dict[str, Any]] = [{"assistant_model": None}, {"prompt_lookup_num_tokens": 4}]
 
 Case = tuple[Any, gw.Automaton, int]
 
@@ -92,6 +91,7 @@ def test_every_loop_with_one_text(count: int, folder: Path, tmp_path: Path) -> N
 @pytest.mark.engine("torch", "transformers", "onnx")
 @COUNTS
 def test_transformers(count: int, folder: Path) -> None:
+    """Each schema alone and streamed, with drafts, in a batch with others and a free row, and under beams."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -103,7 +103,8 @@ def test_transformers(count: int, folder: Path) -> None:
     seen = 0
     for place, begin in enumerate(range(0, count, 4)):
         some = drawn(1000 * begin, 4, table.vocabulary)
-        batches = [(some, WAYS[place % len(WAYS)])] + [([one], ALONE[place % len(ALONE)]) for one in some[:1]]
+        batches = [(some, ways[place % len(ways)]) for ways in (BATCHED, BEAMS)]
+        batches += [([one], way) for i, one in enumerate(some) for way in ({"streamer": None}, ALONE[i % len(ALONE)])]
         for batch, way in batches:
             options = dict(way)
             if "assistant_model" in way:
@@ -122,7 +123,7 @@ def test_transformers(count: int, folder: Path) -> None:
                 seen += judged(batch[index // copies], until_end(row), table.vocabulary, way)
             if "streamer" in way:
                 assert streamed.ids[5:] == rows[0, 5:].tolist()
-    assert seen > count
+    assert seen > 3.5 * count  # of some the judge cannot tell
 
 
 class Streamed:
