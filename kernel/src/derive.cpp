@@ -338,53 +338,55 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
 
-// Breadth first to the nearest accepting state; every state on the path, or (without one) every state seen, is known
-// afterwards.
+// To the nearest accepting state, by A*: what the parts of a Boolean need at least leads the way past most rows. Every
+// state on the path, or (without one) every state seen, is known afterwards.
 void ExprPool::search_shortest(ExprId start) {
     struct Seen {
         ExprId expr;
         std::uint32_t depth, parent;
     };
-    std::vector<Seen> queue{{start, 0, 0}};
-    ++search_;
-    auto fresh = [&](ExprId e) {
-        if (seen_in_.size() <= e) seen_in_.resize(exprs_.size(), 0);
-        return std::exchange(seen_in_[e], search_) != search_;
-    };
-    fresh(start);
+    std::vector<Seen> seen;
+    std::unordered_map<ExprId, std::uint32_t> depths;
+    using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
+    auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
+    std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
     std::uint32_t best = kInfinite, best_at = 0;
-    for (std::uint32_t i = 0; i < queue.size() && queue[i].depth + 1 < best; ++i) {
-        const Seen here = queue[i];
-        const bool known = exprs_[here.expr].measured;
-        const std::uint32_t rest = exprs_[here.expr].nullable ? 0 : known ? exprs_[here.expr].shortest : kInfinite;
-        if (rest != kInfinite && here.depth + rest < best) {
-            best = here.depth + rest;
-            best_at = i;
-        }
-        if (known || rest == 0) continue;
-        if (queue.size() > limits_.max_search)
+    auto see = [&](ExprId e, std::uint32_t depth, std::uint32_t parent) {
+        auto [place, fresh] = depths.emplace(e, depth);
+        if (!fresh && place->second <= depth) return;
+        place->second = depth;
+        const auto at = static_cast<std::uint32_t>(seen.size());
+        seen.push_back({e, depth, parent});
+        const Expr x = exprs_[e];
+        const std::uint32_t total = sum(depth, x.nullable ? 0 : x.shortest);  // at least, where it is not measured
+        if (total >= best) return;
+        if (x.nullable || x.measured) {
+            best = total;
+            best_at = at;
+        } else tasks.emplace(total, at);
+    };
+    see(start, 0, 0);
+    while (!tasks.empty() && tasks.top().first < best) {
+        const std::uint32_t at = tasks.top().second;
+        tasks.pop();
+        const Seen here = seen[at];
+        if (depths[here.expr] < here.depth) continue;
+        if (seen.size() > limits_.max_search)
             throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
         const Row row = rows_[raw_row(here.expr)];
-        for (unsigned k = 0; k < row.count; ++k) {
-            const ExprId t = targets_[row.offset + k];
-            if (t == kNone || !fresh(t)) continue;
-            queue.push_back({t, here.depth + 1, i});
-            if (exprs_[t].nullable && here.depth + 1 < best) {  // none is nearer: the others need no rows
-                best = here.depth + 1;
-                best_at = static_cast<std::uint32_t>(queue.size() - 1);
-            }
-        }
+        for (unsigned k = 0; k < row.count; ++k)
+            if (const ExprId t = targets_[row.offset + k]; t != kNone) see(t, here.depth + 1, at);
     }
     auto measure = [&](ExprId e, std::uint32_t length) {
         exprs_[e].measured = true;
         exprs_[e].shortest = length;
     };
     if (best == kInfinite) {
-        for (const Seen& s : queue) measure(s.expr, kInfinite);
+        for (const Seen& s : seen) measure(s.expr, kInfinite);
         return;
     }
-    for (std::uint32_t at = best_at;; at = queue[at].parent) {
-        measure(queue[at].expr, best - queue[at].depth);
+    for (std::uint32_t at = best_at;; at = seen[at].parent) {
+        measure(seen[at].expr, best - seen[at].depth);
         if (at == 0) break;
     }
 }

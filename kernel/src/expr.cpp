@@ -273,9 +273,11 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     made.op = Op::both;
     made.boolean = made.endless = true;
     made.nullable = true;
+    made.shortest = 0;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
         made.bounded |= exprs_[p].bounded;
+        made.shortest = std::max(made.shortest, exprs_[p].shortest);
         made.within |= exprs_[p].within;
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
@@ -305,6 +307,7 @@ ExprId ExprPool::except(ExprId a, ExprId texts) {
     made.bounded = x.bounded;
     made.endless = x.endless;
     made.finite = x.finite;
+    made.shortest = x.shortest;  // a lower bound, as for all Booleans until they are measured
     made.infinite = made.sure = x.infinite;
     made.nullable = x.nullable && !y.nullable;
     made.within = x.within;
@@ -345,6 +348,7 @@ ExprId ExprPool::negate(ExprId a) {
     made.boolean = made.endless = true;
     made.infinite = made.sure = exprs_[a].finite;
     made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
+    made.shortest = exprs_[a].nullable ? 1 : 0;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -599,7 +603,7 @@ ExprId ExprPool::value(std::uint32_t state) {
     made.lean = true;
     made.finite = values_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
     made.depth = 1;
-    if (made.finite) made.shortest = values_->shortest(state);
+    made.shortest = made.finite ? values_->shortest(state) : made.nullable ? 0 : 1;
     return intern(made);
 }
 

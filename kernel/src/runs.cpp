@@ -270,6 +270,10 @@ const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider
 bool Runs::walk_relaxed(Machine& machine, const Config& config, Run& made) {
     if (!shortcuts_.clips) return false;
     ExprPool& pool = machine.pool();
+    bool quick = false;  // one part of a sum takes whole subtrees
+    if (!pool.boolean(config.state))
+        pool.each_part(config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
+    if (quick) return false;
     const ExprPool::Relaxed relaxed = pool.relaxed(config.state);
     if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
     Config there = config;
