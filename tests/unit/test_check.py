@@ -65,7 +65,7 @@ def test_the_command(tmp_path: Path) -> None:
     tokenizer = str(Path(gw.__file__).parent / "tiny" / "tokenizer.json")
     found = run(app, ["check", tokenizer, "--regex", "[0-9]+", "--walks", "3", "--invalid", "7"])
     assert found.exit_code == 1
-    assert "'7' does not fit, and may be written" in found.output
+    assert "'7' was given as invalid, and fits the constraint" in found.output
     assert run(app, ["check", "tiny"]).exit_code != 0
 
 

@@ -215,6 +215,37 @@ def test_what_a_line_says_in_vain_is_refused(
     assert message in err
 
 
+def test_a_text_without_a_record_does_not_stop_the_others(run: Run, folder: Path) -> None:
+    texts = [{"text": "Ada"}, {"text": "x" * 5000}, {"text": "Bob"}]
+    (folder / "long.jsonl").write_text("\n".join(map(json.dumps, texts)), "utf-8")
+    code, out, err = run("extract", "long.jsonl", "--schema", "schema.json", "--json", "--no-compare", *MODEL)
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 2
+    assert ["record" in line for line in found] == [True, False, True]
+    assert found[1]["error"].startswith("ContextOverflow: ")
+    assert "1 of 3 texts have no record" in err
+
+
+def test_an_error_of_a_line_says_what_was_wrong_in_it(run: Run, folder: Path) -> None:
+    own = [{"regex": "("}, {"regex": "a{600}"}, {"schema": "schema.json"}]
+    (folder / "wrong.jsonl").write_text("\n".join(json.dumps({"prompt": "x", **one}) for one in own), "utf-8")
+    code, out, _ = run("generate", "wrong.jsonl", *MODEL)
+    errors = [json.loads(line)["error"] for line in out.splitlines()]
+    assert code == 2
+    assert errors[1].startswith("BudgetTooSmall: the shortest output")
+    assert "no file's name" in errors[2]
+
+
+def test_what_a_validator_raises_is_one_line(run: Run, folder: Path) -> None:
+    code = "from typing import Annotated\nfrom pydantic import AfterValidator\n"
+    code += "def broken(x: bool) -> bool:\n    return 1 / 0\n\nBad = Annotated[bool, AfterValidator(broken)]\n"
+    (folder / "bad.py").write_text(code, "utf-8")
+    status, _, err = run("generate", "x", "--type", "bad.py:Bad", "--json", *MODEL)
+    assert status == 2
+    assert "ZeroDivisionError" in err
+    assert "Traceback" not in err
+
+
 def test_demo_finds_its_own_examples(run: Run) -> None:
     code, out, _ = run("demo", "--no-compare", "--json", *MODEL)  # not in this folder, as after an installation
     assert code == 0

@@ -88,6 +88,15 @@ def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
     assert str(found[3]).startswith("prompt 4 of 4: ")
 
 
+def test_arguments_of_wrong_kinds_are_told() -> None:
+    with pytest.raises(TypeError, match="resume goes on from a State"):
+        gw.resume(MODEL, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the prompt of a Request"):
+        gw.Request(5, int)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="temperature must be a number, got '1'"):
+        gw.generate(MODEL, "a", AB, temperature="1")  # type: ignore[arg-type]
+
+
 def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
     def failing(text: str) -> bool:
         if len(text) > 2:

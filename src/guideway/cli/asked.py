@@ -87,6 +87,8 @@ def row_constraint(line: Mapping[str, Any]) -> Any:
     named = [name for name in _OF_ROWS if name in line]
     if len(named) > 1:
         raise InvalidConstraint(f"a line has one constraint, not {' and '.join(named)}")
+    if isinstance(line.get("schema"), str):
+        raise InvalidConstraint('"schema" of a line is the schema itself, an object, and no file\'s name')
     return _OF_ROWS[named[0]](line[named[0]]) if named else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,8 @@ import typer
 
 from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import load_output, read_texts
-from guideway.cli.records import extract_one, make_console, show_summary, show_table
+from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
+from guideway.errors import GuidewayError, NotAvailable
 from guideway.generation import MAX_TOKENS, load
 
 __all__ = ["extract"]
@@ -36,12 +38,22 @@ def extract(
     output = load_output(type_name, schema)
     texts = read_texts(text)
     with load(model) as loaded:
-        made = (extract_one(loaded, one, output, max_tokens=max_tokens, compare=compare) for one in texts)
-        if as_json:
-            for row in made:
-                typer.echo(row.as_json())
-            return
-        rows = list(made)
-    console = make_console()
-    show_table(console, f"{type_name or schema} by {model}", rows)
-    show_summary(console, rows)
+        rows, failed = list[Extracted](), 0
+        for one in texts:
+            try:
+                rows.append(extract_one(loaded, one, output, max_tokens=max_tokens, compare=compare))
+            except GuidewayError as error:  # of this text; the others may have their record
+                if len(texts) == 1:
+                    raise
+                failed += 1
+                told = f"{type(error).__name__}: {error}"
+                typer.echo(json.dumps({"text": one, "error": told}, ensure_ascii=False), err=not as_json)
+            else:
+                if as_json:
+                    typer.echo(rows[-1].as_json())
+    if not as_json:
+        console = make_console()
+        show_table(console, f"{type_name or schema} by {model}", rows)
+        show_summary(console, rows)
+    if failed:
+        raise NotAvailable(f"{failed} of {len(texts)} texts have no record: see their errors")

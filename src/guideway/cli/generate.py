@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,7 +119,8 @@ def _listed(group: Any) -> list[Any]:
 
 def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: int | None) -> dict[str, Any]:
     if isinstance(one, Exception):
-        return {**line, "error": f"{type(one).__name__}: {one}"}
+        message = re.sub(r"^prompt \d+ of \d+: ", "", str(one))  # it stands in its own line here
+        return {**line, "error": f"{type(one).__name__}: {message}"}
     made = {
         **line,
         "text": one.text,

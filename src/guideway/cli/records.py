@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from guideway import sources
-from guideway.errors import InvalidText
 from guideway.generation import Generation, extract_details, extraction, generate_details
 from guideway.sessions import Model
 
@@ -63,7 +62,7 @@ def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compar
     free = generate_details(model, extraction(model, text, source), max_tokens=max_tokens)
     try:
         source.parse(free.text.strip())
-    except InvalidText:
+    except Exception:  # a validator of the user's type may raise anything
         return Extracted(text, found, free, False)
     return Extracted(text, found, free, True)
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import sources
 from guideway.compiler import compile
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, GuidewayError, InvalidToken, NoTokens
+from guideway.errors import (
+    BudgetTooSmall,
+    ContextOverflow,
+    EngineError,
+    GuidewayError,
+    InvalidText,
+    InvalidToken,
+    NoTokens,
+)
 from guideway.generation.options import BATCH, CALL_ONLY, Messages, Options, Settings, check_model, check_names
 from guideway.generation.results import Generation, State
 from guideway.sessions import LOGITS_BYTES, Limits, Model, Row, Session, feed_all
@@ -37,6 +45,8 @@ class Request:
 
     def __init__(self, prompt: str | Messages, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
         check_names(options)
+        if not isinstance(prompt, (str, list, tuple)):
+            raise TypeError(f"the prompt of a Request is a str or a list of messages (dicts), not {prompt!r}")
         if shared := [name for name in CALL_ONLY if name in options]:
             raise ValueError(f"{shared[0]} is for the whole call, not for one request")
         self.prompt = prompt
@@ -131,7 +141,7 @@ class Plan:
         reason = row.finish_reason or "length"
         value: Any = text
         if self.source is not None:
-            value = self.source.read(text) if reason == "stop" else None
+            value = _value(self.source, text) if reason == "stop" else None
         prompt_tokens = len(session) - len(tokens)
         return Generation(
             value,
@@ -163,6 +173,16 @@ class Plan:
             session.kv() if self.settings.keep_kv else None,
             row.watch.healed,
         )
+
+
+def _value(source: Source[Any], text: str) -> Any:
+    """Raises `InvalidText` for whatever the type's own validation raises; a grammar knows nothing of that."""
+    try:
+        return source.read(text)
+    except GuidewayError:
+        raise
+    except Exception as error:
+        raise InvalidText(f"the type's own validation failed: {type(error).__name__}: {error}", text=text) from error
 
 
 @dataclass(frozen=True)

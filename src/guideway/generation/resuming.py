@@ -25,6 +25,8 @@ def resume(model: Model, state: State, **options: Unpack[Options]) -> Generation
     options are those of `generate`. An unchanged state goes on as if it had never stopped. Raises `RejectedToken`
     where the tokens do not fit the constraint, and what `generate` raises.
     """
+    if not isinstance(state, State):
+        raise TypeError(f"resume goes on from a State (`Generation.state`, `Stream.states`), not {state!r}")
     plan = Plan(model, state.source, {"seed": state.seed, **options})
     session = _session(model, state, plan)
     begun = len(state.tokens)

@@ -150,7 +150,9 @@ class Sampler:
     def _check_ranges(self) -> None:
         for name, (fits, meaning) in _RANGES.items():
             value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and fits(value)):
+            if not isinstance(value, (int, float, np.number)):
+                raise TypeError(f"{name} must be a number, got {value!r}")
+            if not (math.isfinite(value) and fits(value)):
                 raise ValueError(f"{name} must be {meaning}, got {value}")
         for name in ("top_k", "penalty_window"):
             if int(getattr(self, name)) != getattr(self, name):

@@ -277,7 +277,9 @@ class _Checks:
             other = self.chance.choice([written[at : at + 1] * 2, "", self.chance.choice('0aZ"{}[],:é ')])
             made.append(written[:at] + other + written[at + 1 :])
         for index, written in enumerate(made):
-            if index >= len(invalid) and self.judged(written.encode()) is None:
+            if self.judged(written.encode()) is None:
+                if index < len(invalid):
+                    yield f"{written!r} was given as invalid, and fits the constraint"
                 continue
             ids = self._cut(written.encode())
             if ids is None:
