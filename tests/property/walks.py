@@ -186,6 +186,8 @@ def run(seeds: range, tally: Tally) -> None:
     for seed in seeds:
         try:
             check(seed, tally)
+        except gw.LimitExceeded:  # in the middle of a text: a refusal, though a late one
+            tally.counts["LimitExceeded in a walk"] += 1
         except Exception as error:  # anything that is no verdict is a fault of ours, with its seed
             tally.fault(f"{type(error).__name__}: {error}", None, seed)
 

@@ -12,6 +12,7 @@ from guideway.errors import InvalidConstraint
 
 from .base import Source
 from .json_schema import JsonSchema
+from .json_schema.keywords import KEYWORDS, NOTES
 from .python_types import PythonType
 from .regex import Regex
 
@@ -29,12 +30,14 @@ def of(constraint: type[T]) -> Source[T]: ...
 @overload
 def of(constraint: object) -> Source[Any]: ...
 def of(constraint: object) -> Source[Any]:
-    """A source as it is; a mapping as a JSON Schema; a compiled pattern as a `Regex`; everything else as a Python type
-    (a function: its arguments).
+    """A source as it is; a mapping as a JSON Schema (refused where it has no keyword of one); a compiled pattern as a
+    `Regex`; everything else as a Python type (a function: its arguments).
     """
     if isinstance(constraint, Source):
         return constraint
     if isinstance(constraint, Mapping):
+        if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
+            raise InvalidConstraint(f"{_shown(constraint)} has no keyword of JSON Schema; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):
         return Regex(constraint)
@@ -50,6 +53,8 @@ def _hint(value: object) -> str:
     shown = _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
         return f"for one of these texts, pass Choice({shown})"
+    if isinstance(value, Mapping):
+        return f'for an object with these keys, pass {{"properties": …}}; for any value, JsonSchema({shown})'
     if isinstance(value, str) and value.lstrip().startswith("{"):
         return "for the schema that this text is, pass JsonSchema(text)"
     if isinstance(value, str):

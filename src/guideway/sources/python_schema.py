@@ -216,7 +216,10 @@ def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 def _rounded(made: dict[str, Any]) -> dict[str, Any]:
     """Where a number beside an open bound would be read as the bound, the next float is the bound."""
-    more = []
+    more: list[dict[str, Any]] = []
+    low, high = made.get("exclusiveMinimum", -math.inf), made.get("exclusiveMaximum", math.inf)
+    if math.nextafter(low, math.inf) >= high:
+        more.append({"not": {}})
     for name, closed, to in (("exclusiveMinimum", "minimum", math.inf), ("exclusiveMaximum", "maximum", -math.inf)):
         if name in made:
             bound, following = float(made[name]), math.nextafter(made[name], to)

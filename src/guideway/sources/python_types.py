@@ -7,7 +7,7 @@ import re
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
-from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
+from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, NotAvailable, Unsupported
 from guideway.grammar.nodes import Grammar
 
 from .base import Source
@@ -93,18 +93,29 @@ class PythonType(Source[T_co]):
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
+    from pydantic import BaseModel, TypeAdapter
     from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
     from pydantic_core import SchemaError
 
     if isinstance(annotation, TypeAdapter):
         return annotation
+    if annotation is BaseModel:
+        raise InvalidConstraint("BaseModel itself is no model: it has no fields; pass a class made of it")
     try:
         return TypeAdapter(annotation)
-    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, NameError, TypeError) as problem:
+    except (
+        PydanticUserError,
+        PydanticUndefinedAnnotation,
+        SchemaError,
+        NameError,
+        TypeError,
+        AttributeError,
+    ) as problem:
         raise InvalidConstraint(
             f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
         ) from problem
+    except ImportError as problem:
+        raise NotAvailable(f"a type needs a package: {problem}") from problem
     except RecursionError:
         raise LimitExceeded("the type is nested too deeply") from None
 
@@ -121,6 +132,8 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
         return adapter.json_schema(mode="validation", schema_generator=schema_generator())
     except PydanticUserError as problem:
         raise Unsupported(f"the type has no JSON Schema: {problem}") from problem
+    except ImportError as problem:
+        raise NotAvailable(f"a type needs a package: {problem}") from problem
     except RecursionError:
         raise LimitExceeded("the type is nested too deeply") from None
 

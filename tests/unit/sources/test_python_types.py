@@ -39,7 +39,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from guideway.errors import InvalidConstraint, InvalidText, Unsupported
+from guideway.errors import InvalidConstraint, InvalidText, Unsatisfiable, Unsupported
 from guideway.sources import Choice, JsonSchema, PythonType, Regex, of
 from guideway.sources.fits import fits as allows
 from guideway.sources.json_schema.explain import draw_examples
@@ -256,6 +256,8 @@ def test_floats_beside_an_open_bound_are_not_rounded_to_it() -> None:
     assert not allowed(below, "99.9999999999999999")
     assert allowed(below, "99.99999999999998")
     assert allowed(of(Annotated[float, Field(gt=0)]), "0.0000000000000001")
+    with pytest.raises(Unsatisfiable):
+        draw_examples(of(Annotated[float, Field(gt=0, lt=5e-324)]).grammar(), 1)
 
 
 class FromPath(BaseModel):
@@ -283,6 +285,8 @@ def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
         ("abc", "pass Choice(['abc']); for a pattern, Regex('abc')"),
         (' {"type": "null"}', "pass JsonSchema(text)"),
         (object(), "is not a type whose values can be read from JSON"),
+        ({"name": "string"}, "has no keyword of JSON Schema"),
+        (BaseModel, "it has no fields"),
     ):
         with pytest.raises(InvalidConstraint, match=re.escape(hint)) as caught:
             of(wrong)
