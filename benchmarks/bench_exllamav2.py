@@ -2,16 +2,18 @@
 
     python benchmarks/bench_exllamav2.py --model FOLDER [--tokens 256] [--rounds 3] [--record]
 
-Ways: the normal generator with one prompt; the same with a batch of eight in one cache; the streaming generator; the
-dynamic generator with eight jobs. Each without a constraint, with a logits processor that is off (None), with the
-processor, and with a filter (not in batches of the normal generator, where ExLlamaV2 takes none). The constraint allows
-any text, so that all write equally many tokens. Bars: off as without; with at most 1 % less.
+Ways: the normal generator with one prompt; the same with a batch of eight in one cache; a loop over eight sequences,
+each with a cache of its own; the streaming generator; the dynamic generator with eight jobs. Each without a constraint,
+with a logits processor that is off (None), with the processor, and with a filter (not in batches of the normal
+generator, where ExLlamaV2 takes none). The constraint allows any text, so that all write equally many tokens. Bars: off
+as without; with at most 1 % less. tests/wheels/test_exllamav2.py runs every way with stand-ins for extension and model.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import random
 import sys
 from collections.abc import Callable
 from statistics import median
@@ -39,9 +41,15 @@ class Bench:
         self.model.load_autosplit(self.cache)
         self.tokenizer = ExLlamaV2Tokenizer(config)
         self.wide = ExLlamaV2Cache(self.model, batch_size=len(PROMPTS), max_seq_len=1024)
+        self.narrow = [ExLlamaV2Cache(self.model, max_seq_len=1024) for _ in PROMPTS]
+        self.set_ways()
+
+    def set_ways(self) -> None:
+        """What `ways` holds."""
         self.ways: dict[str, Callable[[Any, list[Any]], int]] = {
             "normal": lambda settings, filters: self._normal(PROMPTS[:1], self.cache, settings, filters),
             "normal, batch of 8": lambda settings, filters: self._normal(PROMPTS, self.wide, settings, []),
+            "eight caches": self._caches,
             "streaming": self._streaming,
             "dynamic, 8 jobs": self._dynamic,
         }
@@ -50,6 +58,25 @@ class Bench:
         made = self.library.ExLlamaV2BaseGenerator(self.model, cache, self.tokenizer)
         made.generate_simple(prompts, settings, self.tokens, stop_token=None, filters=filters)
         return self.tokens * len(prompts)
+
+    def _caches(self, settings: Any, filters: list[Any]) -> int:
+        import torch
+
+        texts = [self.tokenizer.encode(prompt) for prompt in PROMPTS]
+        held = [[one.clone() for one in filters] for _ in PROMPTS]
+        each = [settings() if callable(settings) else settings for _ in PROMPTS]
+        for text, cache in zip(texts, self.narrow, strict=True):
+            cache.current_seq_len = 0
+            self.model.forward(text[:, :-1], cache, preprocess_only=True)
+        for _ in range(self.tokens):
+            for index, cache in enumerate(self.narrow):
+                logits = self.model.forward(texts[index][:, -1:], cache).float().cpu()
+                given = each[index], texts[index], random.random(), self.tokenizer
+                token, *_ = self.library.ExLlamaV2Sampler.sample(logits, *given, filters=held[index])
+                for one in held[index]:
+                    one.feed(token)
+                texts[index] = torch.cat([texts[index], token], dim=1)
+        return self.tokens * len(PROMPTS)
 
     def _streaming(self, settings: Any, filters: list[Any]) -> int:
         made = self.library.ExLlamaV2StreamingGenerator(self.model, self.cache, self.tokenizer)
@@ -76,7 +103,7 @@ class Bench:
         return count
 
     def settings(self, way: str, kind: str) -> Any:
-        """The sampler's settings; for jobs of the dynamic generator, a function that makes them for each."""
+        """The sampler's settings; where each sequence has its own, a function that makes them."""
         from guideway.engines.exllamav2 import Settings, logits_processor
 
         def make() -> Any:
@@ -85,7 +112,7 @@ class Bench:
 
         if kind in ("without", "filter"):
             return self.library.ExLlamaV2Sampler.Settings(top_k=50, top_p=0.9)
-        return make if way.startswith("dynamic") else make()
+        return make if way.startswith(("dynamic", "eight")) else make()
 
     def speed(self, way: str, kind: str) -> float:
         """Tokens per second of one generation."""

@@ -1,11 +1,12 @@
-"""ExLlamaV2's own Python on a CPU: its tokenizer, sampler, normal and streaming generator, with what is ours.
+"""ExLlamaV2's own Python on a CPU: its tokenizer, sampler, normal, streaming and dynamic generator, with what is ours.
 
-What is not there: its extension, of which four functions are written here in PyTorch, and its model, which is drawn
+What is not there: its extension, of which seven functions are written here in PyTorch, and its model, which is drawn
 from a seed. So this shows that the filters are called as we think and hold, not how fast anything is.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import guideway as gw
 from guideway.errors import EngineError, RejectedToken, Unsupported
 from guideway.testing import processor_contract, tiny_model
 
+from ..packaging.house import PACKAGE
 from .opened import Anything, importable, need
 
 pytestmark = [pytest.mark.engine("torch"), pytest.mark.filterwarnings("default")]
@@ -26,8 +28,17 @@ PATTERN = r"[a-c]{3}( and [a-c]{2,4}){0,2}"
 
 
 def extension() -> ModuleType:
-    """The four functions of the extension that sampling calls."""
+    """The functions of the extension that sampling and the dynamic generator's tables of pages call."""
     import torch
+
+    def count_match(one: Any, other: Any, most: int) -> int:
+        length = min(most, one.shape[1], other.shape[1])
+        same = (one[0, :length] == other[0, :length]).int()
+        return int(same.cumprod(0).sum())
+
+    def partial_strings_match(text: Any, offsets: Any, strings: Any) -> int:
+        assert len(offsets) == 0, "stop strings are not written here, only stop tokens"
+        return -1
 
     def fast_fill_cpu_ones_bool(tensor: Any) -> None:
         tensor.fill_(True)
@@ -56,6 +67,9 @@ def extension() -> ModuleType:
         logit_filter_exclusive=logit_filter_exclusive,
         sample_basic=sample_basic,
         apply_rep_penalty=lambda *_: None,
+        count_match=count_match,
+        partial_strings_match=partial_strings_match,
+        cache_rotate=lambda *_: None,
     )
     return made
 
@@ -63,16 +77,25 @@ def extension() -> ModuleType:
 class Model:
     """Logits that depend on the last token; `cache.current_seq_len` moves as a model moves it."""
 
-    config = SimpleNamespace(vocab_size=WIDTH, max_seq_len=512)
+    arch = SimpleNamespace(lm=SimpleNamespace(mrope=False))
+    config = SimpleNamespace(vocab_size=WIDTH, max_seq_len=512, max_input_len=512, max_batch_size=4, arch=arch)
+    config.no_flash_attn = False
 
     def forward(self, ids: Any, cache: Any, *, preprocess_only: bool = False, **_: Any) -> Any:
+        cache.current_seq_len += ids.shape[1]
+        return None if preprocess_only else self._logits(ids[:, -1:])
+
+    def forward_chunk(self, *, input_ids: Any, preprocess_only: bool = False, **_: Any) -> Any:
+        return None if preprocess_only else {"logits": self._logits(input_ids)}
+
+    def _logits(self, ids: Any) -> Any:
+        """[rows, tokens, vocabulary]."""
         import torch
 
-        cache.current_seq_len += ids.shape[1]
-        if preprocess_only:
-            return None
-        rows = [torch.randn(1, WIDTH, generator=torch.Generator().manual_seed(int(row[-1]))) for row in ids]
-        return torch.stack(rows)
+        rows = [
+            [torch.randn(WIDTH, generator=torch.Generator().manual_seed(int(token))) for token in row] for row in ids
+        ]
+        return torch.stack([torch.stack(row) for row in rows])
 
 
 @pytest.fixture(scope="module")
@@ -167,37 +190,170 @@ def test_the_streaming_generator(v2: Any, as_mask: bool) -> None:
         assert re.fullmatch(PATTERN, text)
 
 
-@pytest.mark.parametrize("background", [True, False])
-def test_jobs_of_the_dynamic_generator(v2: Any, background: bool) -> None:
-    """The order in which its jobs call filters, several at once, with its thread pool: see `receive_logits` there."""
-    from concurrent.futures import ThreadPoolExecutor
+class Pages:
+    """A cache, of which the dynamic generator counts pages and copies their beginnings."""
 
+    def __init__(self) -> None:
+        import torch
+
+        self.max_seq_len, self.batch_size, self.current_seq_len = 16 * 256, 1, 0
+        self.tensors = [torch.zeros((1, 16 * 256, 1, 1))]
+
+    def all_tensors(self) -> list[Any]:
+        return self.tensors
+
+    def copy_states(self, *_: Any) -> None:
+        """There is nothing in it."""
+
+
+def dynamic(v2: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
+    monkeypatch.setattr("exllamav2.generator.dynamic.assert_paged_attn", lambda: None)
+    return v2.generator.ExLlamaV2DynamicGenerator(v2.model, Pages(), v2.tokenizer, max_batch_size=8, **options)
+
+
+def generated(v2: Any, made: Any, prompts: Any, filters: Any, **options: Any) -> Any:
+    options = {"gen_settings": v2.generator.ExLlamaV2Sampler.Settings(**v2.greedy), **options}
+    ends = {"stop_conditions": [EOS], "completion_only": True}
+    return made.generate(prompts, 60, filters=filters, **ends, **options)
+
+
+@pytest.mark.parametrize("as_mask", [True, False])
+@pytest.mark.parametrize("how", [{}, {"filter_background_eval": False}, {"max_sampling_threads": 1}])
+def test_the_dynamic_generator(v2: Any, monkeypatch: pytest.MonkeyPatch, how: Any, as_mask: bool) -> None:
+    """Six jobs at once, two of them free, by its threads that sample and that make masks ahead."""
+    made = dynamic(v2, monkeypatch, **how)
+    for seed in range(4):
+        filters: list[Any] = [None if i % 3 == 2 else [filter_of(v2, as_mask=as_mask)] for i in range(6)]
+        texts = generated(v2, made, [f"the crab {i}" for i in range(6)], filters, seed=seed)
+        for text, given in zip(texts, filters, strict=True):
+            if given is not None:
+                given[0].check()
+                assert re.fullmatch(PATTERN, text)
+
+
+def test_jobs_come_and_go(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that are enqueued while others run, one cancelled in the middle, one whose filter goes wrong there."""
+    made, job = dynamic(v2, monkeypatch), v2.generator.ExLlamaV2DynamicJob
+    settings = v2.generator.ExLlamaV2Sampler.Settings(**v2.greedy)
+
+    def enqueue(index: int, one: Any) -> Any:
+        given = {"gen_settings": settings, "stop_conditions": [EOS], "seed": index, "identifier": index}
+        found = job(v2.tokenizer.encode(f"the crab {index}"), 60, filters=[one], **given)
+        made.enqueue(found)
+        return found
+
+    filters = {index: filter_of(v2, "[a-c]{60}" if index in (1, 2) else PATTERN) for index in range(9)}
+    jobs = [enqueue(index, filters[index]) for index in range(3)]
+    texts: dict[int, str] = {}
+    steps = 0
+    while made.num_remaining_jobs():
+        for found in made.iterate():
+            if found["eos"]:
+                texts[found["identifier"]] = found["full_completion"]
+        steps += 1
+        if steps == 4:
+            made.cancel(jobs[1])
+            filters[2].feed(200)  # what is not legal
+            jobs += [enqueue(index, filters[index]) for index in range(3, 9)]
+    assert sorted(texts) == [0, *range(2, 9)]
+    assert re.fullmatch("[a-c]{1,59}", texts.pop(2))
+    assert isinstance(filters[2].error, RejectedToken)
+    for index, text in texts.items():
+        filters[index].check()
+        assert re.fullmatch(PATTERN, text)
+
+
+@pytest.mark.parametrize("as_mask", [True, False])
+def test_drafts_of_the_dynamic_generator(v2: Any, monkeypatch: pytest.MonkeyPatch, as_mask: bool) -> None:
+    """Speculation by n-grams: tokens of drafts are fed when they are drawn, and more than one in a step."""
+    made = dynamic(v2, monkeypatch, use_ngram_draft=True, num_draft_tokens=3)
+    one = filter_of(v2, "(abc){12}", as_mask=as_mask)
+    settings = v2.generator.ExLlamaV2Sampler.Settings(**v2.greedy)
+    given = {"gen_settings": settings, "stop_conditions": [EOS], "filters": [one]}
+    made.enqueue(v2.generator.ExLlamaV2DynamicJob(v2.tokenizer.encode("abcabcabcabcabcabc"), 60, **given))
+    last: Any = None
+    while made.num_remaining_jobs():
+        last = made.iterate()[-1]
+    one.check()
+    assert last["full_completion"] == "abc" * 12
+    assert last["accepted_draft_tokens"] > 3
+
+
+def test_jobs_with_several_filters_healing_and_early_ends(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = dynamic(v2, monkeypatch)
+    for seed in range(4):
+        both = [[filter_of(v2, "[a-c ]{4,9}"), filter_of(v2, "(b|ca| )+")] for _ in range(4)]
+        for text in generated(v2, made, ["the crab"] * 4, both, seed=seed):
+            assert re.fullmatch("[a-c ]{4,9}", text)
+            assert re.fullmatch("(b|ca| )+", text)
+        ends = {"seed": seed, "filter_prefer_eos": True}
+        lists = [[filter_of(v2, "[a-c]{3,60}", as_mask=False)] for _ in range(4)]
+        assert all(len(text) in (3, 4, 5) for text in generated(v2, made, ["the crab"] * 4, lists, **ends))
+        healed = generated(v2, made, ["the crab a"], [[filter_of(v2, "[a-c]{3}")]], seed=seed, token_healing=True)
+        assert re.fullmatch("[a-c]{3}", healed[0][-3:])
+
+
+def test_the_processor_in_jobs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job has settings of its own, and with them a processor, or none."""
+    made = dynamic(v2, monkeypatch)
+    for seed in range(4):
+        held = [v2.ours.logits_processor(gw.Regex(PATTERN), v2.tokenizer) if i % 2 else None for i in range(6)]
+        settings = [v2.ours.Settings(**v2.greedy, logits_processor=one) for one in held]
+        texts = generated(v2, made, [f"once {i}" for i in range(6)], None, gen_settings=settings, seed=seed)
+        assert all(re.fullmatch(PATTERN, text) for text in texts[1::2])
+
+
+@pytest.mark.parametrize("route", ["filter", "processor"])
+def test_two_prompts_guide_one_text(v2: Any, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
+    """Classifier-free guidance: one row out of two, of which one token is drawn. The sampler's memory is kept."""
+    made = dynamic(v2, monkeypatch)
+    for seed in range(4):
+        filters = [[filter_of(v2)]] if route == "filter" else None
+        held = v2.ours.logits_processor(gw.Regex(PATTERN), v2.tokenizer) if route == "processor" else None
+        settings = v2.ours.Settings(**v2.greedy, logits_processor=held, cfg_scale=1.5, dry_multiplier=0.5)
+        (text,) = generated(v2, made, [("the crab", "once")], filters, gen_settings=settings, seed=seed)
+        assert re.fullmatch(PATTERN, text)
+        assert settings.cfg_scale == 1.5
+        assert settings.ngram_trie is not None
+
+
+@pytest.mark.parametrize("route", ["filter", "processor"])
+def test_a_cache_for_each_sequence(v2: Any, route: str) -> None:
+    """A loop of one's own over a list of caches, each sequence with its own constraint; one is free."""
     import torch
 
-    sampler, settings = v2.generator.ExLlamaV2Sampler, v2.generator.ExLlamaV2Sampler.Settings(**v2.greedy)
-    chance = torch.Generator().manual_seed(5)
-    one = filter_of(v2)
-    jobs = [SimpleNamespace(filter=one.clone(), ids=[7 + index]) for index in range(6)]
-    with ThreadPoolExecutor(4) as pool:
-        for job in jobs:
-            job.filter.background_drop()
-            job.filter.begin("")
-        for _ in range(60):
-            for job in jobs:
-                if job.ids[-1] == EOS:
-                    continue
-                logits = torch.randn(1, 1, WIDTH, generator=chance)
-                random = float(torch.rand(1, generator=chance))
-                ids = torch.tensor([job.ids])
-                token, *_ = sampler.sample(logits, settings, ids, random, v2.tokenizer, filters=[job.filter])
-                job.filter.feed(token)
-                job.ids.append(int(token))
-                if background and job.filter.use_background_worker():
-                    job.filter.background_prepare_logit_mask(pool)
-    for job in jobs:
-        job.filter.background_drop()
-        job.filter.check()
-        assert re.fullmatch(PATTERN, gw.Tokenizer.of(v2.tokenizer).decode(job.ids[1:-1]))
+    chance = torch.Generator().manual_seed(4)
+    patterns: list[str | None] = ["[a-c]{3,6}", None, "(ab){2,5}!", "[0-9]{4}"]
+    caches = [SimpleNamespace(current_seq_len=0, max_seq_len=512) for _ in patterns]
+    filters = [[filter_of(v2, one)] if one and route == "filter" else [] for one in patterns]
+    settings = [
+        v2.ours.Settings(
+            **v2.greedy,
+            logits_processor=v2.ours.logits_processor(gw.Regex(one), v2.tokenizer)
+            if one and route == "processor"
+            else None,
+        )
+        for one in patterns
+    ]
+    texts = [v2.tokenizer.encode("the crab") for _ in patterns]
+    starts = [text.shape[1] for text in texts]
+    for text, cache in zip(texts, caches, strict=True):
+        v2.model.forward(text[:, :-1], cache, preprocess_only=True)
+    for _ in range(20):
+        for index, cache in enumerate(caches):
+            if int(texts[index][0, -1]) == EOS and texts[index].shape[1] > starts[index]:
+                continue
+            logits = v2.model.forward(texts[index][:, -1:], cache)
+            random = float(torch.rand(1, generator=chance))
+            given = settings[index], texts[index], random, v2.tokenizer
+            token, *_ = v2.generator.ExLlamaV2Sampler.sample(logits, *given, filters=filters[index])
+            for one in filters[index]:
+                one.feed(token)
+            texts[index] = torch.cat([texts[index], token], dim=1)
+    table = gw.Tokenizer.of(v2.tokenizer)
+    for text, start, pattern in zip(texts, starts, patterns, strict=True):
+        if pattern:
+            assert re.fullmatch(pattern, table.decode(text[0, start:-1].tolist()))
 
 
 def test_clones_go_their_own_way(v2: Any) -> None:
@@ -254,3 +410,18 @@ def test_the_processor_holds_to_its_contract(v2: Any) -> None:
         return processor(torch.tensor(ids), torch.from_numpy(logits.copy())).numpy()
 
     processor_contract(v2.ours.logits_processor, call)
+
+
+def test_the_benchmark_runs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every way that the script measures on a GPU, here for a few tokens: its calls are those that ExLlamaV2 takes."""
+    monkeypatch.syspath_prepend(str(PACKAGE.parents[1] / "benchmarks"))
+    monkeypatch.setattr("exllamav2.generator.dynamic.assert_paged_attn", lambda: None)
+    script = importlib.import_module("bench_exllamav2")
+    bench = script.Bench.__new__(script.Bench)
+    bench.tokens, bench.library, bench.model, bench.tokenizer = 4, v2.generator, v2.model, v2.tokenizer
+    bench.cache, bench.wide, bench.narrow = Pages(), Pages(), [Pages() for _ in script.PROMPTS]
+    bench.set_ways()
+    assert len(bench.ways) == 5
+    for way in bench.ways:
+        for kind in ["without", "off", "processor"] + ([] if "batch" in way else ["filter"]):
+            assert bench.speed(way, kind) > 0, (way, kind)

@@ -26,14 +26,21 @@ from guideway.testing import tiny_model
 from .opened import importable, need
 
 pytestmark = [pytest.mark.engine("torch"), pytest.mark.filterwarnings("default")]
-EOS, WIDTH = 1, 320
+EOS, WIDTH, END = 1, 320, [300, 301]
 EMPTY = ["sglang.srt.parser", "sglang.srt.server_args", "sglang.srt.managers", "dill", "orjson"]
 
 
 def bare(wheel: Path) -> dict[str, ModuleType]:
     """SGLang's packages, without what stands in their `__init__`; and what it holds of its configuration."""
     made = {}
-    for name in ("sglang", "sglang.srt", "sglang.srt.constrained", "sglang.srt.arg_groups", "sglang.srt.sampling"):
+    for name in (
+        "sglang",
+        "sglang.srt",
+        "sglang.srt.constrained",
+        "sglang.srt.arg_groups",
+        "sglang.srt.sampling",
+        "sglang.srt.utils",
+    ):
         made[name] = ModuleType(name)
         made[name].__path__ = [str(wheel.joinpath(*name.split(".")))]
     context: Any = ModuleType("sglang.srt.runtime_context")
@@ -214,6 +221,59 @@ def test_reasoning_is_asked_for(sglang: Any, monkeypatch: pytest.MonkeyPatch) ->
     )
     assert sglang.base.create_grammar_backend(None, sglang.tokenizer, WIDTH, {EOS}) == "behind"
     assert isinstance(made[0][0][0], sglang.ours.GuidewayBackend)
+
+
+def reasoner(sglang: Any, **options: Any) -> Any:
+    """SGLang's own backend behind which ours stands with a reasoning parser, whose thoughts end with 300, 301."""
+    from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
+
+    detector = SimpleNamespace(get_think_end_token_ids=lambda _: END, get_answer_frame=lambda: None)
+    detector.think_excluded_tokens = ["!"]
+    backend = sglang.ours.GuidewayBackend(sglang.tokenizer, WIDTH, {EOS})
+    return ReasonerGrammarBackend(backend, SimpleNamespace(detector=detector), sglang.tokenizer, **options)
+
+
+def test_strict_thinking(sglang: Any) -> None:
+    """What may not be thought is kept out of thoughts, and thoughts that are too long are ended."""
+    never = sglang.tokenizer.encode("!", add_special_tokens=False)
+    one = reasoner(sglang, enable_strict_thinking=True).get_cached_or_future_value(("regex", "ab"), True)[0].result(20)
+    allowed = [token for token in range(WIDTH) if token not in never]
+    one.max_think_tokens = 2
+    for thought in (77, 78):
+        assert Batch(sglang, [one]).legal() == [allowed]
+        one.accept_token(thought)
+    for token in END:
+        assert Batch(sglang, [one]).legal() == [[token]]
+        one.accept_token(token)
+    assert Batch(sglang, [one]).legal() == [[66, 271]]
+
+
+def test_the_constraint_begins_behind_the_thoughts(sglang: Any) -> None:
+    """SGLang's own wrapper around our grammars: free up to the end of thoughts, held behind it, back across it."""
+    backend = reasoner(sglang)
+    whole = list(range(WIDTH))
+    for requires in (True, False):
+        value, _ = backend.get_cached_or_future_value(("regex", "ab"), requires)
+        one = value.result(20)
+        for thought in (77, 300, 78, *END) if requires else ():
+            assert Batch(sglang, [one, None]).legal() == [whole, whole]
+            one.accept_token(thought)
+        masks = []
+        for token in (66, 67, EOS):
+            masks.append(Batch(sglang, [one]).legal())
+            one.accept_token(token)
+        assert masks == [[[66, 271]], [[67]], [[EOS]]]
+        assert one.is_terminated()
+        one.rollback(2)
+        assert not one.is_terminated()
+        other = one.copy()
+        assert Batch(sglang, [one, other]).legal() == [[67], [67]]
+        if requires:
+            one.rollback(2)
+            assert Batch(sglang, [one, other]).legal() == [whole, [67]]
+            for token in (301, 66, 67):
+                one.accept_token(token)
+            assert Batch(sglang, [one, other]).legal() == [[EOS], [67]]
 
 
 def test_the_logit_processor(sglang: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,9 +70,19 @@ def _install() -> None:
     def sample(logits: Any, settings: Any, sequence_ids: Any, *arguments: Any, **named: Any) -> Any:
         processor = getattr(settings, "logits_processor", None)
         healing = named.get("prefix_token", arguments[2] if len(arguments) > 2 else None)
-        if processor is not None and healing is None:  # a healed token is still the prompt's
+        if processor is None or healing is not None:  # a healed token is still the prompt's
+            return original(logits, settings, sequence_ids, *arguments, **named)
+        if settings.cfg_scale is None:
             logits = processor(sequence_ids, logits[:, -1])[:, None]
-        return original(logits, settings, sequence_ids, *arguments, **named)
+            return original(logits, settings, sequence_ids, *arguments, **named)
+        scale, held = settings.cfg_scale, copy.copy(settings)
+        held.cfg_scale = None  # two prompts become one row first: what is masked in both of them would be no number
+        both = torch.log_softmax(logits[:, -1], dim=-1)
+        mixed = processor(sequence_ids[:1], (scale * both[0] + (1 - scale) * both[1])[None])
+        try:
+            return original(mixed[:, None], held, sequence_ids, *arguments, **named)
+        finally:
+            vars(settings).update(vars(held) | {"cfg_scale": scale})  # what the sampler keeps there
 
     ExLlamaV2Sampler.sample = staticmethod(sample)
 

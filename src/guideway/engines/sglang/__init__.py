@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .backend import GuidewayBackend, GuidewayGrammar
+from .backend import GuidewayBackend
+from .grammar import GuidewayGrammar
 from .plugin import register
 from .processor import GuidewayLogitProcessor
 

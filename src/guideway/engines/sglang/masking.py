@@ -1,0 +1,43 @@
+"""Masks of a batch as SGLang hands them round: int32 [rows, ceil(vocabulary / 32)], a set bit is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+__all__ = ["allocate", "apply", "move", "narrow"]
+
+
+def allocate(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
+    """Every bit set, on the CPU, wherever they are wanted: there they are filled."""
+    return torch.full((batch_size, -(-vocab_size // 32)), -1, dtype=torch.int32)
+
+
+def move(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
+    """To where the logits are, without waiting for it."""
+    return vocab_mask.to(device, non_blocking=True)
+
+
+def apply(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
+    """`logits`: [rows, vocabulary]; illegal ones become -inf, in place."""
+    bits = (vocab_mask[:, :, None] >> torch.arange(32, device=vocab_mask.device)) & 1
+    logits.masked_fill_(bits.flatten(1)[:, : logits.shape[1]] == 0, float("-inf"))
+
+
+def narrow(
+    vocab_mask: torch.Tensor,
+    token_ids: Sequence[int],
+    batch_idx: int,
+    is_allowed: bool = True,
+    reset_vocab_mask: bool = True,
+) -> None:
+    """Set the bits of these tokens in a row, or clear them; behind a reset all others have the opposite."""
+    row = vocab_mask[batch_idx].numpy().view(np.uint32)  # masks are filled on the CPU
+    if reset_vocab_mask:
+        row[:] = 0 if is_allowed else 0xFFFFFFFF
+    for token in token_ids:
+        bit = np.uint32(1 << (token & 31))
+        row[token >> 5] = row[token >> 5] | bit if is_allowed else row[token >> 5] & ~bit
