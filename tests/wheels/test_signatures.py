@@ -86,6 +86,16 @@ def test_entry_points_are_looked_for() -> None:
     assert "\nfrom vllm.platforms import current_platform\n" in early  # so platforms are asked for in time
 
 
+def test_options_that_the_page_on_many_machines_names_are_there() -> None:
+    import re
+
+    page = (PACKAGE.parents[1] / "docs" / "many-machines.md").read_text("utf-8")
+    files = [need("vllm") / "vllm" / name for name in ("engine/arg_utils.py", "entrypoints/common/cli_args.py")]
+    known = "".join(file.read_text("utf-8") for file in files)
+    for option in set(re.findall(r"(--[a-z-]+)", page)):
+        assert f'"{option}"' in known, f"vLLM has no option {option}"
+
+
 def test_kinds_of_structured_outputs_are_ours() -> None:
     import ast
 

@@ -21,8 +21,8 @@ from guideway.matcher import fill_masks
 
 __all__ = ["Follower", "fill"]
 
-MASK_SECONDS = 1.0
-"""A sequence ends where one mask took its thread longer: some forty times what the dearest of real schemas takes. The
+MASK_SECONDS = 3.0
+"""A sequence ends where one mask took its thread longer: some hundred times what the dearest of real schemas takes. The
 engine has waited that long already, and with it all its other sequences; it does so once and not at every token.
 """
 
