@@ -93,6 +93,9 @@ def test_arguments_of_wrong_kinds_are_told() -> None:
         gw.resume(MODEL, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the prompt of a Request"):
         gw.Request(5, int)  # type: ignore[arg-type]
+    for search in (gw.beam_search, gw.smc):
+        with pytest.raises(TypeError, match="unknown options: beams"):
+            search(MODEL, "a", AB, beams=4)  # type: ignore[operator]
     with pytest.raises(TypeError, match="temperature must be a number, got '1'"):
         gw.generate(MODEL, "a", AB, temperature="1")  # type: ignore[arg-type]
 

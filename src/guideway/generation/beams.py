@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from guideway import masks
-from guideway.generation.options import Messages, Options
+from guideway.generation.options import Messages, Options, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.sampling import Step, log_softmax
@@ -46,6 +46,7 @@ def beam_search(
     exact. Of `Options` it takes max_tokens, close and keep_kv; the others are refused by name (`ValueError`). Errors
     are those of `generate`.
     """
+    check_names(options)
     if refused := [name for name in options if name not in _TAKEN]:
         raise ValueError(
             f"{refused[0]} and a beam search exclude each other; of the options it takes {', '.join(_TAKEN)}"

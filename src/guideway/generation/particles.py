@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from guideway import masks
 from guideway.errors import BudgetTooSmall
-from guideway.generation.options import Messages, Options
+from guideway.generation.options import Messages, Options, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.sampling import log_softmax, uniform
@@ -91,6 +91,7 @@ def smc(
     exp(`log_evidence`) is exact for any number. Raises `BudgetTooSmall` where no particle came to an end, and what
     `generate` raises.
     """
+    check_names(options)
     if refused := [name for name in options if name not in _TAKEN]:
         raise ValueError(f"{refused[0]} and smc exclude each other; of the options it takes {', '.join(_TAKEN)}")
     if particles < 1 or not 0 <= resample_below <= 1:
