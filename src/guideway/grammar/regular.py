@@ -35,7 +35,10 @@ __all__ = [
     "literal",
     "optional",
     "repeat",
+    "repeated",
 ]
+
+_MAX_COUNT = 4_294_967_294  # what the kernel can count to
 
 MAX_CODE_POINT = 0x10FFFF
 Spelling = Literal["json", "json-any"]
@@ -170,6 +173,15 @@ def both(*parts: Regular) -> Regular:
 def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regular:
     """The part, `minimum` to `maximum` times."""
     return part if (minimum, maximum) == (1, 1) else Repeat(part, minimum, maximum)
+
+
+def repeated(part: Regular, least: int, most: int | None) -> Regular:
+    """The same; a repetition of a repetition as one where no count is left out, as in `(a{0,9}){0,9}`."""
+    if isinstance(part, Repeat) and part.minimum <= 1:
+        highest = None if most is None or part.maximum is None else most * part.maximum
+        if highest is None or highest <= _MAX_COUNT:
+            return Repeat(part.part, part.minimum * least, highest)
+    return Repeat(part, least, most)
 
 
 def optional(part: Regular) -> Regular:

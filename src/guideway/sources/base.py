@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from guideway.errors import InvalidConstraint, InvalidText, Unsupported
+from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
 from guideway.grammar.rules import Rule, terms
 
+from .deep import content_hash, same, shown
 from .fits import fits
 
 if TYPE_CHECKING:
@@ -106,11 +107,18 @@ class Source(ABC, Generic[T_co]):
         """What of its inside captures are read by; None: the text is one piece."""
         return None
 
+    def _shown(self) -> tuple[object, ...]:
+        """How it is written: texts, and sources in it. What has no sources in it has a `__repr__` of its own."""
+        return (type(self).__name__,)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Source) and type(self) is type(other) and bool(self._content() == other._content())
+        return isinstance(other, Source) and same(self, other)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._content()))
+        return content_hash(self)
 
     def __or__(self, other: Source[U] | str) -> Source[T_co | U | str]:
         return _Any((self, _source(other)))
@@ -175,17 +183,32 @@ class _Combined(Source[T_co]):
     """Two sources or more; those of the same kind among them are taken apart."""
 
     _sign = ""
+    _joins: type[Either | Cat] | None = None
     _parts: tuple[Source[object], ...]
 
     def __init__(self, given: tuple[Source[object], ...]) -> None:
         self._parts = tuple(part for one in given for part in (one._parts if isinstance(one, type(self)) else (one,)))
+        self._language = self._whole([part.regular() for part in self._parts])
 
-    def _combined(self, regular: type[Either | Cat], node: type[Alternative | Sequence]) -> Grammar:
+    def _whole(self, parts: list[Regular | None]) -> Regular | None:
+        """The language, where all parts are regular: made at once, so that none has to be asked deep inside."""
+        known = tuple(part for part in parts if part is not None)
+        return self._joins(known) if self._joins is not None and len(known) == len(parts) else None
+
+    def regular(self) -> Regular | None:
+        """The language, where all parts are regular."""
+        return self._language
+
+    def _combined(self, node: type[Alternative | Sequence]) -> Grammar:
         """One leaf where every part is regular, else the parts' grammars side by side under a node."""
-        regulars = [part.regular() for part in self._parts]
-        known = tuple(part for part in regulars if part is not None)
-        if len(known) == len(regulars):
-            return leaf(regular(known))
+        if self._language is not None:
+            return leaf(self._language)
+        try:
+            return self._side_by_side(node)
+        except RecursionError:
+            raise LimitExceeded("sources are combined with each other too deeply") from None
+
+    def _side_by_side(self, node: type[Alternative | Sequence]) -> Grammar:
         made = Grammar()
         made.root = made.reserve()
         roots = []
@@ -201,10 +224,9 @@ class _Combined(Source[T_co]):
     def _content(self) -> object:
         return self._parts
 
-    def __repr__(self) -> str:
-        return f" {self._sign} ".join(
-            f"({part!r})" if isinstance(part, _Combined) else repr(part) for part in self._parts
-        )
+    def _shown(self) -> tuple[object, ...]:
+        parts = [("(", part, ")") if isinstance(part, _Combined) else (part,) for part in self._parts]
+        return (*parts[0], *(one for part in parts[1:] for one in (f" {self._sign} ", *part)))
 
     def _rules(self, kind: type[terms.Choice | terms.Series]) -> Rules:
         from .captures import Rules
@@ -215,13 +237,14 @@ class _Combined(Source[T_co]):
 
 class _Any(_Combined[T_co]):
     _sign = "|"
+    _joins = Either
 
     def shape(self) -> Rules:
         """A choice, the first option first."""
         return self._rules(terms.Choice)
 
     def grammar(self) -> Grammar:
-        return self._combined(Either, Alternative)
+        return self._combined(Alternative)
 
     def parse(self, text: str) -> T_co:
         problems = []
@@ -235,13 +258,14 @@ class _Any(_Combined[T_co]):
 
 class _Joined(_Combined[str]):
     _sign = "+"
+    _joins = Cat
 
     def shape(self) -> Rules:
         """A series."""
         return self._rules(terms.Series)
 
     def grammar(self) -> Grammar:
-        return self._combined(Cat, Sequence)
+        return self._combined(Sequence)
 
     def parse(self, text: str) -> str:
         """The text itself, if it can be cut so that each part takes its piece."""
@@ -255,10 +279,11 @@ class _All(_Combined[str]):
 
     def __init__(self, given: tuple[Source[object], ...]) -> None:
         super().__init__(given)
-        self._regular = Both(tuple(_regular(part, "&") for part in self._parts))
+        both = self._language = Both(tuple(_regular(part, "&") for part in self._parts))
+        self._grammar = leaf(both)
 
     def grammar(self) -> Grammar:
-        return leaf(self._regular)
+        return self._grammar
 
     def shape(self) -> Shape | None:
         """Each part reads the same text."""
@@ -276,10 +301,13 @@ class _All(_Combined[str]):
 class _Other(Source[str]):
     def __init__(self, part: Source[object]) -> None:
         self._part = part
-        self._regular = Not(_regular(part, "~"))
+        self._language = Not(_regular(part, "~"))
+
+    def regular(self) -> Regular:
+        return self._language
 
     def grammar(self) -> Grammar:
-        return leaf(self._regular)
+        return leaf(self._language)
 
     def parse(self, text: str) -> str:
         try:
@@ -291,8 +319,8 @@ class _Other(Source[str]):
     def _content(self) -> object:
         return self._part
 
-    def __repr__(self) -> str:
-        return f"~({self._part!r})"
+    def _shown(self) -> tuple[object, ...]:
+        return "~(", self._part, ")"
 
 
 def _regular(source: Source[object], sign: str) -> Regular:

@@ -27,14 +27,15 @@ class Named(Source[T_co]):
         if not name.replace("-", "_").replace(".", "_").isidentifier():
             raise InvalidConstraint(f"{name!r} is not a name for a capture: letters, digits, '_', '-' and '.'")
         self.part, self.name = part, name
+        self._plain: Source[T_co] = part._plain if isinstance(part, Named) else part  # without any names
 
     def grammar(self) -> Grammar:
         """That of the source."""
-        return self.part.grammar()
+        return self._plain.grammar()
 
     def regular(self) -> Regular | None:
         """The language of the source, if it is regular."""
-        return self.part.regular()
+        return self._plain.regular()
 
     def shape(self) -> Rules:
         """One rule of that name."""
@@ -42,14 +43,14 @@ class Named(Source[T_co]):
 
     def parse(self, text: str) -> T_co:
         """As the source reads it."""
-        return self.part.parse(text)
+        return self._plain.parse(text)
 
     def conflict(self, place: str | None) -> str | None:
         """As the source says it."""
-        return self.part.conflict(place)
+        return self._plain.conflict(place)
 
     def _content(self) -> object:
         return self.part, self.name
 
-    def __repr__(self) -> str:
-        return f"({self.part!r}).named({self.name!r})"
+    def _shown(self) -> tuple[object, ...]:
+        return "(", self.part, f").named({self.name!r})"

@@ -55,6 +55,6 @@ class Repeated(Source[str]):
     def _content(self) -> object:
         return self.part, self.least, self.most, self.separator
 
-    def __repr__(self) -> str:
+    def _shown(self) -> tuple[object, ...]:
         between = f", separator={self.separator!r}" if self.separator else ""
-        return f"({self.part!r}).repeat({self.least}, {self.most}{between})"
+        return "(", self.part, f").repeat({self.least}, {self.most}{between})"

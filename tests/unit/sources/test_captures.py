@@ -126,6 +126,45 @@ def test_hostile_texts_end_in_bounded_time(source: Source[str], text: str) -> No
     assert time.process_time() - start < 20
 
 
+def test_repetitions_in_repetitions() -> None:
+    for least, most in ((0, None), (0, 3), (1, 2)):
+        source: Source[str] = gw.Regex("a").named("x")
+        for _ in range(14):
+            source = source.repeat(least, most)
+        start = time.thread_time()
+        assert source.captures("a" * 30).last("x").start == 29
+        assert time.thread_time() - start < 5
+
+
+def test_names_that_took_no_part() -> None:
+    found = gw.Regex("(?P<a>x)|(?P<b>y)").captures("x")
+    assert "b" not in found
+    assert found.get("nope") is None
+    for ask in (found.__getitem__, found.last):
+        with pytest.raises(KeyError, match="nothing was captured as 'nope'; what was has these names: 'a'"):
+            ask("nope")
+
+
+def test_sources_as_deep_as_can_be() -> None:
+    def deep() -> list[Source[str]]:
+        named: Source[str] = gw.Regex("x").named("x0")
+        joined, repeated, other = named, named, named
+        for number in range(1, 3000):
+            named = named.named(f"x{number}")
+            joined = (joined + "y").named("y")
+            repeated = repeated.optional()
+            other = ~other
+        return [named, joined, repeated, other]
+
+    made, again = deep(), deep()
+    assert made == again
+    assert set(made) == set(again)
+    assert all(len(repr(one)) > 6000 for one in made)
+    found = made[0].captures("x")
+    assert len(found) == 3000
+    assert found["x0"] == found["x2999"] == "x"
+
+
 def test_lines_of_patterns() -> None:
     with pytest.raises(gw.InvalidConstraint, match=r"line 2, column 3:\n b\(\n  \^"):
         gw.Regex("a\n b(", flags="x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guideway.errors import InvalidConstraint, Unsatisfiable, Unsupported
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import EMPTY, NEVER, Both, Not, Regular, Repeat
+from guideway.grammar.regular import EMPTY, NEVER, Both, Not, Regular, Repeat, repeated
 
 from .corners import without_left_recursion
 from .empties import nullable_variables, without_empty
@@ -142,7 +142,7 @@ class _Lowering:
         part = self._known(made.part)
         if part is not None:
             possible = made.most is None or made.most >= made.least
-            times = EMPTY if made.most == 0 else Repeat(part, made.least, made.most)
+            times = EMPTY if made.most == 0 else repeated(part, made.least, made.most)
             self._regular[variable] = times if possible else NEVER
         return part is not None
 

@@ -50,10 +50,13 @@ class Captures(Mapping[str, str]):
 
     def last(self, name: str) -> Capture:
         """What the name took last: its text is `captures[name]`. `KeyError` for a name that took no part."""
+        if name not in self._by_name:
+            known = ", ".join(map(repr, list(self._by_name)[:20])) or "none"
+            raise KeyError(f"nothing was captured as {name!r}; what was has these names: {known}")
         return self._by_name[name][-1]
 
     def __getitem__(self, name: str) -> str:
-        return self._by_name[name][-1].text
+        return self.last(name).text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)

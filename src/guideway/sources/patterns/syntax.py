@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, Repeat
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, repeated
 
 from .tables import Ranges
 
@@ -217,16 +217,7 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
     if part.language is NEVER:
         return Plain(NEVER, part.least, part.most) if least else NOTHING
     fewest, longest = _bounded(part.least * least), 0 if part.most == 0 else longest
-    return Plain(_repeated(part.language, least, most), fewest, longest)
-
-
-def _repeated(part: Regular, least: int, most: int | None) -> Regular:
-    """The part, repeated; a repetition of a repetition as one where no count is left out, as in `(a{0,9}){0,9}`."""
-    if isinstance(part, Repeat) and part.minimum <= 1:
-        highest = None if most is None or part.maximum is None else most * part.maximum
-        if highest is None or highest <= MAX_COUNT:
-            return Repeat(part.part, part.minimum * least, highest)
-    return Repeat(part, least, most)
+    return Plain(repeated(part.language, least, most), fewest, longest)
 
 
 def width(part: Part) -> tuple[int, int | None]:
