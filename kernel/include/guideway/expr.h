@@ -277,8 +277,6 @@ private:
     IdTable class_ids_;
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
-    std::vector<std::uint32_t> seen_in_;  // by expression: the search that saw it last
-    std::uint32_t search_ = 0;
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     std::unordered_map<std::uint64_t, ExprId> clipped_;  // by reach and expression
     std::unordered_map<std::uint64_t, Relaxed> relaxed_;  // by expression, and whether it stands in a Boolean one
