@@ -54,9 +54,12 @@ struct PythonRows {
 std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::object>& held) {
     std::vector<LoopRow> made;
     for (nb::handle one : rows) {
-        const auto [matcher, length, taken, budget] = nb::cast<std::tuple<nb::object, std::size_t, std::size_t, std::uint32_t>>(one);
-        made.push_back({matcher.is_none() ? nullptr : nb::cast<Matcher*>(matcher), length, taken, budget});
-        held.push_back(matcher);
+        std::tuple<nb::object, std::size_t, std::size_t, std::uint32_t> given;
+        Matcher* matcher = nullptr;
+        if (!nb::try_cast(one, given) || (!std::get<0>(given).is_none() && !nb::try_cast(std::get<0>(given), matcher)))
+            throw nb::type_error("a row is a matcher or None, and three numbers from 0 on");
+        made.push_back({matcher, std::get<1>(given), std::get<2>(given), std::get<3>(given)});
+        held.push_back(std::get<0>(given));
     }
     return std::make_unique<LoopRows>(std::move(made));
 }

@@ -24,12 +24,12 @@ def vocabulary() -> gw.Vocabulary:
 
 
 def ours(schema: Any) -> Make:
-    """Guideway's, as it is made by default."""
+    """Guideway's, in place, which is what it does by itself where `generate` calls it."""
     from guideway.engines.transformers import logits_processor
 
     table = vocabulary()
     automaton = gw.compile(gw.JsonSchema(schema), table)
-    return lambda rows: logits_processor(automaton, table)
+    return lambda rows: logits_processor(automaton, table, in_place=True)
 
 
 def xgrammar(schema: Any) -> Make:

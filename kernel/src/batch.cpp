@@ -105,6 +105,9 @@ void LoopRows::grow(std::span<const std::int64_t> tokens) {
 
 void LoopRows::run(std::span<std::uint32_t> masks, std::size_t width) {
     if (masks.size() != rows_.size() * width) throw Error(ErrorKind::argument, "not as many masks as rows");
+    std::vector<const Matcher*> all;
+    for (const LoopRow& row : rows_) all.push_back(row.matcher);
+    check(all, masks.size(), width);
     const auto some = std::find_if(rows_.begin(), rows_.end(), [](const LoopRow& row) { return row.matcher; });
     const std::size_t size = some == rows_.end() ? width * 32 : some->matcher->automaton().vocabulary().size();
     for (std::size_t i = 0; i < rows_.size(); ++i) {

@@ -278,3 +278,9 @@ def test_a_costly_schema_is_served_or_refused_in_bounded_time(name: str) -> None
             matcher_of(gw.JsonSchema(schema, profile="exact"))
         assert caught.value.place is not None
     assert time.thread_time() - start < 8  # some take a second, where nothing else runs
+
+
+@pytest.mark.parametrize("rows", [[(None, 0, 0, -1)], [(None, 0, 0, 2**40)], [(1, 0, 0, 0)], [None], [(None, 0)]])
+def test_rows_of_a_loop_that_are_none_are_a_type_error(rows: Any) -> None:
+    with pytest.raises(TypeError, match="a row is a matcher"):
+        _kernel.LoopRows(rows)
