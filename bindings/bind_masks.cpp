@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -47,8 +48,18 @@ void check_rows(const MaskRows& rows, std::size_t needed) {
 // `LoopRows`, and the Python objects that they use.
 struct PythonRows {
     std::vector<nb::object> held;
-    std::optional<MaskRows> masks;  // that are being found
+    MaskRows masks;  // that are being found
     std::unique_ptr<LoopRows> rows;
+    mutable std::mutex use{};  // no one who holds it waits for the GIL
+
+    // f(rows), with no thread at work on them, neither ours nor a caller's. The GIL is released.
+    template <class F>
+    auto with(F&& f) const {
+        const nb::gil_scoped_release release;
+        const std::lock_guard alone(use);
+        rows->settle();
+        return f(*rows);
+    }
 };
 
 std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::object>& held) {
@@ -119,48 +130,50 @@ void bind_masks(nb::module_& m) {
              [](PythonRows* self, const nb::sequence& rows) {
                  std::vector<nb::object> held;
                  auto made = loop_rows(rows, held);
-                 new (self) PythonRows{std::move(held), std::nullopt, std::move(made)};
+                 new (self) PythonRows{std::move(held), {}, std::move(made)};
              },
              nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
              "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
              "of it may have (0: any number).")
-        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.rows->grow(tokens); }, nb::arg("tokens"),
+        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.with([&](LoopRows& rows) { rows.grow(tokens); }); }, nb::arg("tokens"),
              "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
         .def("grow_to", [](PythonRows& self, const Room& kept, const Tokens& ids, std::size_t count) {
-                 return grow(*self.rows, kept, ids, count);
+                 return self.with([&](LoopRows& rows) { return grow(rows, kept, ids, count); });
              },
              nb::arg("kept").noconvert(), nb::arg("ids").noconvert(), nb::arg("count"),
              nb::sig("def grow_to(self, kept: numpy.typing.NDArray[numpy.int64], ids: numpy.typing.NDArray[numpy.int64], count: int) -> bool"),
              "`grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it "
              "is written to `kept` too. False: it is not so, and nothing has changed.")
         .def("run", [](PythonRows& self, const MaskRows& masks) {
-                 const nb::gil_scoped_release release;
-                 self.rows->run(words(masks), masks.shape(1));
+                 self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); });
              },
              nb::arg("masks").noconvert(),
              "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
              "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
         .def("begin", [](PythonRows& self, const MaskRows& masks) {
+                 const std::lock_guard alone(self.use);
+                 self.rows->wait();  // whoever writes to the masks of before
                  self.masks = masks;
                  self.rows->begin(words(masks), masks.shape(1));
              },
              nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
-        .def("wait", [](PythonRows& self) {
-                 const nb::gil_scoped_release release;
-                 self.rows->wait();
-             },
+        .def("wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
              "Until what was begun has ended; raises what `run` would have.")
-        .def_prop_ro("seconds", [](const PythonRows& self) { return self.rows->seconds(); }, "What it took on the other thread.")
+        .def_prop_ro("seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); }, "What it took on the other thread.")
         .def_prop_ro("held", [](const PythonRows& self) {
-                 nb::list made;
-                 for (const LoopRow& row : self.rows->rows()) made.append(row.is_held());
-                 return made;
+                 return self.with([](const LoopRows& rows) {
+                     std::vector<bool> made;
+                     for (const LoopRow& row : rows.rows()) made.push_back(row.is_held());
+                     return made;
+                 });
              },
              nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
         .def_prop_ro("lengths", [](const PythonRows& self) {
-                 std::vector<std::pair<std::size_t, std::size_t>> made;
-                 for (const LoopRow& row : self.rows->rows()) made.emplace_back(row.length, row.taken);
-                 return made;
+                 return self.with([](const LoopRows& rows) {
+                     std::vector<std::pair<std::size_t, std::size_t>> made;
+                     for (const LoopRow& row : rows.rows()) made.emplace_back(row.length, row.taken);
+                     return made;
+                 });
              },
              "By row: how many tokens stand in it, and how many of them were taken.");
     m.def("mask_logits",

@@ -84,14 +84,11 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
 }
 
 LoopRows::LoopRows(std::vector<LoopRow> rows) : rows_(std::move(rows)), grown_(rows_.size()) {
-    std::vector<const Matcher*> all;
-    for (const LoopRow& row : rows_) all.push_back(row.matcher);
-    check_apart(std::move(all));
+    for (const LoopRow& row : rows_) matchers_.push_back(row.matcher);
+    check_apart(matchers_);
 }
 
-LoopRows::~LoopRows() {
-    if (thread_.joinable()) thread_.join();
-}
+LoopRows::~LoopRows() { settle(); }
 
 void LoopRows::grow(std::span<const std::int64_t> tokens) {
     if (tokens.size() != rows_.size()) throw Error(ErrorKind::argument, "not as many tokens as rows");
@@ -104,10 +101,7 @@ void LoopRows::grow(std::span<const std::int64_t> tokens) {
 }
 
 void LoopRows::run(std::span<std::uint32_t> masks, std::size_t width) {
-    if (masks.size() != rows_.size() * width) throw Error(ErrorKind::argument, "not as many masks as rows");
-    std::vector<const Matcher*> all;
-    for (const LoopRow& row : rows_) all.push_back(row.matcher);
-    check(all, masks.size(), width);
+    check(matchers_, masks.size(), width);
     const auto some = std::find_if(rows_.begin(), rows_.end(), [](const LoopRow& row) { return row.matcher; });
     const std::size_t size = some == rows_.end() ? width * 32 : some->matcher->automaton().vocabulary().size();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -141,8 +135,12 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
     });
 }
 
-void LoopRows::wait() {
+void LoopRows::settle() {
     if (thread_.joinable()) thread_.join();
+}
+
+void LoopRows::wait() {
+    settle();
     if (failed_) std::rethrow_exception(failed_);
 }
 

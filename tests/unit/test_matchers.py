@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from guideway.matcher import LoopRows
 
 DATA = Path(mistral_common.__file__).parent / "data"
 RECORD = {
@@ -184,3 +185,22 @@ def test_rows_of_other_kinds() -> None:
         matcher.fill_mask(row)  # type: ignore[arg-type]
         assert np.array_equal(np.asarray(row), right)
     assert not block[::2].any()
+
+
+def test_loop_rows_begun_twice() -> None:
+    """Masks that a thread still writes to are kept until it has ended, whatever is asked in between."""
+    automaton = gw.compile(gw.JsonSchema({}), gw.load("tiny").tokenizer)
+    matchers = [automaton.matcher() for _ in range(64)]
+    words = matchers[0].words
+    for _ in range(20):
+        rows = LoopRows([(matcher, 0, 0, 0) for matcher in matchers])
+        rows.begin(np.zeros((64, words), np.uint32))
+        rows.begin(np.zeros((64, words), np.uint32))
+        others = [np.ones((64, words), np.uint32) for _ in range(8)]
+        assert rows.held == [True] * 64
+        rows.wait()
+        assert all((one == 1).all() for one in others)
+    with pytest.raises(ValueError, match="words"):
+        rows.run(np.zeros((64, words - 1), np.uint32))
+    with pytest.raises(TypeError, match="a row is a matcher"):
+        LoopRows([(3, 0, 0, 0)])  # type: ignore[list-item]

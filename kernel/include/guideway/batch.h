@@ -51,12 +51,14 @@ public:
     // The same on a thread of its own, while a model runs; `wait` throws what `run` would have.
     void begin(std::span<std::uint32_t> masks, std::size_t width);
     void wait();
+    void settle();  // `wait`, but nothing is thrown
 
     std::span<const LoopRow> rows() const { return rows_; }
     double seconds() const { return seconds_; }  // what it took on the other thread
 
 private:
     std::vector<LoopRow> rows_;
+    std::vector<const Matcher*> matchers_;  // of the rows
     std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
     std::exception_ptr failed_;
     double seconds_ = 0;
