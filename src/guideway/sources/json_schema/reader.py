@@ -69,7 +69,7 @@ class _Reader:
             value, opened = self._value()
             if opened:
                 if len(self._open) >= self._deepest:
-                    raise LimitExceeded(f"line {self._place()}: nested deeper than {self._deepest}")
+                    raise LimitExceeded(f"{self.where()}: nested deeper than {self._deepest}")
                 self._open.append((value, key))  # type: ignore[arg-type]  # an array or object, as `opened` says
                 if isinstance(value, dict):
                     key = self._key()
@@ -116,15 +116,15 @@ class _Reader:
         try:
             number = Decimal(found[0]) if found[1] or found[2] else int(found[0])
         except InvalidOperation:  # an exponent of twenty digits
-            raise LimitExceeded(f"line {self._place()}: a number has more than {MAX_DIGITS} digits") from None
-        return _number(number, f"line {self._place()}"), False
+            raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
+        return _number(number, self), False
 
     def _string(self) -> str:
         found = _STRING.match(self._text, self._at)
         if not found:
             self._fail("a JSON string")
         self._at = found.end()
-        return _text(str(json.loads(found[0])), f"line {self._place()}")
+        return _text(str(json.loads(found[0])), self)
 
     def _key(self) -> str:
         self._space()
@@ -145,6 +145,10 @@ class _Reader:
 
     def _fail(self, expected: str) -> NoReturn:
         raise InvalidConstraint(f"not JSON at line {self._place()}: expected {expected}")
+
+    def where(self) -> str:
+        """The place reached, for a message; lines are counted only then."""
+        return f"line {self._place()}"
 
     def _place(self) -> str:
         column = self._at - self._text.rfind("\n", 0, self._at)
@@ -258,7 +262,7 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
 
 
-def _number(value: int | Decimal, path: _Path | str | None) -> int | Decimal:
+def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
     if not value:
         return 0  # 0e-999999999 would be written out with all its zeros
     if isinstance(value, int):
@@ -266,14 +270,14 @@ def _number(value: int | Decimal, path: _Path | str | None) -> int | Decimal:
     else:
         fits = value.adjusted() < MAX_DIGITS and int(value.as_tuple().exponent) >= -MAX_DIGITS
     if not fits:
-        where = path if isinstance(path, str) else f"at {_place(path)!r}"
+        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
         raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
     return value
 
 
-def _text(text: str, path: _Path | str | None) -> str:
+def _text(text: str, path: _Path | _Reader | None) -> str:
     if _SURROGATE.search(text):
-        where = path if isinstance(path, str) else f"at {_place(path)!r}"
+        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
         raise InvalidConstraint(f"{where}: a string holds a lone surrogate, which no text can")
     return text
 
