@@ -8,7 +8,7 @@ import math
 import re
 import typing
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
             raise Unsupported("values of the type complex")
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
+            if schema.get("gt") == date.max or schema.get("lt") == date.min:
+                return {"not": {}}
             day = timedelta(1)
             lows = [schema.get("ge"), schema["gt"] + day if schema.get("gt") else None]
             highs = [schema.get("le"), schema["lt"] - day if schema.get("lt") else None]

@@ -322,3 +322,9 @@ def test_of() -> None:
     for wrong in ("text", ["a"], 3, None, len, object()):
         with pytest.raises(InvalidConstraint):
             of(wrong)
+
+
+def test_days_beyond_the_calendar() -> None:
+    for bound in (Field(lt=date.min), Field(gt=date.max)):
+        with pytest.raises(gw.Unsatisfiable):
+            gw.compile(Annotated[date, bound], gw.load("tiny").tokenizer)
