@@ -39,6 +39,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+import guideway as gw
 from guideway.errors import InvalidConstraint, InvalidText, Unsatisfiable, Unsupported
 from guideway.sources import Choice, JsonSchema, PythonType, Regex, of
 from guideway.sources.fits import fits as allows
