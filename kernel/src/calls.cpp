@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "guideway/error.h"
 #include "guideway/runs.h"
 #include "guideway/vocabulary.h"
 
@@ -13,6 +14,7 @@ namespace guideway {
 
 namespace {
 
+constexpr std::size_t kMaxRoads = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
 constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
 
 void make_set(std::vector<std::uint32_t>& list) {
@@ -57,6 +59,7 @@ void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
         inside.clear();
         for (std::uint32_t frame : all) {
             if (!trail.gone.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+            if (++roads_ > kMaxRoads) throw Error(ErrorKind::limit, "a mask looks at too many different nestings at once: the grammar is too ambiguous");
             const Config at = machine.frame(frame);
             if (at.node == kDone) {
                 trail.pops.push_back(trie);
@@ -151,6 +154,7 @@ void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::mi
         }
     }
     std::unordered_set<std::uint64_t> seen;
+    roads_ = 0;
     for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // by steps from the beginnings
         const Config at = leaves[i];
         if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
@@ -168,6 +172,7 @@ void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::mi
 
 void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
     Trail trail;
+    roads_ = 0;
     if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
     else {
         const Run made = run(machine, 0, config);

@@ -143,6 +143,7 @@ private:
             for (std::uint32_t n = counted(1); n--;) text->push_back(static_cast<char>(below(256)));
             // A place in it takes 8 bits of a state of the machine.
             if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
+            if (text->find('\xff') != std::string::npos) fail("punctuation is text, which has no byte ff");  // it begins special tokens
         }
         auto kept = std::make_shared<const Punctuation>(std::move(made));
         if (punctuation_.size() < kMaxKept) punctuation_.emplace_back(left.first(left.size() - (words_.size() - at_)), kept);

@@ -30,6 +30,15 @@ public:
     }
     std::uint32_t repeat(std::uint32_t id, std::uint32_t minimum, std::uint32_t maximum) { return expr(6, id, {minimum, maximum}); }
     std::uint32_t spelled(std::uint32_t id, std::uint32_t spelling) { return expr(7, id, {spelling}); }
+    std::uint32_t special(const std::string& name) {
+        Words cps;
+        for (char c : name) cps.push_back(static_cast<std::uint8_t>(c));
+        return list(9, cps);
+    }
+    std::uint32_t special(std::uint32_t token) {
+        exprs_.insert(exprs_.end(), {10u, token});
+        return n_exprs_++;
+    }
     std::uint32_t quoted(std::uint32_t id) { return cat({literal("\""), spelled(id, 1), literal("\"")}); }
 
     std::uint32_t node(Words words) {
@@ -178,15 +187,34 @@ inline Words calls(unsigned kind) {
     return w.program(0);
 }
 
-// All of them, to drive and to mutate.
+inline constexpr const char* kSpecialName = "<|a|>";
+inline constexpr std::uint32_t kSpecial = 257;  // its id in tokens()
+
+// Special tokens: by name or id between letters; around what calls itself; a name that is none, so that it is text.
+inline Words special(unsigned kind) {
+    Writer w;
+    const std::uint32_t letters = w.repeat(w.chars({'a', 'c'}), 0, 3);
+    if (kind == 0) w.node({0, w.cat({letters, w.special(kSpecialName), w.either({w.literal("b"), w.special(kSpecial)}), letters})});
+    else if (kind == 1) {
+        w.node({2, 2, 1, 2});
+        w.node({0, w.cat({letters, w.literal("b")})});
+        w.node({1, 4, 3, 0, 4, 0});
+        w.node({0, w.special(kSpecial)});
+        w.node({0, w.either({w.special(kSpecialName), w.literal("]")})});
+    } else w.node({0, w.cat({w.special("<|none|>"), letters})});
+    return w.program(0);
+}
+
+// All of them, to drive and to mutate, over a vocabulary that has the special token.
 inline std::vector<Words> all() {
-    return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false),
-            unique(), counted(), calls(0), calls(1), calls(2)};
+    return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(),
+            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2)};
 }
 
 inline std::vector<std::string> tokens() {
     std::vector<std::string> made{""};
     for (int b = 0; b < 256; ++b) made.emplace_back(1, static_cast<char>(b));
+    made.emplace_back(kSpecialName);
     for (const char* text : {"\"name", "{\"", "\":", "\":\"", "\"}", "\",\"", "kids", "[{", "]}", "}]", "ab", "abc", "bc", "ccc",
                              "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
         made.emplace_back(text);

@@ -16,7 +16,7 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts s
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
     limits.shortcuts = shortcuts;
-    const std::vector<std::uint32_t> eos{0}, special;
+    const std::vector<std::uint32_t> eos{0}, special{programs::kSpecial};
     const auto made = std::make_shared<Vocabulary>(programs::tokens(), eos, special, limits);
     if (memo_bytes) return made;
     TokenBlockWriter block(programs::tokens().size());

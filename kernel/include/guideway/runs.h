@@ -247,6 +247,7 @@ private:
     FlatMap<Key, Span, KeyHash> names_;  // by trie, component and state, those of entries that may come: in named_; ends at kNoTokens: it cannot be told
     std::vector<Name> named_;
     std::unordered_map<Key, Call, KeyHash> calls_;
+    std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     std::vector<std::uint32_t> parts_, listed_;
     std::vector<Mark> marks_;
     std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
