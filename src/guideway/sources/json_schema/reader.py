@@ -283,13 +283,16 @@ def _text(text: str, path: _Path | _Reader | None) -> str:
 
 
 def read_float(text: str) -> float | Decimal:
-    """The nearest float; a `Decimal` where that would be infinite, or zero for another number. Raises ArithmeticError
-    where it has too many digits for either.
+    """The nearest float; a `Decimal` where that would be infinite, or zero for another number, and it can count so far:
+    behind an exponent of twenty digits the value is infinite, or zero, as for `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:
         return value
-    return Decimal(text) or value
+    try:
+        return Decimal(text) or value
+    except InvalidOperation:
+        return value
 
 
 def read_int(text: str) -> int | Decimal:

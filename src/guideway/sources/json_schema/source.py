@@ -175,8 +175,6 @@ class JsonSchema(Source[Any]):
             return json.loads(text, parse_float=read_float, parse_int=read_int)
         except RecursionError:
             return self._parse_deep(text)
-        except ArithmeticError:
-            raise InvalidText("a number has an exponent of too many digits", text=text) from None
         except ValueError as problem:
             raise InvalidText(f"not JSON: {problem}", text=text) from problem
 
