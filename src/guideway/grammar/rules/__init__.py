@@ -15,6 +15,20 @@ writing.py      productions -> nodes
 from __future__ import annotations
 
 from .lowering import Lowered, lower
-from .terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
+from .terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole, parts_first, parts_of
 
-__all__ = ["Choice", "Except", "Lowered", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "lower"]
+__all__ = [
+    "Choice",
+    "Except",
+    "Lowered",
+    "Ref",
+    "Rule",
+    "Series",
+    "Term",
+    "Text",
+    "Times",
+    "Whole",
+    "lower",
+    "parts_first",
+    "parts_of",
+]

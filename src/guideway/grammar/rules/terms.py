@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
-__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole"]
+__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "parts_first", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,33 @@ class Whole:
 
 
 Term = Text | Ref | Series | Choice | Times | Except | Whole
+
+
+def parts_of(term: Term) -> tuple[Term, ...]:
+    """The terms that stand in it."""
+    match term:
+        case Series(parts) | Choice(parts):
+            return parts
+        case Times(part):
+            return (part,)
+        case Except(part, without):
+            return (part, without)
+    return ()
+
+
+def parts_first(root: Term) -> Iterator[Term]:
+    """Every term in it, once, parts before what holds them; a walk with a stack."""
+    done: set[int] = set()
+    todo = [root]
+    while todo:
+        waiting = [part for part in parts_of(todo[-1]) if id(part) not in done]
+        if waiting:
+            todo += waiting
+            continue
+        term = todo.pop()
+        if id(term) not in done:
+            done.add(id(term))
+            yield term
 
 
 @dataclass(frozen=True, slots=True)

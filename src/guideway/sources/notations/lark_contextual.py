@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from guideway.errors import LimitExceeded, Unsatisfiable, Unsupported
-from guideway.grammar.rules import Choice, Ref, Series, Term, Times
+from guideway.grammar.rules import Choice, Ref, Series, Term, Times, parts_first
 from guideway.sources.patterns import parse_tree
 
 from .lark_definitions import Terminals, names_of
@@ -86,27 +86,16 @@ class _Same:
         return self._named.setdefault(self._key(name), name)
 
     def renamed(self, root: Term) -> Term:
-        """The term; a walk with a stack, parts before what holds them."""
+        """The term."""
         made: dict[int, Term] = {}
-        todo = [root]
-        while todo:
-            term = todo[-1]
-            parts: tuple[Term, ...] = ()
-            if isinstance(term, (Series, Choice)):
-                parts = term.parts
-            elif isinstance(term, Times):
-                parts = (term.part,)
-            waiting = [part for part in parts if id(part) not in made]
-            if waiting:
-                todo += waiting
-                continue
-            todo.pop()
-            if isinstance(term, Ref):
-                made[id(term)] = Ref(self._of(term.name))
-            elif isinstance(term, Times):
-                made[id(term)] = Times(made[id(term.part)], term.least, term.most)
-            elif isinstance(term, (Series, Choice)):
-                made[id(term)] = type(term)(tuple(made[id(part)] for part in parts))
+        for term in parts_first(root):
+            match term:
+                case Ref(name):
+                    made[id(term)] = Ref(self._of(name))
+                case Times(part, least, most):
+                    made[id(term)] = Times(made[id(part)], least, most)
+                case Series(parts) | Choice(parts):
+                    made[id(term)] = type(term)(tuple(made[id(part)] for part in parts))
         return made[id(root)]
 
     def terminal(self, name: str) -> Terminal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded
 from guideway.grammar.regular import Regular
-from guideway.grammar.rules import Choice, Ref, Series, Term, Times
+from guideway.grammar.rules import Choice, Ref, Series, Term, Times, parts_first, parts_of
 from guideway.grammar.rules.knots import knots
 
 from .lark_reader import Definition, LarkReader
@@ -73,20 +73,10 @@ class Terminals:
         return self._defined[name].priority if name in self._defined else 0
 
     def _pattern(self, definition: Definition) -> Written:
-        """The definition as one pattern; a walk with a stack, parts before what holds them."""
+        """The definition as one pattern."""
         made: dict[int, Written] = {}
-        todo = [definition.term]
-        while todo:
-            term = todo[-1]
-            parts = (
-                term.parts if isinstance(term, (Series, Choice)) else (term.part,) if isinstance(term, Times) else ()
-            )
-            waiting = [part for part in parts if id(part) not in made]
-            if waiting:
-                todo += waiting
-                continue
-            todo.pop()
-            made[id(term)] = self._written(term, [made[id(part)] for part in parts], definition)
+        for term in parts_first(definition.term):
+            made[id(term)] = self._written(term, [made[id(part)] for part in parts_of(term)], definition)
             if len(made[id(term)].value) > _MAX_PATTERN:
                 self._reader.fail("a terminal whose pattern is too long", definition.at, LimitExceeded)
         return made[id(definition.term)]
@@ -110,13 +100,4 @@ class Terminals:
 
 def names_of(root: Term) -> list[str]:
     """What a term refers to."""
-    found, todo = [], [root]
-    while todo:
-        term = todo.pop()
-        if isinstance(term, Ref):
-            found.append(term.name)
-        elif isinstance(term, (Series, Choice)):
-            todo += term.parts
-        elif isinstance(term, Times):
-            todo.append(term.part)
-    return found
+    return [term.name for term in parts_first(root) if isinstance(term, Ref)]

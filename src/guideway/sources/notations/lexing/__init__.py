@@ -7,6 +7,7 @@ says by itself. Here it does: rules are split by the state of the lexer before a
 
 terminals.py   Lark's order of terminals, keywords within patterns
 preferred.py   whether what a pattern takes of a text is the longest that it could
+states.py      states numbered as they are met; the subset construction
 machines.py    patterns as automata over classes of characters; what must not come behind a terminal
 tables.py      rules as Lark writes them out, and the LALR(1) automaton (DeRemer and Pennello, 1982)
 steps.py       one terminal with the ignored text behind it: its texts, by the state of the lexer that they leave

@@ -11,11 +11,12 @@ from guideway.sources.patterns.drawing import tidy
 from guideway.sources.patterns.places import classes
 from guideway.sources.patterns.tables import Ranges
 
-__all__ = ["DEAD", "Alphabet", "Kills", "Machine", "machine_of"]
+from .states import DEAD, Numbered, determined
 
-DEAD = -1
+__all__ = ["Alphabet", "Kills", "Machine", "machine_of"]
 
 _MAX_STATES = 20_000  # of one terminal, before and after it is made deterministic
+_TOO_MANY = f"a terminal takes more than {_MAX_STATES} states"
 _MAX_WITHIN = 20  # intersections and complements in each other
 
 
@@ -96,7 +97,7 @@ class _Places:
         self.free.append([])
         self.takes.append([])
         if len(self.free) > _MAX_STATES:
-            raise LimitExceeded(f"a terminal takes more than {_MAX_STATES} states")
+            raise LimitExceeded(_TOO_MANY)
         return len(self.free) - 1
 
     def add(self, language: Regular, start: int, final: int) -> None:
@@ -174,34 +175,10 @@ def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machin
     start, final = places.place(), places.place()
     places.add(language, start, final)
 
-    def closed(seeds: Iterable[int]) -> frozenset[int]:
-        seen = set(seeds)
-        todo = list(seen)
-        while todo:
-            fresh = [one for one in places.free[todo.pop()] if one not in seen]
-            seen.update(fresh)
-            todo += fresh
-        return frozenset(seen)
+    def taken(place: int) -> Iterator[tuple[int, int]]:
+        return ((letter, after) for letters, after in places.takes[place] for letter in letters)
 
-    first = closed([start])
-    numbers, order = {first: 0}, [first]
-    steps: list[list[int]] = []
-    for state in order:  # grows while it is read
-        targets: dict[int, set[int]] = {}
-        for place in state:
-            for letters, after in places.takes[place]:
-                for letter in letters:
-                    targets.setdefault(letter, set()).add(after)
-        row = [DEAD] * len(alphabet)
-        for letter, after_all in targets.items():
-            target = closed(after_all)
-            if target not in numbers:
-                numbers[target] = len(order)
-                order.append(target)
-                if len(order) > _MAX_STATES:
-                    raise LimitExceeded(f"a terminal takes more than {_MAX_STATES} states")
-            row[letter] = numbers[target]
-        steps.append(row)
+    order, steps = determined([start], places.free, taken, len(alphabet), _MAX_STATES, _TOO_MANY)
     return _alive(steps, [final in state for state in order])
 
 
@@ -210,23 +187,15 @@ def _combined(one: Both | Not, alphabet: Alphabet, within: int) -> Machine:
     machines = [machine_of(part, alphabet, within) for part in parts]
     wanted = isinstance(one, Both)
     first = (0,) * len(machines)
-    numbers, order = {first: 0}, [first]
+    states = Numbered(first, _MAX_STATES, _TOO_MANY)
     steps: list[list[int]] = []
-    for state in order:  # grows while it is read
+    for state in states.order:
         row = []
         for letter in range(len(alphabet)):
             after = tuple(DEAD if at == DEAD else m.steps[at][letter] for m, at in zip(machines, state, strict=True))
-            if wanted and DEAD in after:
-                row.append(DEAD)
-                continue
-            if after not in numbers:
-                numbers[after] = len(order)
-                order.append(after)
-                if len(order) > _MAX_STATES:
-                    raise LimitExceeded(f"a terminal takes more than {_MAX_STATES} states")
-            row.append(numbers[after])
+            row.append(DEAD if wanted and DEAD in after else states.number(after))
         steps.append(row)
-    ends = [all(at != DEAD and m.accepting[at] for m, at in zip(machines, state, strict=True)) for state in order]
+    ends = [all(at != DEAD and m.accepting[at] for m, at in zip(machines, one, strict=True)) for one in states.order]
     return _alive(steps, [end == wanted for end in ends])
 
 

@@ -12,6 +12,7 @@ from guideway.grammar.regular import Cat, Chars, Either, Literals, Regular
 from guideway.sources.patterns.syntax import Choice, Edge, Look, Named, Part, Plain, Series, Times
 
 from .machines import Alphabet, machine_of
+from .states import Numbered
 
 __all__ = ["preferred"]
 
@@ -121,21 +122,10 @@ def preferred(root: Part, language: Regular) -> Regular | None:
     threads = _Threads(root, alphabet)
     if threads.asserts:
         return None
-    first = threads.ordered([threads.start])
-    numbers, order = {first: 0}, [first]
-    steps: list[list[int]] = []
-    for state in order:  # grows while it is read
-        row = []
-        for letter in range(len(alphabet)):
-            after = threads.moved(state, letter)
-            if after not in numbers:
-                numbers[after] = len(order)
-                order.append(after)
-                if len(order) > _MAX_STATES:
-                    raise LimitExceeded(f"what its pattern takes first takes more than {_MAX_STATES} states")
-            row.append(numbers[after])
-        steps.append(row)
-    found = alphabet.graph(steps, [_MATCH in state for state in order])
+    why = f"what its pattern takes first takes more than {_MAX_STATES} states"
+    states = Numbered(threads.ordered([threads.start]), _MAX_STATES, why)
+    steps = [[states.number(threads.moved(state, letter)) for letter in range(len(alphabet))] for state in states.order]
+    found = alphabet.graph(steps, [_MATCH in state for state in states.order])
     whole = machine_of(language, alphabet)
     return language if found == alphabet.graph(whole.steps, whole.accepting) else found
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from guideway.errors import LimitExceeded, Unsupported
 from guideway.grammar.regular import Cat, Either, Regular, Repeat
 
-from .machines import DEAD, Kills, machine_of
+from .machines import Kills, machine_of
+from .states import DEAD, determined
 from .tables import END
 from .terminals import Scanners
 
@@ -333,26 +334,10 @@ class _Assembled:
             at = self._todo.pop()
             for ignored in self._of._ignoring(self._accepted, at):
                 self._free[self._boundaries[at]] += self._add(ignored)
-        first = self._closed(starts)
-        numbers, order = {first: 0}, [first]
-        letters = len(self._of._scanners.alphabet)
-        rows: list[list[int]] = []
-        for state in order:  # grows while it is read
-            targets: dict[int, set[int]] = {}
-            for node in state:
-                for letter, after in self._edges[node]:
-                    targets.setdefault(letter, set()).add(after)
-            row = [DEAD] * letters
-            for letter, after_all in targets.items():
-                target = self._closed(after_all)
-                if target not in numbers:
-                    numbers[target] = len(order)
-                    order.append(target)
-                    if len(order) > _MAX_NODES:
-                        raise LimitExceeded("lexer='contextual': a terminal takes too many states")
-                row[letter] = numbers[target]
-            rows.append(row)
-        return self._of._scanners.alphabet.graph(rows, [not self._final.isdisjoint(state) for state in order])
+        alphabet = self._of._scanners.alphabet
+        why = "lexer='contextual': a terminal takes too many states"
+        order, rows = determined(starts, self._free, self._edges.__getitem__, len(alphabet), _MAX_NODES, why)
+        return alphabet.graph(rows, [not self._final.isdisjoint(state) for state in order])
 
     def _node(self) -> int:
         self._free.append([])
@@ -376,12 +361,3 @@ class _Assembled:
             if end is not None:
                 self._free[by + number].append(self._boundary(self._of._prune(self._accepted, end)))
         return [by + start for start in run.starts]
-
-    def _closed(self, seeds: Iterable[int]) -> frozenset[int]:
-        seen = set(seeds)
-        todo = list(seen)
-        while todo:
-            fresh = [one for one in self._free[todo.pop()] if one not in seen]
-            seen.update(fresh)
-            todo += fresh
-        return frozenset(seen)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from guideway.errors import LimitExceeded
-from guideway.grammar.rules import Choice, Ref, Series, Term, Times
+from guideway.grammar.rules import Choice, Ref, Series, Term, Times, parts_first, parts_of
 from guideway.grammar.rules.knots import knots
 from guideway.grammar.rules.reaching import reached
+
+from .states import Numbered
 
 __all__ = ["END", "Conflict", "Plain", "Symbol", "Tables"]
 
@@ -43,22 +45,10 @@ class Plain:
             self.of[number] = self._options(term)
 
     def _options(self, root: Term) -> list[Production]:
-        """The alternatives of a term; a walk with a stack, parts before what holds them."""
+        """The alternatives of a term."""
         made: dict[int, list[Production]] = {}
-        todo = [root]
-        while todo:
-            term = todo[-1]
-            parts: Sequence[Term] = ()
-            if isinstance(term, (Series, Choice)):
-                parts = term.parts
-            elif isinstance(term, Times):
-                parts = (term.part,)
-            waiting = [part for part in parts if id(part) not in made]
-            if waiting:
-                todo += waiting
-                continue
-            todo.pop()
-            made[id(term)] = self._distinct(self._written(term, [made[id(part)] for part in parts]))
+        for term in parts_first(root):
+            made[id(term)] = self._distinct(self._written(term, [made[id(part)] for part in parts_of(term)]))
         return made[id(root)]
 
     def _written(self, term: Term, parts: list[list[Production]]) -> Iterable[Production]:
@@ -150,9 +140,9 @@ class Tables:
 
     def _draw(self) -> None:
         """States are sets of places in productions."""
-        first = frozenset({(0, 0)})
-        numbers, order = {first: 0}, [first]
-        for kernel in order:  # grows while it is read
+        why = f"lexer='contextual': a parser of more than {_MAX_STATES} states"
+        states = Numbered(frozenset({(0, 0)}), _MAX_STATES, why)
+        for kernel in states.order:
             after: dict[Symbol, set[tuple[int, int]]] = {}
             todo, seen = list(kernel), set[int]()
             while todo:
@@ -165,16 +155,7 @@ class Tables:
                 if isinstance(symbol, int) and symbol not in seen:
                     seen.add(symbol)
                     todo += [(one, 0) for one in self.by_rule[symbol]]
-            row = {}
-            for symbol, places in after.items():
-                target = frozenset(places)
-                if target not in numbers:
-                    numbers[target] = len(order)
-                    order.append(target)
-                    if len(order) > _MAX_STATES:
-                        raise LimitExceeded(f"lexer='contextual': a parser of more than {_MAX_STATES} states")
-                row[symbol] = numbers[target]
-            self.goto.append(row)
+            self.goto.append({symbol: states.number(frozenset(places)) for symbol, places in after.items()})
 
     def _lookahead(self) -> dict[int, list[tuple[int, list[str]]]]:
         """By state: the productions that end there, and before which terminals (DeRemer and Pennello, 1982)."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from guideway.grammar.regular import Regular
 
-from .machines import DEAD, Alphabet, Machine, machine_of
+from .machines import Alphabet, Machine, machine_of
+from .states import DEAD
 
 __all__ = ["Scanner", "Scanners", "Terminal"]
 
