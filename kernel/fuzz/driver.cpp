@@ -3,7 +3,8 @@
 //
 //   fuzz_regex [seconds or rounds, as "20s" or "5000"] [seed]     fuzz_regex FILE...  runs those inputs
 //
-// An input that ends the process is left in fuzz-crash.
+// The same seed runs the same inputs. One that ends the process is left in fuzz-crash, and printed in hexadecimal, for
+// where a log is all that is left of a machine.
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -20,7 +21,12 @@ std::array<bool, 1 << 16> reached;
 bool found = false;
 std::string running;
 
-void keep_crash() { std::ofstream("fuzz-crash", std::ios::binary) << running; }
+void keep_crash() {
+    std::ofstream("fuzz-crash", std::ios::binary) << running;
+    std::fprintf(stderr, "input:");
+    for (const char c : running) std::fprintf(stderr, "%02x", static_cast<unsigned char>(c));
+    std::fprintf(stderr, "\n");
+}
 
 }  // namespace
 
@@ -29,7 +35,8 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)())
 
 // Called by every block of instrumented code.
 extern "C" void __sanitizer_cov_trace_pc() {
-    auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+    // Counted from a place of our own: where the program was loaded must not decide what is kept.
+    const auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - reinterpret_cast<std::uintptr_t>(&keep_crash);
     bool& seen = reached[(at ^ at >> 16) & (reached.size() - 1)];
     if (!seen) seen = found = true;
 }

@@ -517,6 +517,21 @@ ExprId ExprPool::majority(ExprId e) {
     return targets_[row.offset + best];
 }
 
+// What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
+ExprId ExprPool::cheapest(ExprId e) {
+    while (!exprs_[e].boolean) {
+        const Expr whole = exprs_[e], x = whole.op == Op::cat ? exprs_[whole.a] : whole;
+        if (x.op != Op::alt) break;
+        std::vector<ExprId> kept;
+        for (std::uint32_t i = 0; i < x.b; ++i)
+            if (exprs_[args_[x.a + i]].shortest == x.shortest) kept.push_back(args_[x.a + i]);
+        if (kept.size() == x.b) break;
+        const ExprId made = alt(std::move(kept));
+        e = whole.op == Op::cat ? cat(made, whole.b) : made;
+    }
+    return e;
+}
+
 int ExprPool::best_byte(ExprId e) {
     if (found_[e].best_byte == -2) {
         const std::uint32_t target = shortest(e);

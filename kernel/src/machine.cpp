@@ -279,6 +279,7 @@ std::uint32_t Machine::local_cost(const Config& c) {
 }
 
 std::uint32_t Machine::frame_cost(std::uint32_t id) {
+    if (frame_costs_[id] != kUnknownCost) return frame_costs_[id];
     std::vector<std::uint32_t> unknown{id}, below;
     while (!unknown.empty()) {
         const std::uint32_t at = unknown.back();
@@ -305,14 +306,25 @@ std::uint32_t Machine::cost(const Config& config) {
     return sum(local_cost(config), frame_cost(config.parent));
 }
 
+std::uint32_t Machine::cheapest(const Configs& configs, Configs& out) {
+    std::uint32_t least = kInfinite;
+    out.clear();
+    for (const Config& c : configs) {
+        const std::uint32_t all = cost(c);
+        if (all < least) out.clear();
+        if (all <= least) out.push_back(c);
+        least = std::min(least, all);
+    }
+    for (Config& c : out)
+        if (is_leaf(c)) c.state = pool_.cheapest(c.state);
+    return least;
+}
+
 int Machine::best_byte(const Configs& configs) {
-    std::uint32_t target = kInfinite;
-    for (const Config& c : configs) target = std::min(target, cost(c));
+    Configs todo;
+    const std::uint32_t target = cheapest(configs, todo);
     if (target == 0 || target == kInfinite) return -1;
     int best = -1;
-    Configs todo;
-    for (const Config& c : configs)
-        if (cost(c) == target) todo.push_back(c);
     Gone gone;
     while (!todo.empty()) {
         const Config c = todo.back();

@@ -276,11 +276,13 @@ std::uint32_t Matcher::cost(const Configs& configs) const {
 std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
         throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
+    Machine& machine = *automaton_->machine_;
     std::string text;
     Configs next;
-    for (int b; (b = automaton_->machine_->best_byte(configs)) >= 0;) {
-        automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
-        configs.swap(next);
+    for (int b; (b = machine.best_byte(configs)) >= 0;) {
+        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
+        if (machine.recalls()) configs.swap(next);
+        else machine.cheapest(next, configs);  // costs are exact: no other is on a shortest way
         text.push_back(static_cast<char>(b));
         work += configs.size() + 8;
         if (work > kMaxWork) throw Error(ErrorKind::limit, "the shortest completions are too long or too ambiguous to be followed");
@@ -382,7 +384,7 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     }
     if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
         std::fill(row.begin(), row.end(), 0);
-        for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
+        add_ends(row);
         return true;
     }
     fill_locked(configs, row);
@@ -390,8 +392,7 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     auto& memo = automaton_->worst_;
     if (const auto known = memo.find(configs); known != memo.end() && sum(known->second, 1) <= left) return true;
     const std::uint32_t worst = keep_within(configs, row, left, work);
-    if (accepting(configs))  // also those that the grammar asks for by name
-        for (std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
+    if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() <= kMaxTogether) memo.insert_or_assign(std::move(configs), worst);
     return true;

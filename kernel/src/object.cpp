@@ -371,6 +371,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
             auto at = std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
             return at != reach.end() && at->label == label ? at->distance : kInfinite;
         };
+        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration beside this one
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
             const ExprId next = pool_.next(state, static_cast<std::uint8_t>(b));

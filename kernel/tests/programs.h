@@ -205,10 +205,24 @@ inline Words special(unsigned kind) {
     return w.program(0);
 }
 
+// Names that nothing closes: one may go on as long as it likes, one is a text or its beginning.
+inline Words bare(bool ordered) {
+    Writer w;
+    const std::uint32_t letters = w.repeat(w.chars({'a', 'b'}), 0, 0xffffffff);
+    const std::uint32_t open = w.cat({w.literal("n"), letters}), split = w.cat({w.literal("kid"), w.repeat(w.literal("s"), 0, 1)});
+    const std::uint32_t quoted = w.cat({w.literal("\""), w.literal("ab"), w.literal("\""), w.repeat(w.literal("c"), 0, 2)});
+    Words object{3};
+    for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
+    add(object, {ordered, 0, ~0u, 0, 3, open, 1, 1, 0, 1, split, 0, 1, 0, 1, quoted, 0, 1, 0, 1, 0});
+    w.node(object);
+    w.node({0, w.chars({'a', 'c'})});
+    return w.program(0);
+}
+
 // All of them, to drive and to mutate, over a vocabulary that has the special token.
 inline std::vector<Words> all() {
     return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(),
-            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2)};
+            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2), bare(true), bare(false)};
 }
 
 inline std::vector<std::string> tokens() {

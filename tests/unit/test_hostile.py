@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import time
 from pathlib import Path
@@ -79,6 +80,17 @@ def test_many_roads_to_few_places_are_gone_once() -> None:
     matcher.advance(A)
     assert matcher.is_accepting
     assert legal(matcher, 500) == [ord("["), A, 256]
+
+
+# Each byte opens one more way to count the rest; a completion follows the shortest alone (all of them: a minute).
+@pytest.mark.parametrize("pattern", ["[ab]+[bc]{20000,}", "([ab]{1,100000}[bc]{20000,}d){1,2}"])
+def test_a_completion_follows_one_of_many_counts(pattern: str) -> None:
+    matcher = matcher_of(gw.Regex(pattern))
+    start = time.process_time()
+    text = matcher.completion()
+    assert re.fullmatch(pattern.encode(), text)
+    assert matcher.tokens_to_finish() == len(text) + 1
+    assert time.process_time() - start < 5
 
 
 _LONG = {"type": "string", "minLength": 2**31 - 1}

@@ -191,6 +191,8 @@ public:
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || shortest(e) != kInfinite); }
+    // The same without alternatives that no shortest text needs, as far as they are seen at the beginning.
+    ExprId cheapest(ExprId e);
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
     int best_byte(ExprId e);
     // Labels that can still be reached, in rising order.
@@ -199,13 +201,18 @@ public:
     std::uint32_t last_label(ExprId e, bool further);
     // Calls f(label) for each label that e matches with the empty text.
     template <class F>
-    void each_accepted_label(ExprId e, F&& f) const {
+    void each_accepted_label(ExprId e, F&& f) {
+        if (!nullable(e)) return;
         const auto each_part = [&](ExprId sum, auto&& g) {
-            const Expr& x = exprs_[sum];
+            const Expr x = exprs_[sum];
             for (std::uint32_t i = 0; i < (x.op == Op::alt ? x.b : 1); ++i) g(x.op == Op::alt ? args_[x.a + i] : sum);
         };
         const auto own = [&](ExprId p) {
-            if (exprs_[p].op == Op::label) f(exprs_[p].a);
+            const Expr x = exprs_[p];
+            if (x.op == Op::label) f(x.a);
+            else if (x.op == Op::cat && x.labelled)  // a key that may end here or go on
+                for (const LabelDistance& reach : labels(p))
+                    if (reach.distance == 0) f(reach.label);
         };
         each_part(e, [&](ExprId p) {
             own(p);

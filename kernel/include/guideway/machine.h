@@ -167,6 +167,8 @@ public:
     bool accepting(const Config& config);
     // Bytes of the shortest text that completes it.
     std::uint32_t cost(const Config& config);
+    // The least cost of the set; `out`: those that have it, and of them what is needed for it.
+    std::uint32_t cheapest(const Configs& configs, Configs& out);
     // The smallest byte that begins a shortest completion of the set; -1 if it is complete already.
     int best_byte(const Configs& configs);
 
