@@ -81,7 +81,7 @@ def main() -> None:
         count = given.automata if kind is Guideway else given.peers
         if not count:
             continue
-        found = guarded(lambda k=kind, c=count: measure(k, c, dict(tokens)), 600)  # type: ignore[misc]
+        found = guarded(lambda k=kind, c=count: measure(k, c, dict(tokens)), 600)  # type: ignore[misc]  # its defaults
         each = [f"{found[key] * 1000 / count:,.1f}" for key in ("compiled", "matchers", "live")]
         totals = [f"{count} ({found['schemas']:.0f} schemas)", f"{found['live']:,.1f}"]
         rows.append([kind.package, f"{found['vocabulary']:,.1f}", *totals, *each])

@@ -22,15 +22,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path[:0] = [str(Path(__file__).parents[1])]  # the environment is that of the tests
+
 BACKENDS = ("guideway", "xgrammar", "guidance")
-ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "OMP_NUM_THREADS": "1",
-}
 SCHEMAS: list[dict[str, Any]] = [
     {
         "type": "object",
@@ -90,14 +84,14 @@ def schemas(count: int, salt: str = "") -> list[dict[str, Any]]:
 
 def worker(backend: str, count: int, seeds: int) -> None:
     """One backend, as often as a line comes in: a line of JSON with its times and texts goes out each time."""
-    os.environ.update(ENVIRONMENT)
+    from tests.helpers.vllm import ENVIRONMENT
+
+    os.environ.update(ENVIRONMENT, OMP_NUM_THREADS="1")
     out, sys.stdout = sys.stdout, sys.stderr
     from vllm import LLM
 
     import guideway as gw
-    from guideway.engines.vllm import register
 
-    register()
     llm = LLM(
         str(Path(gw.__file__).parent / "tiny"),
         dtype="float32",

@@ -24,16 +24,16 @@ AB = gw.Regex("[ab]{3}")
     ("call", "words"),
     [
         (lambda: gw.load(Path("tiny")), "named by a str"),  # type: ignore[arg-type]  # all on purpose
-        (lambda: gw.load(None), "named by a str"),  # type: ignore[arg-type]
-        (lambda: gw.generate("tiny", "a"), r"what gw.load\("),  # type: ignore[call-overload]
-        (lambda: gw.extract("tiny", "a", dict[str, int]), r"what gw.load\("),  # type: ignore[call-overload]
-        (lambda: gw.score("tiny", "a", ["b"]), r"what gw.load\("),  # type: ignore[call-overload]
-        (lambda: gw.score(MODEL, "a", 5), "a list of strings"),  # type: ignore[call-overload]
-        (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]
-        (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]
-        (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]
-        (lambda: gw.generate(MODEL, "a", stop_ids=["b"]), "stop_ids must be token ids"),  # type: ignore[list-item]
-        (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]
+        (lambda: gw.load(None), "named by a str"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate("tiny", "a"), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.extract("tiny", "a", dict[str, int]), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.score("tiny", "a", ["b"]), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.score(MODEL, "a", 5), "a list of strings"),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", stop_ids=["b"]), "stop_ids must be token ids"),  # type: ignore[list-item]  # what is tested
+        (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]  # what is tested
     ],
 )
 def test_the_wrong_kind_of_thing(call: Callable[[], object], words: str) -> None:
@@ -90,14 +90,14 @@ def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
 
 def test_arguments_of_wrong_kinds_are_told() -> None:
     with pytest.raises(TypeError, match="resume goes on from a State"):
-        gw.resume(MODEL, None)  # type: ignore[arg-type]
+        gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="the prompt of a Request"):
-        gw.Request(5, int)  # type: ignore[arg-type]
+        gw.Request(5, int)  # type: ignore[arg-type]  # what is tested
     for search in (gw.beam_search, gw.smc):
         with pytest.raises(TypeError, match="unknown options: beams"):
-            search(MODEL, "a", AB, beams=4)  # type: ignore[operator]
+            search(MODEL, "a", AB, beams=4)  # type: ignore[operator]  # what is tested
     with pytest.raises(TypeError, match="temperature must be a number, got '1'"):
-        gw.generate(MODEL, "a", AB, temperature="1")  # type: ignore[arg-type]
+        gw.generate(MODEL, "a", AB, temperature="1")  # type: ignore[arg-type]  # what is tested
 
 
 def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
@@ -127,4 +127,4 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
 
 def test_a_prompt_of_a_wrong_kind_is_named() -> None:
     with pytest.raises(TypeError, match=r"^prompt 2 of 3: a prompt is a str.*; got NoneType$"):
-        gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]
+        gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]  # what is tested

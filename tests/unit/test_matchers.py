@@ -28,7 +28,7 @@ RECORD = {
     "additionalProperties": False,
 }
 TEXTS = [
-    json.dumps(dict(zip(RECORD["properties"], values, strict=True)), ensure_ascii=False)  # type: ignore[arg-type]
+    json.dumps(dict(zip(RECORD["properties"], values, strict=True)), ensure_ascii=False)  # type: ignore[arg-type]  # names
     for values in (
         ("naïve señorita", "urn:uuid:4d1e-80b2", ["interoperability"] * 2, 12),
         ("日本語", "urn:uuid:4d1e-80b2", ["internationalisation", "interoperability"], 0),
@@ -168,7 +168,7 @@ def test_rows_of_other_kinds() -> None:
     )
     for row in wrong:
         with pytest.raises(TypeError):
-            matcher.fill_mask(row)  # type: ignore[arg-type]
+            matcher.fill_mask(row)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(ValueError, match="words"):
         matcher.fill_mask(np.zeros(matcher.words + 1, np.uint32))
 
@@ -182,7 +182,7 @@ def test_rows_of_other_kinds() -> None:
         memoryview(bytearray(4 * matcher.words)).cast("I"),
     )
     for row in others:
-        matcher.fill_mask(row)  # type: ignore[arg-type]
+        matcher.fill_mask(row)  # type: ignore[arg-type]  # what is tested
         assert np.array_equal(np.asarray(row), right)
     assert not block[::2].any()
 
@@ -203,4 +203,4 @@ def test_loop_rows_begun_twice() -> None:
     with pytest.raises(ValueError, match="words"):
         rows.run(np.zeros((64, words - 1), np.uint32))
     with pytest.raises(TypeError, match="a row is a matcher"):
-        LoopRows([(3, 0, 0, 0)])  # type: ignore[list-item]
+        LoopRows([(3, 0, 0, 0)])  # type: ignore[list-item]  # what is tested

@@ -80,7 +80,7 @@ def test_a_long_text() -> None:
 @pytest.mark.parametrize("times", [(1.5, 2), (True, 2), ("1", None), (0, 2.0)])
 def test_numbers_of_times_are_ints(times: tuple[object, object]) -> None:
     with pytest.raises(TypeError, match="ints"):
-        gw.Regex("a").repeat(*times)  # type: ignore[arg-type]
+        gw.Regex("a").repeat(*times)  # type: ignore[arg-type]  # what is tested
 
 
 def test_more_times_than_can_be_counted() -> None:
@@ -91,13 +91,13 @@ def test_more_times_than_can_be_counted() -> None:
 @pytest.mark.parametrize("separator", [b"x", 3])
 def test_separators_are_texts(separator: object) -> None:
     with pytest.raises(TypeError, match="separator"):
-        gw.Regex("a").repeat(0, 5, separator=separator)  # type: ignore[arg-type]
+        gw.Regex("a").repeat(0, 5, separator=separator)  # type: ignore[arg-type]  # what is tested
 
 
 def test_what_is_no_text_is_said_so() -> None:
     with pytest.raises(TypeError, match="name"):
-        gw.Regex("a").named(3)  # type: ignore[arg-type]
+        gw.Regex("a").named(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="captures are of a str"):
-        gw.JsonSchema({}).captures(b"1")  # type: ignore[arg-type]
+        gw.JsonSchema({}).captures(b"1")  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="JSON text is a str"):
-        gw.JsonSchema({}).parse(b"1")  # type: ignore[arg-type]
+        gw.JsonSchema({}).parse(b"1")  # type: ignore[arg-type]  # what is tested

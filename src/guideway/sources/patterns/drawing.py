@@ -12,7 +12,7 @@ apart. It can take exponentially many states, so there is a budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from guideway.grammar.regular import NEVER, Chars, Graph, Regular
@@ -21,7 +21,7 @@ from .places import Places, TooLargeToDraw, classes
 from .syntax import Choice, Edge, Look, Part, Series, Times
 from .tables import Ranges, merge
 
-__all__ = ["MAX_STATES", "TooLarge", "draw", "tidy"]
+__all__ = ["MAX_STATES", "TooLarge", "alive", "draw", "tidy"]
 
 MAX_STATES = 4_000
 """How many states its automaton may have."""
@@ -239,18 +239,24 @@ def _holds_at_end(formula: Formula) -> bool:
     return any(all(claim == 0 or (claim & 1 and claim > 1) for claim in clause) for clause in formula)
 
 
-def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
-    """The automaton of those states from which the end can be reached, with equal states as one."""
-    into: list[list[int]] = [[] for _ in rows]
-    for state, row in enumerate(rows):
-        for after in row:
-            into[after].append(state)
-    alive = [state for state, ends in enumerate(accepting) if ends]
-    known = set(alive)
-    for state in alive:  # grows while it is read
+def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]:
+    """The states from which an accepting one is reached. `after`: by state, those that come after it, each once."""
+    into: list[list[int]] = [[] for _ in after]
+    for state, targets in enumerate(after):
+        for target in targets:
+            into[target].append(state)
+    todo = [state for state, ends in enumerate(accepting) if ends]
+    known = set(todo)
+    for state in todo:  # grows while it is read
         fresh = [before for before in into[state] if before not in known]
         known.update(fresh)
-        alive += fresh
+        todo += fresh
+    return known
+
+
+def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
+    """The automaton of those states from which the end can be reached, with equal states as one."""
+    known = alive(rows, accepting)
     if 0 not in known:
         return NEVER
     # Moore's refinement; ranges are compared as they are, since all states have the same classes.

@@ -258,7 +258,7 @@ def _value(node: ast.expr) -> Any:
         case ast.Dict(keys, values) if all(
             isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
         ):
-            return {key.value: _value(value) for key, value in zip(keys, values, strict=True)}  # type: ignore[union-attr]
+            return {key.value: _value(value) for key, value in zip(keys, values, strict=True)}  # type: ignore[union-attr]  # as `if` says
     raise ValueError(node)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from guideway.errors import LimitExceeded
 from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
-from guideway.sources.patterns.drawing import tidy
+from guideway.sources.patterns.drawing import alive, tidy
 from guideway.sources.patterns.places import classes
 from guideway.sources.patterns.tables import Ranges
 
@@ -201,16 +201,7 @@ def _combined(one: Both | Not, alphabet: Alphabet, within: int) -> Machine:
 
 def _alive(steps: list[list[int]], accepting: list[bool]) -> Machine:
     """Without states that lead to no end, but for the first."""
-    into: list[list[int]] = [[] for _ in steps]
-    for state, row in enumerate(steps):
-        for after in set(row) - {DEAD}:
-            into[after].append(state)
-    todo = [state for state, ends in enumerate(accepting) if ends]
-    known = set(todo)
-    for state in todo:  # grows while it is read
-        fresh = [before for before in into[state] if before not in known]
-        known.update(fresh)
-        todo += fresh
+    known = alive([set(row) - {DEAD} for row in steps], accepting)
     kept = [state for state in range(len(steps)) if state in known or state == 0]
     numbers = {state: number if state in known else DEAD for number, state in enumerate(kept)}
     return Machine(
