@@ -1,7 +1,9 @@
 #include "guideway/masks.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -14,30 +16,78 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-constexpr std::size_t kGroup = 4;  // words that are looked at as one; a branch for each of them could not be foreseen
+constexpr std::size_t kBlock = 256;   // words: 32 KB of logits, in which masks are mostly of one kind
+constexpr std::size_t kFew = 32;      // legal tokens of a block that are put back one by one
+constexpr std::size_t kMany = 1024;   // illegal ones that are written one by one: a line is not read for them, only written
 
-// Whole words of a row. What is read and written back in one piece is quicker than stores of single lanes, as soon as
-// logits do not fit a cache; where all is legal, or nothing, half of that traffic is saved.
-GUIDEWAY_WIDE void mask_words(const float* source, float* target, const std::uint32_t* row, std::size_t whole) {
-    for (std::size_t first = 0; first < whole; first += kGroup) {
-        const std::size_t end = std::min(first + kGroup, whole);
-        std::uint32_t all = ~std::uint32_t{0}, any = 0;
-        for (std::size_t word = first; word < end; ++word) {
-            all &= row[word];
-            any |= row[word];
-        }
-        if (source == target && all == ~std::uint32_t{0}) continue;
-        if (!any) {  // what stood there is not read
-            std::fill(target + first * 32, target + end * 32, kNever);
-            continue;
-        }
-        for (std::size_t word = first; word < end; ++word) {
-            const std::uint32_t bits = row[word];
-            float* const to = target + word * 32;
-            if (source != target) std::copy_n(source + word * 32, 32, to);
-            for (std::uint32_t lane = 0; lane < 32; ++lane) to[lane] = bits >> lane & 1u ? to[lane] : kNever;
-        }
+// In x86, whole lines that are written by one instruction need not be fetched before: a large fill takes half the time.
+void never(float* target, std::size_t size) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const auto bits = std::bit_cast<std::uint32_t>(kNever);
+    asm volatile("rep stosl" : "+D"(target), "+c"(size) : "a"(bits) : "memory");
+#else
+    std::fill_n(target, size, kNever);
+#endif
+}
+
+struct Bits {
+    std::uint32_t all, any;
+};
+
+GUIDEWAY_WIDE Bits bits_of(const std::uint32_t* words, std::size_t count) {
+    Bits found{~std::uint32_t{0}, 0};
+    for (std::size_t word = 0; word < count; ++word) {
+        found.all &= words[word];
+        found.any |= words[word];
     }
+    return found;
+}
+
+GUIDEWAY_WIDE std::size_t legal_in(const std::uint32_t* words, std::size_t count) {
+    std::size_t found = 0, word = 0;
+    for (; word + 2 <= count; word += 2) {
+        std::uint64_t two;
+        std::memcpy(&two, words + word, sizeof two);
+        found += static_cast<std::size_t>(std::popcount(two));
+    }
+    return word < count ? found + static_cast<std::size_t>(std::popcount(words[word])) : found;
+}
+
+// Read and written back in one piece, which is quicker than stores of single lanes.
+GUIDEWAY_WIDE void blend(float* target, const std::uint32_t* words, std::size_t count) {
+    for (std::size_t word = 0; word < count; ++word) {
+        const std::uint32_t bits = words[word];
+        float* const to = target + word * 32;
+        for (std::uint32_t lane = 0; lane < 32; ++lane) to[lane] = bits >> lane & 1u ? to[lane] : kNever;
+    }
+}
+
+// f(lane) for each bit that stands in the words, or is not in them.
+template <class F>
+void each(const std::uint32_t* words, std::size_t count, bool standing, F&& f) {
+    for (std::size_t word = 0; word < count; ++word)
+        for (std::uint32_t bits = standing ? words[word] : ~words[word]; bits; bits &= bits - 1)
+            f(word * 32 + static_cast<std::size_t>(std::countr_zero(bits)));
+}
+
+// At most kBlock words. Where most is legal only the rest is written; where little is, nothing else is read.
+void mask_block(const float* source, float* target, const std::uint32_t* words, std::size_t count) {
+    const std::size_t size = count * 32;
+    const Bits bits = bits_of(words, count);
+    if (!bits.any) return never(target, size);
+    const std::size_t legal = bits.all == ~std::uint32_t{0} ? size : legal_in(words, count);
+    if (legal <= kFew) {
+        std::array<float, kFew> kept;
+        std::size_t at = 0;
+        each(words, count, true, [&](std::size_t lane) { kept[at++] = source[lane]; });
+        never(target, size);
+        at = 0;
+        each(words, count, true, [&](std::size_t lane) { target[lane] = kept[at++]; });
+        return;
+    }
+    if (source != target) std::copy_n(source, size, target);
+    if (size - legal > kMany) blend(target, words, count);
+    else if (legal < size) each(words, count, false, [&](std::size_t lane) { target[lane] = kNever; });
 }
 
 bool any_of_eight(const std::uint32_t* words) {
@@ -59,7 +109,8 @@ bool anything_left(const float* logits, const std::uint32_t* row, std::size_t wh
 bool mask_logits(const float* source, float* target, std::size_t width, std::span<const std::uint32_t> row) {
     const std::size_t whole = std::min(row.size(), width / 32);
     bool left = anything_left(source, row.data(), whole);  // before they are written over
-    mask_words(source, target, row.data(), whole);
+    for (std::size_t word = 0; word < whole; word += kBlock)
+        mask_block(source + word * 32, target + word * 32, row.data() + word, std::min(kBlock, whole - word));
     for (std::size_t t = whole * 32; t < width; ++t) {
         target[t] = t / 32 < row.size() && row[t / 32] >> (t & 31) & 1 ? source[t] : kNever;
         left = left || target[t] != kNever;

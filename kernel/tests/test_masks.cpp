@@ -1,4 +1,6 @@
 // Masks on logits, in place and apart, against a loop that looks at one bit after the other.
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <random>
@@ -17,11 +19,23 @@ bool legal(const std::vector<std::uint32_t>& masks, std::size_t words, std::size
     return token / 32 < words && (masks[row * words + token / 32] >> (token % 32) & 1);
 }
 
-void batch(std::mt19937& chance, std::size_t count, std::size_t width, std::size_t words, std::size_t gap) {
+// Masks of one kind over long stretches: nothing legal, little, half, most, everything.
+void stretches(std::mt19937& chance, std::vector<std::uint32_t>& masks) {
+    for (std::size_t from = 0; from < masks.size(); from += 256) {
+        const std::uint32_t share = std::array{0u, 1u, 20u, 512u, 1000u, 1023u, 1024u}[chance() % 7];
+        for (std::size_t t = from * 32; t < std::min(from + 256, masks.size()) * 32; ++t) {
+            const std::uint32_t bit = 1u << t % 32;
+            masks[t / 32] = chance() % 1024 < share ? masks[t / 32] | bit : masks[t / 32] & ~bit;
+        }
+    }
+}
+
+void batch(std::mt19937& chance, std::size_t count, std::size_t width, std::size_t words, std::size_t gap, bool stretched = false) {
     std::vector<float> logits(count * (width + gap));
     for (float& logit : logits) logit = static_cast<float>(chance() % 1000);
     std::vector<std::uint32_t> masks(count * words);
     for (std::uint32_t& word : masks) word = chance() % 4 == 0 ? ~0u : chance() % 3 == 0 ? static_cast<std::uint32_t>(chance()) : 0u;
+    if (stretched) stretches(chance, masks);
     const auto held = std::make_unique<bool[]>(count);
     for (std::size_t row = 0; row < count; ++row) {
         held[row] = chance() % 4 != 0;
@@ -58,5 +72,6 @@ int main() {
     std::mt19937 chance(1);
     for (int round = 0; round < 300; ++round) batch(chance, chance() % 5, chance() % 200, chance() % 8, chance() % 3);
     batch(chance, 3, 4099, 129, 0);
+    for (int round = 0; round < 40; ++round) batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true);
     return check::report();
 }
