@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypedDict
 
 from guideway.sampling import Sampler
@@ -100,7 +102,14 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     temperature = options.get("temperature")
     if temperature is None:
         temperature = 1.0 if sampled else 0.0
-    return Sampler(temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0))
+    values = temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0)
+    with contextlib.suppress(TypeError):  # of what cannot be remembered: no number, as the sampler then says
+        return _remembered(*values)
+    return Sampler(*values)
+
+
+_remembered = lru_cache(maxsize=256)(Sampler)
+"""Samplers have no state, and checking one takes longer than a step of a small model."""
 
 
 def _limits(options: Options) -> Limits:

@@ -150,7 +150,8 @@ class Row:
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
-        limits, only = self.limits, list[int]()
+        limits = self.limits
+        only: list[int] = []
         if limits.logprobs is not None or session.matcher is None:
             only = self._only()
             if self.is_over:

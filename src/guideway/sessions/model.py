@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, OutOfRoom
@@ -19,6 +19,7 @@ from guideway.vocabulary import Tokenizer, Vocabulary
 
 __all__ = ["Model"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -88,15 +89,15 @@ class Model:
 
         Raises `EngineError` for names, shapes or types that are not the model's.
         """
-        cache = self.run(lambda: self.engine.restore(arrays))
+        cache = self.run(self.engine.restore, arrays)
         return KV((), cache, self.engine, prefix=cache)
 
-    def run(self, call: Callable[[], T]) -> T:
+    def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """One call to the engine: no other runs meanwhile, and where it has no room left, kept prefixes go first."""
         with self._lock:
             while True:
                 try:
-                    return call()
+                    return call(*given, **named)
                 except OutOfRoom:
                     if not self.prefixes.drop_oldest():
                         raise

@@ -415,13 +415,13 @@ class Session:
                 return found, self._tokens[found.length :]
         return cache, self._tokens[covered:]
 
-    def _received(self, covered: int, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
-        """The model ran `ids` behind the first `covered` tokens."""
-        reached = covered + len(ids)
-        known, found = self._cache, 0
+    def _received(self, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
+        """The model ran `ids`, and has this cache behind them."""
+        count, reached, counted, known = len(ids), cache.length - self._shift, self._counted, self._cache
+        covered = reached - count
         if known is None or known.length != self._shift + covered:
             before = self._kept(covered)
-            found = covered + self._shift - (before.length if before is not None else 0)
+            counted[2] += covered + self._shift - (before.length if before is not None else 0)
         self._cache = cache
         if self._checkpoints is not None:
             self._checkpoints.rewind(self._shift + covered)
@@ -429,14 +429,12 @@ class Session:
         if reached == len(self._tokens):
             # The model pads; ids beyond have no text.
             self._ring.put(reached, logits if len(logits) <= self._width else logits[: self._width])
-        counted = self._counted
-        counted[0] += len(ids)
+        counted[0] += count
         if self._ran > covered:
             counted[1] += min(self._ran, reached) - covered
-        counted[2] += found
         if reached > self._ran:
             self._ran = reached
-        if len(ids) >= self.model.prefixes.shortest:
+        if count >= self.model.prefixes.shortest:
             self.keep_prefix()
 
     def _mark(self) -> _Mark:

@@ -19,7 +19,6 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +53,7 @@ def save(session: Session, path: Path) -> None:
     parts = session.parts()
     for part, cache in (("prefix", parts.prefix), ("cache", parts.cache)):
         if cache is not None and cache.length:
-            found = session.model.run(partial(engine.export, cache))
+            found = session.model.run(engine.export, cache)
             arrays.update((f"{part}/{name}", np.asarray(array)) for name, array in found.items())
     if parts.logits is not None:
         arrays["logits"] = parts.logits
@@ -134,8 +133,8 @@ def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> 
     """What the engine knew of the session, and its logits; None: nothing."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
-    kept_prefix = model.run(lambda: engine.restore(prefix)) if prefix else None
-    kept = model.run(lambda: engine.restore(cache)) if cache else kept_prefix
+    kept_prefix = model.run(engine.restore, prefix) if prefix else None
+    kept = model.run(engine.restore, cache) if cache else kept_prefix
     logits = arrays.get("logits")
     if logits is not None and (
         logits.dtype != np.float32 or logits.shape != (min(engine.vocab_size, len(model.vocabulary)),)
@@ -179,8 +178,8 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
 def _most_bytes(model: Model, count: int) -> int:
     """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
     engine = model.engine
-    _, (cache,) = model.run(partial(engine.forward, [[0]], [None]))
-    one = sum(np.asarray(array).nbytes for array in model.run(partial(engine.export, cache)).values())
+    _, (cache,) = model.run(engine.forward, [[0]], [None])
+    one = sum(np.asarray(array).nbytes for array in model.run(engine.export, cache).values())
     return 2 * one * (engine.context_size if engine.rewinds else count + 1) + 4 * engine.vocab_size + (1 << 16)
 
 

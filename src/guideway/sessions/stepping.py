@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -51,23 +50,24 @@ def _run(work: list[Work]) -> None:
     if not work:
         return
     model = work[0][0].model
-    for session, _, _ in work:
-        if session.model is not model:
-            raise EngineError("these sessions are of several models")
     engine = model.engine
     most = None if engine.rewinds else CHECKPOINT_EVERY
     while work:
-        some = [ids[:most] for _, _, ids in work]
+        rows, before = [], []
+        for session, cache, ids in work:
+            if session.model is not model:
+                raise EngineError("these sessions are of several models")
+            rows.append(ids if most is None else ids[:most])
+            before.append(cache)
         start = perf_counter()
-        logits, caches = model.run(partial(engine.forward, some, [cache for _, cache, _ in work]))
+        logits, caches = model.run(engine.forward, rows, before)
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
-        for index, ((session, before, ids), part) in enumerate(zip(work, some, strict=True)):
-            covered = before.length - session._shift if before is not None else 0
-            session._received(covered, part, logits[index], caches[index])
+        for (session, _, ids), row, found, cache in zip(work, rows, logits, caches, strict=True):
+            session._received(row, found, cache)
             session.model_seconds += seconds
-            if len(part) < len(ids):
-                left.append((session, caches[index], ids[len(part) :]))
+            if len(row) < len(ids):
+                left.append((session, cache, ids[len(row) :]))
         work = left
 
 

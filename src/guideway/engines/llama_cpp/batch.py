@@ -7,38 +7,63 @@ from collections.abc import Sequence
 from typing import Any
 
 import llama_cpp as llama
-import numpy as np
 
-__all__ = ["Batch", "Place"]
+__all__ = ["Batch", "Part", "laid_out"]
 
-Place = tuple[int, int, int, bool]
-"""A token, its position, the number of its sequence, and whether logits are wanted behind it."""
+Part = tuple[int, int, Sequence[int]]
+"""A sequence's number, how many tokens it has, and those that are new."""
+
+Columns = tuple[list[int], list[int], list[int], list[int]]
+"""Tokens, their positions, the numbers of their sequences, and where logits are wanted (1)."""
 
 
 class Batch:
     """Up to `size` tokens. `struct`: as the library takes them."""
 
     def __init__(self, size: int) -> None:
-        self.tokens, self.positions, self.numbers = (np.zeros(size, dtype=np.int32) for _ in range(3))
-        self.counts, self.wanted = np.ones(size, dtype=np.int32), np.zeros(size, dtype=np.int8)
-        self._pointers = self.numbers.ctypes.data + np.arange(size, dtype=np.uintp) * self.numbers.itemsize
+        arrays: list[Any] = [(kind * size)() for kind in (*[ctypes.c_int32] * 4, ctypes.c_int8)]
+        self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
+        self._counts[:] = [1] * size
+        pointer = ctypes.POINTER(llama.llama_seq_id)
+        start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
+        self._pointers = (pointer * size)(
+            *(ctypes.cast(ctypes.c_void_p(start + step * at), pointer) for at in range(size))
+        )
         self.struct: Any = llama.llama_batch(
             n_tokens=0,
-            token=_at(self.tokens, llama.llama_token),
+            token=_at(self._tokens),
             embd=None,
-            pos=_at(self.positions, llama.llama_pos),
-            n_seq_id=_at(self.counts, ctypes.c_int32),
-            seq_id=_at(self._pointers, ctypes.POINTER(llama.llama_seq_id)),
-            logits=_at(self.wanted, ctypes.c_int8),
+            pos=_at(self._positions),
+            n_seq_id=_at(self._counts),
+            seq_id=_at(self._pointers),
+            logits=_at(self._wanted),
         )
 
-    def fill(self, places: Sequence[Place]) -> int:
-        """Put these tokens in, and nothing else; behind how many logits are wanted."""
-        for at, (token, position, number, wanted) in enumerate(places):
-            self.tokens[at], self.positions[at], self.numbers[at], self.wanted[at] = token, position, number, wanted
-        self.struct.n_tokens = len(places)
-        return sum(place[3] for place in places)
+    def fill(self, columns: Columns, begin: int) -> int:
+        """Put the tokens from this place on in, as many as there is room for; behind how many logits are wanted."""
+        size = len(self._tokens)
+        tokens, positions, numbers, wanted = (column[begin : begin + size] for column in columns)
+        self.struct.n_tokens = count = len(tokens)
+        self._tokens[:count], self._positions[:count] = tokens, positions
+        self._numbers[:count], self._wanted[:count] = numbers, wanted
+        return sum(wanted)
 
 
-def _at(array: np.ndarray[Any, np.dtype[Any]], kind: Any) -> Any:
-    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
+def laid_out(parts: Sequence[Part]) -> Columns:
+    """The new tokens of these sequences, one after the other; logits are wanted behind the last of each."""
+    tokens: list[int] = []
+    positions: list[int] = []
+    numbers: list[int] = []
+    wanted: list[int] = []
+    for number, start, ids in parts:
+        count = len(ids)
+        tokens += ids
+        positions += range(start, start + count)
+        numbers += [number] * count
+        wanted += [0] * (count - 1)
+        wanted.append(1)
+    return tokens, positions, numbers, wanted
+
+
+def _at(array: Any) -> Any:
+    return ctypes.cast(array, ctypes.POINTER(array._type_))

@@ -7,7 +7,8 @@ new sequence, which then goes its own way.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
+from weakref import ref
 
 from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
@@ -43,26 +44,26 @@ class Pool:
 
 
 class Sequence:
-    """`tip`: how many tokens llama.cpp has of it.
+    """`tip`: how many tokens llama.cpp has of it; nobody holds more.
 
-    `changes`: the lengths that were taken hold of, and those let go, as -1 - length; any thread adds to them, and the
-    one that runs llama.cpp counts.
+    `held`: who holds some of it, or did; any thread adds to them. `crowd`: at so many it is time to see who is gone.
     """
 
     def __init__(self, pool: Pool, number: int) -> None:
         self.pool, self.number, self.tip = pool, number, 0
-        self.changes = deque[int]()
-        self._held = Counter[int]()
+        self.held = deque[ref[Held]]()
+        self.crowd = 64
 
     def longest(self) -> int:
-        """How many of its tokens somebody holds."""
-        while self.changes:
-            change = self.changes.popleft()
-            length = change if change >= 0 else -1 - change
-            self._held[length] += 1 if change >= 0 else -1
-            if not self._held[length]:
-                del self._held[length]
-        return max(self._held, default=0)
+        """How many of its tokens somebody holds. For the one that runs llama.cpp."""
+        longest = 0
+        for _ in range(len(self.held)):
+            one = self.held.popleft()
+            if (held := one()) is not None:
+                self.held.append(one)
+                longest = max(longest, held.length)
+        self.crowd = 2 * len(self.held) + 64
+        return longest
 
     def copy(self, length: int | None = None) -> Sequence:
         """Another one that begins with the same tokens; the cells are shared."""
@@ -78,14 +79,11 @@ class Sequence:
 class Held:
     """The first `length` tokens of a sequence."""
 
-    __slots__ = ("length", "sequence")
+    __slots__ = ("__weakref__", "length", "sequence")
 
     def __init__(self, sequence: Sequence, length: int) -> None:
         self.sequence, self.length = sequence, length
-        sequence.changes.append(length)
-
-    def __del__(self) -> None:
-        self.sequence.changes.append(-1 - self.length)
+        sequence.held.append(ref(self))
 
     @property
     def nbytes(self) -> int:
@@ -98,9 +96,12 @@ class Held:
     def to_go_on(self) -> Sequence:
         """A sequence of exactly these tokens, to be changed."""
         own = self.sequence
-        if own.longest() > self.length:
+        if self.length == own.tip:  # nobody can hold more: the usual step
+            if len(own.held) > own.crowd:
+                own.longest()
+        elif own.longest() > self.length:
             return own.copy(self.length)
-        if own.tip > self.length:
+        else:
             own.pool.context.remove(own.number, self.length)
             own.tip = self.length
         return own

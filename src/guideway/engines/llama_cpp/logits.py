@@ -1,0 +1,35 @@
+"""What one call of `llama_decode` gives: logits that stand in llama.cpp's memory until the next call."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+
+from guideway.engines.base import Logits
+
+__all__ = ["Outputs"]
+
+_address_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+    ctypes.cast(llama.llama_get_logits, ctypes.c_void_p).value or 0
+)
+
+
+class Outputs:
+    """The logits of a context, `width` wide. Their place is the same for most calls, so the look at it is kept."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._place: tuple[int, int] = (0, 0)
+        self._there: Any = np.empty((0, width), dtype=np.float32)
+
+    def copy(self, handle: Any, rows: int) -> Logits:
+        """Those of the last call, of so many rows, in their order."""
+        place = _address_of(handle), rows
+        if place != self._place:
+            memory: Any = (ctypes.c_float * (rows * self._width)).from_address(place[0])
+            self._there, self._place = np.frombuffer(memory, dtype=np.float32).reshape(rows, self._width), place
+        copy: Logits = self._there.copy()
+        return copy
