@@ -17,6 +17,8 @@ from guideway.sampling.sampler import Sampler
 
 __all__ = ["draw_native", "shares_native"]
 
+_FLOAT, _WORD = np.dtype(np.float32), np.dtype(np.uint32)
+
 
 def draw_native(
     sampler: Sampler,
@@ -48,9 +50,9 @@ def shares_native(
 
 
 def _fits(logits: NDArray[Any], mask: NDArray[np.uint32] | None) -> bool:
-    if logits.dtype != np.float32 or not logits.flags.c_contiguous:
+    if logits.dtype != _FLOAT or not logits.flags.c_contiguous:
         return False
-    return mask is None or bool(mask.dtype == np.uint32 and mask.flags.c_contiguous and mask.size)
+    return mask is None or bool(mask.dtype == _WORD and mask.flags.c_contiguous and mask.size)
 
 
 def _seen(tokens: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

@@ -154,8 +154,6 @@ class Row:
         only: list[int] = []
         if limits.logprobs is not None or session.matcher is None:
             only = self._only()
-            if self.is_over:
-                return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
         token_id = only[0] if only else session.draw(attempt=attempt)
         if limits.logprobs is not None:
@@ -295,12 +293,18 @@ def step(rows: Sequence[Row]) -> None:
     going = []
     for row in rows:
         if row.session.matcher is not None:
-            _guarded(row, row.take_forced)
+            try:
+                row.take_forced()
+            except Exception as error:
+                row.error = error
         if not row.is_over:
             going.append(row)
     feed_all([row.session for row in going])
     for row in going:
-        _guarded(row, row.draw)
+        try:
+            row.draw()
+        except Exception as error:
+            row.error = error
 
 
 def decode(rows: Sequence[Row]) -> None:
@@ -309,10 +313,3 @@ def decode(rows: Sequence[Row]) -> None:
         for row in moved:
             if row.error is not None:
                 raise row.error
-
-
-def _guarded(row: Row, act: Callable[[], None]) -> None:
-    try:
-        act()
-    except Exception as error:
-        row.error = error

@@ -24,6 +24,7 @@ class Batch:
         arrays: list[Any] = [(kind * size)() for kind in (*[ctypes.c_int32] * 4, ctypes.c_int8)]
         self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
         self._counts[:] = [1] * size
+        self._size = size
         pointer = ctypes.POINTER(llama.llama_seq_id)
         start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
         self._pointers = (pointer * size)(
@@ -41,12 +42,13 @@ class Batch:
 
     def fill(self, columns: Columns, begin: int) -> int:
         """Put the tokens from this place on in, as many as there is room for; behind how many logits are wanted."""
-        size = len(self._tokens)
-        tokens, positions, numbers, wanted = (column[begin : begin + size] for column in columns)
-        self.struct.n_tokens = count = len(tokens)
-        self._tokens[:count], self._positions[:count] = tokens, positions
-        self._numbers[:count], self._wanted[:count] = numbers, wanted
-        return sum(wanted)
+        tokens, positions, numbers, wanted = columns
+        count = min(len(tokens) - begin, self._size)
+        end = begin + count
+        self.struct.n_tokens = count
+        self._tokens[:count], self._positions[:count] = tokens[begin:end], positions[begin:end]
+        self._numbers[:count], self._wanted[:count] = numbers[begin:end], wanted[begin:end]
+        return sum(wanted[begin:end])
 
 
 def laid_out(parts: Sequence[Part]) -> Columns:

@@ -58,7 +58,8 @@ class LlamaCppEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. All rows are one batch, whatever their lengths."""
         self._check_open()
-        self._pool.reclaim()
+        if self._pool.dropped:
+            self._pool.reclaim()
         check_rows(self, rows, caches)
         if not self.rewinds:
             found = [self._recurrent(row, cache) for row, cache in zip(rows, caches, strict=True)]

@@ -51,7 +51,9 @@ class TransformersEngine:
             except (RuntimeError, AssertionError, NotImplementedError) as error:
                 raise EngineError(f"PyTorch has no usable device {device!r}: {str(error).splitlines()[0]}") from error
         self._model: Any = loaded.eval()
+        self._device = loaded.device  # asking the model walks through it
         self.on_device = loaded.device.type != "cpu"
+        self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
         self.vocab_size = int(found.logits.shape[-1])
@@ -59,10 +61,8 @@ class TransformersEngine:
         self.rewinds = bool(getattr(cache, "is_croppable", False)) and not slides(config)
         like = Batch([(layer.keys, layer.values) for layer in cache.layers], 1) if self.rewinds else cache
         self._like: Any = given_out(like, 1, 1, rewinds=self.rewinds)[0]
-        endless = (
-            1 << 20 if context_size is None and not self.rewinds and "max_position_embeddings" not in config else None
-        )
-        self.context_size = configs.context_size(config, context_size or endless)
+        endless = not self.rewinds and "max_position_embeddings" not in config
+        self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -100,9 +100,8 @@ class TransformersEngine:
         self._model = None
 
     def _run(self, rows: Sequence[Sequence[int]], past: Any) -> Any:
-        ids = torch.tensor([list(row) for row in rows], device=self._model.device)
-        recurrent = "cache_params" in self._model.forward.__code__.co_varnames
-        before = {} if past is None else {"cache_params" if recurrent else "past_key_values": past}
+        ids = torch.tensor([list(row) for row in rows], device=self._device)
+        before = {} if past is None else {self._past: past}
         try:
             with torch.inference_mode():
                 return self._model(input_ids=ids, use_cache=True, logits_to_keep=1, **before)
