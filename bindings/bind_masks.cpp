@@ -1,15 +1,7 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "bindings.h"
@@ -22,8 +14,6 @@ namespace guideway {
 
 namespace {
 
-using Room = nb::ndarray<std::int64_t, nb::ndim<2>, nb::device::cpu>;
-using Tokens = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::device::cpu>;
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 
 // Row by row; the sequence may make its items as they are asked for, so they are held.
@@ -37,55 +27,10 @@ std::vector<M*> pointers(const nb::sequence& matchers, std::vector<nb::object>& 
     return made;
 }
 
-std::span<std::uint32_t> words(const MaskRows& rows) { return {rows.data(), rows.size()}; }
-
 void check_rows(const MaskRows& rows, std::size_t needed) {
     if (rows.shape(0) == needed) return;
     const std::string given = std::to_string(needed), there = std::to_string(rows.shape(0));
     throw Error(ErrorKind::argument, "there are " + given + " matchers, but " + there + " rows");
-}
-
-// `LoopRows`, and the Python objects that they use.
-struct PythonRows {
-    std::vector<nb::object> held;
-    MaskRows masks;  // that are being found
-    std::unique_ptr<LoopRows> rows;
-    mutable std::mutex use{};  // no one who holds it waits for the GIL
-
-    // f(rows), with no thread at work on them, neither ours nor a caller's. The GIL is released.
-    template <class F>
-    auto with(F&& f) const {
-        const nb::gil_scoped_release release;
-        const std::lock_guard alone(use);
-        rows->settle();
-        return f(*rows);
-    }
-};
-
-std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::object>& held) {
-    std::vector<LoopRow> made;
-    for (nb::handle one : rows) {
-        std::tuple<nb::object, std::size_t, std::size_t, std::uint32_t> given;
-        Matcher* matcher = nullptr;
-        if (!nb::try_cast(one, given) || (!std::get<0>(given).is_none() && !nb::try_cast(std::get<0>(given), matcher)))
-            throw nb::type_error("a row is a matcher or None, and three numbers from 0 on");
-        made.push_back({matcher, std::get<1>(given), std::get<2>(given), std::get<3>(given)});
-        held.push_back(std::get<0>(given));
-    }
-    return std::make_unique<LoopRows>(std::move(made));
-}
-
-// Where these are the rows that stand in the first `count` columns of `kept`, with one token more: writes it there too.
-bool grow(LoopRows& rows, const Room& kept, const Tokens& ids, std::size_t count) {
-    const bool fits = ids.shape(0) == rows.rows().size() && kept.shape(0) == ids.shape(0) && ids.shape(1) == count + 1 && kept.shape(1) > count;
-    if (!fits || ids.stride(1) != 1 || kept.stride(1) != 1) return false;
-    const auto row = [](const auto& table, std::size_t i) { return table.data() + static_cast<std::ptrdiff_t>(i) * table.stride(0); };
-    for (std::size_t i = 0; i < ids.shape(0); ++i)
-        if (std::memcmp(row(kept, i), row(ids, i), count * sizeof(std::int64_t)) != 0) return false;
-    std::vector<std::int64_t> tokens;
-    for (std::size_t i = 0; i < ids.shape(0); ++i) tokens.push_back(row(kept, i)[count] = row(ids, i)[count]);
-    rows.grow(tokens);
-    return true;
 }
 
 LogitRows logit_rows(const Logits& logits) {
@@ -125,57 +70,6 @@ void bind_masks(nb::module_& m) {
           "moved. The token of a None is not looked at.");
     m.def("only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
           "The one token that a row allows; None where it allows none, or several.");
-    nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's loop from step to step, each of which adds a token to all of them.")
-        .def("__init__",
-             [](PythonRows* self, const nb::sequence& rows) {
-                 std::vector<nb::object> held;
-                 auto made = loop_rows(rows, held);
-                 new (self) PythonRows{std::move(held), {}, std::move(made)};
-             },
-             nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
-             "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
-             "of it may have (0: any number).")
-        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.with([&](LoopRows& rows) { rows.grow(tokens); }); }, nb::arg("tokens"),
-             "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
-        .def("grow_to", [](PythonRows& self, const Room& kept, const Tokens& ids, std::size_t count) {
-                 return self.with([&](LoopRows& rows) { return grow(rows, kept, ids, count); });
-             },
-             nb::arg("kept").noconvert(), nb::arg("ids").noconvert(), nb::arg("count"),
-             nb::sig("def grow_to(self, kept: numpy.typing.NDArray[numpy.int64], ids: numpy.typing.NDArray[numpy.int64], count: int) -> bool"),
-             "`grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it "
-             "is written to `kept` too. False: it is not so, and nothing has changed.")
-        .def("run", [](PythonRows& self, const MaskRows& masks) {
-                 self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); });
-             },
-             nb::arg("masks").noconvert(),
-             "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
-             "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
-        .def("begin", [](PythonRows& self, const MaskRows& masks) {
-                 const std::lock_guard alone(self.use);
-                 self.rows->wait();  // whoever writes to the masks of before
-                 self.masks = masks;
-                 self.rows->begin(words(masks), masks.shape(1));
-             },
-             nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
-        .def("wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
-             "Until what was begun has ended; raises what `run` would have.")
-        .def_prop_ro("seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); }, "What it took on the other thread.")
-        .def_prop_ro("held", [](const PythonRows& self) {
-                 return self.with([](const LoopRows& rows) {
-                     std::vector<bool> made;
-                     for (const LoopRow& row : rows.rows()) made.push_back(row.is_held());
-                     return made;
-                 });
-             },
-             nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
-        .def_prop_ro("lengths", [](const PythonRows& self) {
-                 return self.with([](const LoopRows& rows) {
-                     std::vector<std::pair<std::size_t, std::size_t>> made;
-                     for (const LoopRow& row : rows.rows()) made.emplace_back(row.length, row.taken);
-                     return made;
-                 });
-             },
-             "By row: how many tokens stand in it, and how many of them were taken.");
     m.def("mask_logits",
           [](const Logits& source, const Logits& target, const MaskRows& rows, const nb::sequence& held) {
               const LogitRows from = logit_rows(source), to = logit_rows(target);

@@ -14,11 +14,13 @@ namespace guideway {
 namespace nb = nanobind;
 
 inline std::span<std::uint32_t> words(const MaskRow& row) { return {row.data(), row.size()}; }
+inline std::span<std::uint32_t> words(const MaskRows& rows) { return {rows.data(), rows.size()}; }
 
 void bind_errors(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_matcher(nb::module_& m);
 void bind_masks(nb::module_& m);
+void bind_loop(nb::module_& m);
 void bind_sample(nb::module_& m);
 
 }  // namespace guideway

@@ -9,5 +9,6 @@ NB_MODULE(_kernel, m) {
     guideway::bind_vocabulary(m);
     guideway::bind_matcher(m);
     guideway::bind_masks(m);
+    guideway::bind_loop(m);
     guideway::bind_sample(m);
 }

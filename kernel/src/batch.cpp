@@ -83,6 +83,16 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
     fill_masks(all, rows, width, threads);
 }
 
+std::optional<double> LoopClock::enter() {
+    if (busy_.test_and_set(std::memory_order_acquire)) return std::nullopt;
+    return left_ ? std::chrono::duration<double>(std::chrono::steady_clock::now() - *left_).count() : 0;
+}
+
+void LoopClock::leave() {
+    left_ = std::chrono::steady_clock::now();
+    busy_.clear(std::memory_order_release);
+}
+
 LoopRows::LoopRows(std::vector<LoopRow> rows) : rows_(std::move(rows)), grown_(rows_.size()) {
     for (const LoopRow& row : rows_) matchers_.push_back(row.matcher);
     check_apart(matchers_);
@@ -100,26 +110,97 @@ void LoopRows::grow(std::span<const std::int64_t> tokens) {
     }
 }
 
+void LoopRows::know(const IdRows& ids) {
+    if (ids.count != rows_.size()) throw Error(ErrorKind::argument, "not as many rows of tokens as rows");
+    room_ = ids.width + ids.width / 2 + 64;
+    known_.assign(ids.count * room_, 0);
+    for (std::size_t i = 0; i < ids.count; ++i) std::ranges::copy(ids.row(i), known_.data() + i * room_);
+    width_ = ids.width;
+    is_known_ = true;
+}
+
+bool LoopRows::grow_to(const IdRows& ids) {
+    if (!is_known_ || ids.count != rows_.size() || ids.width != width_ + 1) return false;
+    for (std::size_t i = 0; i < ids.count; ++i)
+        if (!std::ranges::equal(ids.row(i).first(width_), std::span(known_.data() + i * room_, width_))) return false;
+    std::vector<std::int64_t> tokens;
+    for (std::size_t i = 0; i < ids.count; ++i) tokens.push_back(ids.row(i).back());
+    grow(tokens);
+    if (ids.width > room_) return know(ids), true;
+    for (std::size_t i = 0; i < ids.count; ++i) known_[i * room_ + width_] = tokens[i];
+    ++width_;
+    return true;
+}
+
+std::vector<std::int64_t> LoopRows::known() const {
+    std::vector<std::int64_t> made;
+    for (std::size_t i = 0; is_known_ && i < rows_.size(); ++i) {
+        const auto row = std::span(known_).subspan(i * room_, width_);
+        made.insert(made.end(), row.begin(), row.end());
+    }
+    return made;
+}
+
+// What the row has grown by; says whether it is held then.
+bool LoopRows::take(std::size_t index) {
+    LoopRow& row = rows_[index];
+    if (const auto token = std::exchange(grown_[index], std::nullopt)) try {
+            row.matcher->advance(*token);
+            ++row.taken;
+        } catch (const Error& error) {
+            if (error.kind != ErrorKind::rejected && error.kind != ErrorKind::token) throw;
+        }
+    return row.is_held();
+}
+
+void LoopRows::fill(std::size_t index, std::span<std::uint32_t> mask) {
+    const LoopRow& row = rows_[index];
+    const std::size_t left = row.length < row.budget ? row.budget - row.length : 1;  // past it the engine cuts
+    if (!row.budget || !row.matcher->fill_mask_within(mask, static_cast<std::uint32_t>(left))) row.matcher->fill_mask(mask);
+}
+
 void LoopRows::run(std::span<std::uint32_t> masks, std::size_t width) {
     check(matchers_, masks.size(), width);
+    const bool known = std::exchange(is_known_, false);  // where this throws, nothing is
     const auto some = std::find_if(rows_.begin(), rows_.end(), [](const LoopRow& row) { return row.matcher; });
     const std::size_t size = some == rows_.end() ? width * 32 : some->matcher->automaton().vocabulary().size();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        LoopRow& row = rows_[i];
         const auto mask = masks.subspan(i * width, width);
-        if (const auto token = std::exchange(grown_[i], std::nullopt)) try {
-                row.matcher->advance(*token);
-                ++row.taken;
-            } catch (const Error& error) {
-                if (error.kind != ErrorKind::rejected && error.kind != ErrorKind::token) throw;
-            }
-        if (!row.is_held()) {
-            allow_all(mask, size);
-            continue;
-        }
-        const std::size_t left = row.length < row.budget ? row.budget - row.length : 1;  // past it the engine cuts
-        if (!row.budget || !row.matcher->fill_mask_within(mask, static_cast<std::uint32_t>(left))) row.matcher->fill_mask(mask);
+        if (take(i)) fill(i, mask);
+        else allow_all(mask, size);
     }
+    is_known_ = known;
+}
+
+std::vector<std::size_t> LoopRows::run_on(const LogitRows& source, const LogitRows& target, LoopClock& clock) {
+    if (source.count != rows_.size() || target.count != source.count || target.width != source.width)
+        throw Error(ErrorKind::argument, "rows, logits and their target are of different sizes");
+    const bool known = std::exchange(is_known_, false);
+    std::vector<std::size_t> nothing;
+    auto time = std::chrono::steady_clock::now();
+    const auto spent = [&] {
+        const auto before = std::exchange(time, std::chrono::steady_clock::now());
+        return std::chrono::duration<double>(time - before).count();
+    };
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const float* const from = source.row(i);
+        float* const to = target.row(i);
+        const bool is_held = take(i);
+        if (is_held) {
+            mask_.resize(rows_[i].matcher->automaton().vocabulary().words());
+            fill(i, mask_);
+        }
+        clock.mask += spent();
+        if (!is_held) {
+            if (from != to) std::copy_n(from, source.width, to);
+        } else if (!mask_logits(from, to, source.width, mask_)) {
+            nothing.push_back(i);
+        }
+        clock.copy += spent();
+    }
+    ++clock.calls;
+    is_known_ = known;
+    return nothing;
 }
 
 void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {

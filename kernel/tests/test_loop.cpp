@@ -1,5 +1,6 @@
 // Rows of an engine's loop, against a matcher of their own each; in the background as in the foreground.
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -64,6 +65,63 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
     }
 }
 
+// Logits masked in one call, in place or apart, against masks that are found first; rows that are other ones are not taken.
+void walk_on(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chance) {
+    const std::size_t count = 4, size = automaton->vocabulary().size(), width = automaton->vocabulary().words(), prompt = chance() % 3;
+    std::vector<Matcher> matchers(count, Matcher(automaton)), twins = matchers;
+    std::vector<LoopRow> given, same;
+    for (std::size_t i = 0; i < count; ++i) {
+        given.push_back({i ? &matchers[i] : nullptr, 0, 0, i == 1 ? 40u : 0u});
+        same.push_back({i ? &twins[i] : nullptr, 0, 0, i == 1 ? 40u : 0u});
+    }
+    LoopRows rows(given), twin(same);
+    LoopClock clock;
+    std::vector<std::int64_t> ids(count * 200, 7);  // rows of 200
+    const auto table = [&](std::size_t length) { return IdRows{ids.data(), count, length, 200}; };
+    std::vector<std::uint32_t> masks(count * width);
+    rows.run(masks, width);
+    CHECK(!rows.grow_to(table(prompt + 1)) && rows.known().empty());
+    rows.know(table(prompt));
+    for (std::size_t step = 0; step < 100; ++step) {
+        twin.run(masks, width);
+        std::vector<std::int64_t> tokens;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::span row = std::span(masks).subspan(i * width, width);
+            tokens.push_back(chance() % 60 == 0 ? 3 : drawn(chance, {row.begin(), row.end()}, size));
+            ids[i * 200 + prompt + step] = tokens.back();
+        }
+        CHECK(!rows.grow_to(table(prompt + step + 2)) && !rows.grow_to({ids.data(), count - 1, prompt + step + 1, 200}));
+        if (prompt) {
+            ids[0] = 8;
+            CHECK(!rows.grow_to(table(prompt + step + 1)));
+            ids[0] = 7;
+        }
+        CHECK(rows.grow_to(table(prompt + step + 1)) && rows.width() == prompt + step + 1);
+        twin.grow(tokens);
+        twin.run(masks, width);
+        std::vector<float> logits(count * size, 1.0f), target(count * size), expected;
+        const bool apart = chance() % 2;
+        const LogitRows from{logits.data(), count, size, static_cast<std::ptrdiff_t>(size)};
+        const LogitRows to{apart ? target.data() : logits.data(), count, size, static_cast<std::ptrdiff_t>(size)};
+        CHECK(rows.run_on(from, to, clock).empty());
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t t = 0; t < size; ++t)
+                expected.push_back(masks[i * width + t / 32] >> (t % 32) & 1 ? 1.0f : -std::numeric_limits<float>::infinity());
+        CHECK((apart ? target : logits) == expected);
+    }
+    CHECK(clock.calls == 100 && clock.mask > 0 && clock.copy > 0);
+    std::vector<std::int64_t> known;
+    for (std::size_t i = 0; i < count; ++i) known.insert(known.end(), ids.begin() + static_cast<std::ptrdiff_t>(i * 200), ids.begin() + static_cast<std::ptrdiff_t>(i * 200 + prompt + 100));
+    CHECK(rows.known() == known);
+}
+
+void take_turns() {
+    LoopClock clock;
+    CHECK(clock.enter() == 0.0 && !clock.enter());
+    clock.leave();
+    CHECK(clock.enter() >= 0.0 && !clock.enter());
+}
+
 template <class Call>
 bool refused(Call call) {
     try {
@@ -79,14 +137,18 @@ bool refused(Call call) {
 int main() {
     const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
     std::mt19937 chance(3);
+    take_turns();
     for (const auto& program : {programs::tree(false, true), programs::demands(false), programs::calls(1)}) {
         const auto automaton = Automaton::compile(vocabulary, program);
         for (int round = 0; round < 6; ++round) walk(automaton, chance);
+        for (int round = 0; round < 3; ++round) walk_on(automaton, chance);
         Matcher one(automaton);
         CHECK(refused([&] { LoopRows({{&one, 0, 0, 0}, {&one, 0, 0, 0}}); }));
         LoopRows rows({{&one, 0, 0, 0}});
         Row masks(vocabulary->words());
         CHECK(refused([&] { rows.grow(std::vector<std::int64_t>{1, 2}); }));
+        CHECK(refused([&] { rows.know({nullptr, 2, 0, 0}); }));
+        CHECK(refused([&] { LoopClock clock; rows.run_on({nullptr, 2, 0, 0}, {nullptr, 2, 0, 0}, clock); }));
         CHECK(refused([&] { rows.run(std::span(masks).first(1), 1); }));
         CHECK(refused([&] { rows.run(masks, masks.size() + 1); }));
     }

@@ -1,6 +1,7 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 import numpy.typing
@@ -157,6 +158,31 @@ def only_token(row: numpy.typing.NDArray[numpy.uint32]) -> int | None:
     The one token that a row allows; None where it allows none, or several.
     """
 
+def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], rows: numpy.typing.NDArray[numpy.uint32], held: Sequence[bool]) -> list[int]:
+    """
+    `target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above -inf. Rows need not lie side by side, the logits of one do. The GIL is released.
+    """
+
+class LoopClock:
+    """
+    An engine's calls of a processor: one at a time, and the seconds that went where.
+    """
+
+    def __init__(self) -> None: ...
+
+    def enter(self) -> float | None:
+        """
+        Seconds since the last call was left (0: this is the first); None: another call has not been left yet.
+        """
+
+    def leave(self) -> None:
+        """After each `enter` that gave a number."""
+
+    def take(self) -> tuple[int, float, float, float]:
+        """
+        Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.
+        """
+
 class LoopRows:
     """
     The rows of an engine's loop from step to step, each of which adds a token to all of them.
@@ -172,14 +198,34 @@ class LoopRows:
         Row i goes on with token i, which its matcher takes in `run`, where it is legal.
         """
 
-    def grow_to(self, kept: numpy.typing.NDArray[numpy.int64], ids: numpy.typing.NDArray[numpy.int64], count: int) -> bool:
+    def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None:
         """
-        `grow` with the last column of `ids`, where `kept` has room for it behind `count` columns, and those are the others of `ids`; it is written to `kept` too. False: it is not so, and nothing has changed.
+        What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.
         """
+
+    def grow_to(self, ids: Any) -> bool:
+        """
+        `grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: they are not, and nothing has changed.
+        """
+
+    @property
+    def known(self) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.
+        """
+
+    @property
+    def width(self) -> int:
+        """How many tokens of each row are known."""
 
     def run(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
         Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.
+        """
+
+    def run_on(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
+        """
+        `grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another call has not left the clock; nothing has changed.
         """
 
     def begin(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
@@ -203,11 +249,6 @@ class LoopRows:
     @property
     def lengths(self) -> list[tuple[int, int]]:
         """By row: how many tokens stand in it, and how many of them were taken."""
-
-def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], rows: numpy.typing.NDArray[numpy.uint32], held: Sequence[bool]) -> list[int]:
-    """
-    `target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above -inf. Rows need not lie side by side, the logits of one do. The GIL is released.
-    """
 
 class Sampling:
     """

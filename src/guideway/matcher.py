@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from . import masks
-from ._kernel import LoopRows, Matcher, advance_and_fill, fill_masks
+from ._kernel import LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
 from .vocabulary import Tokenizer
 
-__all__ = ["LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
+__all__ = ["LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 
 _CONTEXT = 16  # tokens before the forced text that are looked at first
 

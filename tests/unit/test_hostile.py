@@ -296,3 +296,51 @@ def test_a_costly_schema_is_served_or_refused_in_bounded_time(name: str) -> None
 def test_rows_of_a_loop_that_are_none_are_a_type_error(rows: Any) -> None:
     with pytest.raises(TypeError, match="a row is a matcher"):
         _kernel.LoopRows(rows)
+
+
+@pytest.mark.parametrize(
+    ("ids", "logits"),
+    [
+        (np.zeros((2, 3), np.int32), np.zeros((2, 8), np.float32)),
+        (np.zeros((2, 3), np.int64), np.zeros((2, 8), np.float16)),
+        (np.zeros((2, 3), ">i8"), np.zeros((2, 8), np.float32)),
+        (np.zeros((2, 3), np.int64), np.zeros((2, 16), np.float32)[:, ::2]),
+        (np.zeros((3, 2), np.int64).T, np.zeros((2, 8), np.float32)),
+        (np.zeros(3, np.int64), np.zeros((2, 8), np.float32)),
+        (np.zeros((1, 3), np.int64), np.zeros((2, 8), np.float32)),
+        (np.zeros((2, 4), np.int64), np.zeros((2, 8), np.float32)),
+        (np.ones((2, 3), np.int64), np.zeros((2, 8), np.float32)),
+        (np.zeros((2, 3), np.int64), np.frombuffer(bytes(64), np.float32).reshape(2, 8)),
+        ([[0, 0, 0], [0, 0, 0]], np.zeros((2, 8), np.float32)),
+    ],
+)
+def test_other_rows_and_other_logits_are_not_taken(ids: Any, logits: Any) -> None:
+    clock, rows = _kernel.LoopClock(), _kernel.LoopRows([(None, 0, 0, 0)] * 2)
+    good = np.zeros((2, 3), np.int64), np.zeros((2, 8), np.float32)
+    assert rows.run_on(*good, good[1], clock) is None  # nothing is known yet
+    rows.know(np.zeros((2, 2), np.int64))
+    assert rows.run_on(*good, None, clock) is None
+    assert rows.run_on(ids, logits, logits, clock) is None
+    assert (rows.width, rows.lengths, clock.take()[0]) == (2, [(0, 0)] * 2, 0)
+    assert rows.run_on(*good, good[1], clock) == []
+
+
+def test_one_call_in_the_kernel_for_a_step() -> None:
+    clock, rows = _kernel.LoopClock(), _kernel.LoopRows([(None, 0, 0, 0)] * 2)
+    rows.know(np.zeros((2, 2), np.int64))
+    ids, logits = np.zeros((2, 400), np.int64), np.ones((2, 8), np.float32)
+    with pytest.raises(ValueError, match="different sizes"):
+        rows.run_on(ids[:, :3], logits, np.ones((2, 9), np.float32), clock)
+    assert clock.enter() is not None
+    assert rows.run_on(ids[:, :4], logits, logits, clock) is None  # another call is in
+    clock.leave()
+    rows.know(np.zeros((2, 3), np.int64))
+    for width in range(4, 400):
+        assert rows.run_on(ids[:, :width], logits, logits, clock) == []
+    assert rows.known.shape == (2, 399)
+    calls, *_ = clock.take()
+    assert (calls, clock.take()[0]) == (396, 0)
+    with pytest.raises(TypeError):
+        rows.run_on(ids, logits, logits, None)  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(TypeError, match="int64"):
+        rows.know(np.zeros((2, 2), np.int32))  # type: ignore[arg-type]  # what is tested

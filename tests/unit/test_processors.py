@@ -21,7 +21,7 @@ VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcde"), b"ab", b""], eos_
 
 
 def run(processor: Processor, ids: list[list[int]], logits: Any) -> Any:
-    with processor.call():
+    with processor:
         rows, held = processor.masks(np.array(ids))
         for one, row, is_held in zip(logits, rows, held, strict=True):
             if is_held:
@@ -38,6 +38,7 @@ class Trusting(Processor):
     """Takes the newest token of each row for the next one of what stood there before."""
 
     def masks(self, ids: Any) -> Any:
+        self.rows._settle()
         for (_, seen), row in zip(self.rows._last, ids, strict=False):
             if seen is not None and self._prompts is not None and len(row) > self._prompts.shape[1]:
                 seen.ids = np.array(row[self._prompts.shape[1] : -1])
@@ -140,7 +141,7 @@ def test_two_calls_at_once_are_refused() -> None:
     inside, leave = Event(), Event()
 
     def hold() -> None:
-        with processor.call():
+        with processor:
             inside.set()
             leave.wait(10)
 
@@ -232,7 +233,7 @@ def test_masks_begun_early_are_those_of_the_rows_asked_for() -> None:
 def test_timings_say_where_the_loop_s_time_went() -> None:
     processor = Processor(gw.Regex("a+"), VOCABULARY)
     for text in ([1], [1, 1], [1, 1, 1]):
-        with processor.call():
+        with processor:
             processor.masks(np.array([text]))
         sleep(0.01)
         processor.ahead(np.array([[*text, 1]]))

@@ -1,6 +1,8 @@
 // Many matchers in one call.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -8,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "guideway/masks.h"
 #include "guideway/matcher.h"
 
 namespace guideway {
@@ -32,6 +35,30 @@ struct LoopRow {
     bool is_held() const { return matcher && (taken == length || matcher->is_finished()); }
 };
 
+// Token ids, rows of `width` that lie `stride` ids apart.
+struct IdRows {
+    const std::int64_t* data;
+    std::size_t count, width;
+    std::ptrdiff_t stride;
+    std::span<const std::int64_t> row(std::size_t index) const { return {data + static_cast<std::ptrdiff_t>(index) * stride, width}; }
+};
+
+// An engine's calls of a processor: one at a time, and the seconds that went where.
+class LoopClock {
+public:
+    // Seconds since the last call was left (0: this is the first); none: another call has not been left yet.
+    std::optional<double> enter();
+    void leave();
+
+    std::size_t calls = 0;  // of `LoopRows::run_on`, and what was spent there
+    double model = 0, mask = 0, copy = 0;
+
+private:
+    using Time = std::chrono::steady_clock::time_point;
+    std::atomic_flag busy_;
+    std::optional<Time> left_;
+};
+
 // The rows of an engine's loop from step to step, each of which adds a token to all of them. Matchers, and masks while
 // they are found, are left alone by everybody else. Once something was thrown, no more can be asked.
 class LoopRows {
@@ -44,11 +71,22 @@ public:
 
     // Row i goes on with token i. Throws Error(argument) for another number of them.
     void grow(std::span<const std::int64_t> tokens);
+    // What the engine has in the rows as they are now, prompts and all. Throws Error(argument) for another number of rows.
+    void know(const IdRows& ids);
+    // `grow`, where these are the rows that are known, with one token more each. False: they are not, nothing has changed.
+    bool grow_to(const IdRows& ids);
+    // Of each row what is known of it, one behind the other; empty where nothing is: `know` was not called, or no masks
+    // could be found.
+    std::vector<std::int64_t> known() const;
+    std::size_t width() const { return width_; }  // the tokens of a row that are known, or were last
     // Rows take what they have grown by, where it is legal; then row i of `masks` is the mask of row i, of tokens that
     // fit its budget (where none fits: of all). Rows that are not held: every bit. Throws Error(argument) for masks of
     // another size, and what matchers throw.
     void run(std::span<std::uint32_t> masks, std::size_t width);
-    // The same on a thread of its own, while a model runs; `wait` throws what `run` would have.
+    // `run`, but each mask is put on the logits of its row, as `mask_logits` does; what it takes is added to the clock's
+    // `mask` and `copy`. The rows where nothing is left.
+    std::vector<std::size_t> run_on(const LogitRows& source, const LogitRows& target, LoopClock& clock);
+    // `run` on a thread of its own, while a model runs; `wait` throws what it would have.
     void begin(std::span<std::uint32_t> masks, std::size_t width);
     void wait();
     void settle();  // `wait`, but nothing is thrown
@@ -57,9 +95,16 @@ public:
     double seconds() const { return seconds_; }  // what it took on the other thread
 
 private:
+    bool take(std::size_t index);
+    void fill(std::size_t index, std::span<std::uint32_t> mask);
+
     std::vector<LoopRow> rows_;
     std::vector<const Matcher*> matchers_;  // of the rows
     std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
+    std::vector<std::int64_t> known_;  // by row, with room for more behind the first `width_`
+    std::size_t room_ = 0, width_ = 0;
+    bool is_known_ = false;
+    std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
     std::thread thread_;  // last: it uses the others

@@ -35,19 +35,22 @@ class TorchMasks:
         Tokens beyond the mask are illegal. On other devices the second list is empty, and `nothing` says it
         when asked: the answer is not waited for here.
         """
-        import torch
-
         if True not in held:
             return logits, []
-        if logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1:
+        target = self.target(logits)
+        if target is not None:
             source = (logits.detach() if logits.requires_grad else logits).numpy()
-            if self.in_place:
-                return logits, masked_into(source, source, rows, held)
-            room = self._room(logits.shape)
-            nothing = masked_into(source, room, rows, held)
-            return torch.from_numpy(room), nothing
+            return target, masked_into(source, source if target is logits else target.numpy(), rows, held)
         made, self._flags = _on_device(logits, rows, held)
         return (made, self.nothing()) if logits.is_cpu else (made, [])
+
+    def target(self, logits: Any) -> Any:
+        """Where these logits may be written masked, by the kernel; None: not in memory of the CPU, or not float32."""
+        import torch
+
+        if not (logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1):
+            return None
+        return logits if self.in_place else torch.from_numpy(self._room(logits.shape))
 
     def nothing(self) -> list[int]:
         """The held rows of the last call on another device that had nothing left; said once. Waits for the device."""

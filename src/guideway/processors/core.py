@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from threading import Lock
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from guideway.compiler import Automaton, compile
 from guideway.errors import EngineError, GuidewayError
+from guideway.matcher import LoopClock
 from guideway.processors.rows import Begun, Ids, Masks, Rows
 from guideway.processors.timings import ProcessorTimings
 from guideway.vocabulary import Tokenizer
@@ -40,48 +39,59 @@ class Processor:
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
         self.rows = Rows(made, max_tokens=max_tokens)
-        self.timings = ProcessorTimings()
+        self._timings, self._clock = ProcessorTimings(), LoopClock()
         self._prompts: Ids | None = None
-        self._kept = np.zeros((0, 0), np.int64)  # the rows of the last call: its first `_length` columns
-        self._length = 0
         self._widest = 0
-        self._lock = Lock()
         self._begun: tuple[Ids, Begun] | None = None
-        self._left_at: float | None = None
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Around each call of the engine: one at a time."""
-        if not self._lock.acquire(blocking=False):
+    @property
+    def timings(self) -> ProcessorTimings:
+        """Where the time of the engine's loop went until now, as far as a processor sees it."""
+        calls, model, mask, copy = self._clock.take()
+        found = self._timings
+        found.calls, found.model = found.calls + calls, found.model + model
+        found.mask, found.copy = found.mask + mask, found.copy + copy
+        return found
+
+    def __enter__(self) -> Processor:
+        """Around each call of the engine: one at a time. Raises `EngineError`."""
+        self._timings.model += self._enter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clock.leave()
+
+    def _enter(self) -> float:
+        since = self._clock.enter()
+        if since is None:
             raise EngineError("a logits processor is in use: make one for each call of the engine")
-        try:
-            if self._left_at is not None:
-                self.timings.model += perf_counter() - self._left_at
-            yield
-        finally:
-            self._left_at = perf_counter()
-            self._lock.release()
+        return since
 
     def ahead(self, ids: Ids) -> None:
         """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
 
         For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
-        for other rows it is as if nothing had been begun. Raises as `masks`; the call that follows may be of any rows.
+        for other rows it is as if nothing had been begun. Raises as `masks`, and `EngineError` within a call; the call
+        that follows may be of any rows.
         """
-        with self._lock:
+        self._timings.sample += self._enter()
+        try:
             start = perf_counter()
-            if self._left_at is not None:
-                self.timings.sample += start - self._left_at
             self._drop_begun()
             kept = np.array(ids)
             self._begun = kept, self._begin_masks(kept, background=True)
-            self._left_at = perf_counter()
-            self.timings.mask += self._left_at - start
+            self._timings.mask += perf_counter() - start
+        finally:
+            self._clock.leave()
+
+    def masked(self, ids: Any, source: Any, target: Any) -> list[int] | None:
+        """A call of the engine in one call of the kernel, see `Rows.masked`; None: enter, and ask for `masks`."""
+        return None if self._begun is not None else self.rows.masked(ids, source, target, self._clock)
 
     def masks(self, ids: Ids) -> Masks:
         """See `Rows.masks`. `ids`: [rows, tokens], prompts included."""
         start = perf_counter()
-        timings = self.timings
+        timings = self._timings
         if self._begun is not None and np.array_equal(self._begun[0], ids):
             found = self._ended()
             waited = perf_counter() - start
@@ -96,16 +106,13 @@ class Processor:
 
     def fed(self, count: int) -> None:
         """Tell that the loop itself adds so many tokens, which are legal, before the next call."""
-        self._widest += count
+        self._widest = max(self._widest, self.rows.width) + count
 
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
             raise EngineError("no masks were begun")
-        length, self._length = self._length, 0  # nothing is known where this fails
-        found = begun[1]()
-        self._length = length
-        return found
+        return begun[1]()
 
     def _drop_begun(self) -> None:
         """Wait for masks that nobody asked for; what went wrong with them is nobody's error."""
@@ -115,28 +122,19 @@ class Processor:
 
     def _begin_masks(self, given: Ids, *, background: bool) -> Begun:
         ids = given.astype(np.int64, copy=False)
-        count, length = ids.shape
+        length = ids.shape[1]
         if self._prompts is None:
             self._learn_prompts(ids)
         prompts = self._prompts if self._prompts is not None else ids
         width = prompts.shape[1]
+        self._widest = max(self._widest, self.rows.width)
         if not width <= length <= self._widest + 1:
             raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
         self._widest = max(self._widest, length)
-        before, self._length = self._length, 0  # nothing is known where this call fails
-        found = None
-        if before == length - 1 and len(self._kept) == count:
-            if length > self._kept.shape[1]:
-                self._kept = _with_room(self._kept)
-            kept = self._kept
-            found = self.rows.begin_grown(
-                kept, ids, before, lambda: [row[width:length] for row in kept], background=background
-            )
+        found = self.rows.begin_grown(ids, background=background)
         if found is None:
-            self._kept = _with_room(ids)
             slots = self._slots(ids[:, :width], prompts)
-            found = self.rows.begin_masks([row[width:length] for row in self._kept], slots, background=background)
-        self._length = length
+            found = self.rows.begin_masks([row[width:] for row in ids], slots, background=background, ids=ids)
         return found
 
     def _learn_prompts(self, ids: Ids) -> None:
@@ -176,10 +174,3 @@ class Chained:
         for one in self._before:
             logits = one(ids, logits)
         return logits
-
-
-def _with_room(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A copy with columns for tokens to come."""
-    made = np.zeros((len(ids), ids.shape[1] + 64 + ids.shape[1] // 2), np.int64)
-    made[:, : ids.shape[1]] = ids
-    return made

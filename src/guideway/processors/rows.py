@@ -12,7 +12,7 @@ from guideway import masks
 from guideway.compiler import Automaton
 from guideway.errors import BudgetTooSmall, InvalidToken, RejectedToken
 from guideway.masks import Row
-from guideway.matcher import LoopRows, Matcher
+from guideway.matcher import LoopClock, LoopRows, Matcher
 
 __all__ = ["Begun", "Ids", "Masks", "Rows"]
 
@@ -108,11 +108,26 @@ class Rows:
         """
         return self.begin_masks(texts, slots, background=False)()
 
-    def begin_masks(self, texts: Sequence[Ids], slots: Sequence[int], *, background: bool) -> Begun:
-        """`masks`, found by a thread of the kernel meanwhile if `background`; to be called before anything else is."""
+    def begin_masks(
+        self,
+        texts: Sequence[Ids],
+        slots: Sequence[int],
+        *,
+        background: bool,
+        ids: NDArray[np.int64] | None = None,
+    ) -> Begun:
+        """`masks`, found by a thread of the kernel meanwhile if `background`; to be called before anything else is.
+
+        `ids`: int64 [rows, tokens], what the engine has in the rows, texts of one length at their end; `begin_grown`
+        and `masked` go on from them.
+        """
         self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
         self._follow(list(zip(slots, seen, strict=True)))
+        if ids is not None:
+            loop, start = self._loop, ids.shape[1] - len(texts[0]) if len(texts) else 0
+            loop.know(ids)
+            self._texts = lambda: list(loop.known[:, start:])
         return self._begin(background)
 
     def begin_next(self, ids: Sequence[int], texts: Callable[[], Sequence[Ids]], *, background: bool) -> Begun:
@@ -124,23 +139,27 @@ class Rows:
         self._texts = texts
         return self._begin(background)
 
-    def begin_grown(
-        self,
-        kept: NDArray[np.int64],
-        ids: NDArray[np.int64],
-        count: int,
-        texts: Callable[[], Sequence[Ids]],
-        *,
-        background: bool,
-    ) -> Begun | None:
-        """`begin_next`, where `ids` holds what stands in the first `count` columns of `kept`, and one token more.
+    def begin_grown(self, ids: Ids, *, background: bool) -> Begun | None:
+        """`begin_next`, where these are the `ids` of the last call with one token more; None: they are not."""
+        return self._begin(background) if self._loop.grow_to(ids) else None
 
-        It is written to `kept` then, for which there must be room; None: it is not so, and nothing has changed.
+    def masked(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
+        """`begin_grown` and `guideway.masks.masked_into` in one call of the kernel: behind a model that has filled the
+        caches, every object that is touched on the way costs a microsecond.
+
+        Arrays of NumPy, or tensors of PyTorch: `ids` int64, `source` and `target` float32 on the CPU. None: they are
+        others, have not grown so, or another call has not left the clock, and nothing has changed.
         """
-        if not self._loop.grow_to(kept, ids, count):
-            return None
-        self._texts = texts
-        return self._begin(background)
+        try:
+            return self._loop.run_on(ids, source, target, clock)
+        except BaseException:
+            self._last = []  # nothing is known where this fails
+            raise
+
+    @property
+    def width(self) -> int:
+        """How many tokens the rows had when `begin_grown` or `masked` last knew them."""
+        return self._loop.width
 
     def forced(self, index: int) -> list[int]:
         """The tokens that row `index` of the last call goes on with in any case, as many as fit its budget."""

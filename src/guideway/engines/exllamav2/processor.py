@@ -38,7 +38,7 @@ class ConstrainedLogits(Chained):
 
     def __call__(self, input_ids: Any, logits: Any) -> Any:
         """`input_ids`: int64 [rows, tokens]; `logits`: float32 [rows, vocabulary], masked where they lie."""
-        with self._processor.call():
+        with self._processor:
             logits = self._after_others(input_ids, logits)
             rows, held = self._processor.masks(input_ids.numpy(force=True))
             start = perf_counter()

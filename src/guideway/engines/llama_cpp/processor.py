@@ -56,7 +56,7 @@ class ConstrainedLogits(Chained):
             self.check()
 
     def _masked(self, input_ids: Any, scores: Any) -> Any:
-        with self._processor.call():
+        with self._processor:
             scores = self._after_others(input_ids, scores)
             rows, held = self._processor.masks(np.asarray(input_ids)[None])
             start = perf_counter()

@@ -23,7 +23,7 @@ class ConstrainedLogits(Chained):
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
-        with self._processor.call():
+        with self._processor:
             logits = self._after_others(tokens, logits)
             if self._processor.is_free:
                 return logits

@@ -29,7 +29,7 @@ class ConstrainedLogits(Chained):
         ids = self._ids(generator)
         self._processor.ahead(ids)
         logits = np.asarray(generator.get_logits())
-        with self._processor.call():
+        with self._processor:
             self._write(generator, ids, logits, self._processor.masks(ids))
 
     def step(self, generator: Any) -> None:
@@ -42,7 +42,7 @@ class ConstrainedLogits(Chained):
             generator.generate_next_token()
             return
         ids = self._ids(generator)
-        with self._processor.call():
+        with self._processor:
             found = self._processor.masks(ids)
             forced = self._forced(found)
             if not forced:

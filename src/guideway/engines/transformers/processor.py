@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from inspect import unwrap
 from time import perf_counter
-from types import CodeType, FrameType
 from typing import Any
 
 import torch
-from transformers import GenerationMixin, LogitsProcessor
+from transformers import LogitsProcessor
 
+from guideway.engines.transformers.loops import Loops
 from guideway.errors import EngineError
 from guideway.masks.torch import TorchMasks, pinned_rows
 from guideway.processors import Chained, Function, Processor
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
-
-_LOOPS = [getattr(GenerationMixin, name, None) for name in ("_sample", "_beam_search", "_assisted_decoding")]
-_LOOP_CODES = {unwrap(one).__code__ for one in _LOOPS if one is not None}
 
 
 class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # transformers gives no types
@@ -27,28 +23,40 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
 
     def __init__(self, processor: Processor, before: Sequence[Function], *, in_place: bool | None) -> None:
         super().__init__(processor, before)
-        self._in_place, self._known = in_place, dict[CodeType, bool]()
+        self._in_place, self._loops = in_place, Loops()
         self._apply = TorchMasks(in_place=bool(in_place))
         self._rows = 0
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """`input_ids`: int64 [rows, tokens]; `scores`: [rows, vocabulary]."""
-        if self._processor.is_free:
-            return self._after_others(input_ids, scores)
-        with self._processor.call():
-            if scores.is_cuda and not self._rows:
-                self._processor.rows.room = pinned_rows
-            scores, self._rows = self._after_others(input_ids, scores), len(input_ids)
-            ids = _on_host(input_ids)
-            self.check()  # on a GPU the last call has surely been carried out by now: its tokens are here
-            rows, held = self._processor.masks(ids)
-            start = perf_counter()
-            if self._in_place is None and (asks := sys._getframe(1).f_back) is not None:
-                self._apply.in_place = self._is_done_with(asks)
-            found, nothing = self._apply(scores, rows, held)
-            self.timings.copy += perf_counter() - start
+        processor = self._processor
+        if self._before:
+            scores = self._after_others(input_ids, scores)
+        if processor.is_free:
+            return scores
+        if self._in_place is None and (asks := sys._getframe(1).f_back) is not None:
+            self._apply.in_place = self._loops.are_done(asks)
+        found = scores if self._apply.in_place else self._apply.target(scores)
+        nothing = processor.masked(input_ids, scores, found)
+        if nothing is None:
+            with processor:
+                found, nothing = self._masked(input_ids, scores)
+        if nothing:
             _refuse(nothing)
-            return found
+        return found
+
+    def _masked(self, input_ids: Any, scores: Any) -> tuple[Any, list[int]]:
+        """Rows that are other ones now, and scores that are not float32 on the CPU."""
+        if scores.is_cuda and not self._rows:
+            self._processor.rows.room = pinned_rows
+        self._rows = len(input_ids)
+        ids = _on_host(input_ids)
+        self.check()  # on a GPU the last call has surely been carried out by now: its tokens are here
+        rows, held = self._processor.masks(ids)
+        start = perf_counter()
+        found = self._apply(scores, rows, held)
+        self.timings.copy += perf_counter() - start
+        return found
 
     def ahead(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         """One of `generate`'s `stopping_criteria`: begins with the next masks while the model runs. Stops nothing."""
@@ -57,21 +65,6 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         if len(ids) == self._rows:  # beams ask for more rows than they keep
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
-
-    def _is_done_with(self, loop: FrameType) -> bool:
-        """Whether whoever asks is a loop of `generate` that does not read again what it handed in.
-
-        Nothing tells a processor so. Prompt lookup hands in the same scores for all of a draft, and
-        `output_logits=True` keeps them; everywhere else they are a copy already.
-        """
-        if loop.f_code not in _LOOP_CODES:
-            return False
-        if loop.f_code not in self._known:
-            names = loop.f_locals
-            self._known[loop.f_code] = not getattr(names.get("generation_config"), "output_logits", True)
-            if isinstance(names, dict):  # before Python 3.13 a copy, which would hold on to the first logits
-                names.clear()
-        return self._known[loop.f_code]
 
     def check(self) -> None:
         """Raise where the last call left a row with nothing to draw; off the CPU that is known only later."""

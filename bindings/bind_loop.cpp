@@ -1,0 +1,165 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "guideway/batch.h"
+#include "guideway/masks.h"
+#include "guideway/matcher.h"
+#include "tables.h"
+
+namespace guideway {
+
+namespace {
+
+// `LoopRows`, and the Python objects that they use.
+struct PythonRows {
+    std::vector<nb::object> held;
+    MaskRows masks;  // that are being found
+    std::unique_ptr<LoopRows> rows;
+    mutable std::mutex use{};  // no one who holds it waits for the GIL
+
+    // f(rows), with no thread at work on them, neither ours nor a caller's. The GIL is released.
+    template <class F>
+    auto with(F&& f) const {
+        const nb::gil_scoped_release release;
+        const std::lock_guard alone(use);
+        rows->settle();
+        return f(*rows);
+    }
+};
+
+std::unique_ptr<LoopRows> loop_rows(const nb::sequence& rows, std::vector<nb::object>& held) {
+    std::vector<LoopRow> made;
+    for (nb::handle one : rows) {
+        std::tuple<nb::object, std::size_t, std::size_t, std::uint32_t> given;
+        Matcher* matcher = nullptr;
+        if (!nb::try_cast(one, given) || (!std::get<0>(given).is_none() && !nb::try_cast(std::get<0>(given), matcher)))
+            throw nb::type_error("a row is a matcher or None, and three numbers from 0 on");
+        made.push_back({matcher, std::get<1>(given), std::get<2>(given), std::get<3>(given)});
+        held.push_back(std::get<0>(given));
+    }
+    return std::make_unique<LoopRows>(std::move(made));
+}
+
+// Within a call of an engine, where there is none already.
+struct Turn {
+    explicit Turn(LoopClock* given) : since(given ? given->enter() : std::nullopt), clock(given) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+        if (since) clock->leave();
+    }
+    const std::optional<double> since;
+    LoopClock* const clock;
+};
+
+IdRows id_rows(const Table<const std::int64_t>& ids) { return {ids.data, ids.rows, ids.width, ids.stride}; }
+LogitRows logit_rows(const Table<float>& logits) { return {logits.data, logits.rows, logits.width, logits.stride}; }
+
+}  // namespace
+
+void bind_loop(nb::module_& m) {
+    nb::class_<LoopClock>(m, "LoopClock", "An engine's calls of a processor: one at a time, and the seconds that went where.")
+        .def(nb::init<>())
+        .def("enter", &LoopClock::enter, "Seconds since the last call was left (0: this is the first); None: another call has not been left yet.")
+        .def("leave", &LoopClock::leave, "After each `enter` that gave a number.")
+        .def("take", [](LoopClock& self) {
+                 return std::tuple(std::exchange(self.calls, 0), std::exchange(self.model, 0), std::exchange(self.mask, 0), std::exchange(self.copy, 0));
+             },
+             "Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.");
+    nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's loop from step to step, each of which adds a token to all of them.")
+        .def("__init__",
+             [](PythonRows* self, const nb::sequence& rows) {
+                 std::vector<nb::object> held;
+                 auto made = loop_rows(rows, held);
+                 new (self) PythonRows{std::move(held), {}, std::move(made)};
+             },
+             nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
+             "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
+             "of it may have (0: any number).")
+        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.with([&](LoopRows& rows) { rows.grow(tokens); }); }, nb::arg("tokens"),
+             "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
+        .def("know", [](PythonRows& self, nb::handle ids) {
+                 const auto given = table<const std::int64_t>(ids);
+                 if (!given) throw nb::type_error("tokens are int64 [rows, tokens], the tokens of a row side by side");
+                 self.with([&](LoopRows& rows) { rows.know(id_rows(*given)); });
+             },
+             nb::arg("ids"), nb::sig("def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None"),
+             "What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.")
+        .def("grow_to", [](PythonRows& self, nb::handle ids) {
+                 const auto given = table<const std::int64_t>(ids);
+                 return given && self.with([&](LoopRows& rows) { return rows.grow_to(id_rows(*given)); });
+             },
+             nb::arg("ids"), nb::sig("def grow_to(self, ids: typing.Any) -> bool"),
+             "`grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: "
+             "they are not, and nothing has changed.")
+        .def_prop_ro("known", [](const PythonRows& self) {
+                 const std::size_t count = self.rows->rows().size();
+                 auto* const made = new std::vector<std::int64_t>(self.with([](const LoopRows& rows) { return rows.known(); }));
+                 const nb::capsule owner(made, [](void* all) noexcept { delete static_cast<std::vector<std::int64_t>*>(all); });
+                 return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(made->data(), {count, count ? made->size() / count : 0}, owner);
+             },
+             nb::rv_policy::move, nb::sig("def known(self) -> numpy.typing.NDArray[numpy.int64]"), "A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.")
+        .def_prop_ro("width", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.width(); }); },
+             "How many tokens of each row are known.")
+        .def("run", [](PythonRows& self, const MaskRows& masks) {
+                 self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); });
+             },
+             nb::arg("masks").noconvert(),
+             "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
+             "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
+        .def("run_on", [](PythonRows& self, nb::handle ids, nb::handle source, nb::handle target, LoopClock& clock) {
+                 using Nothing = std::optional<std::vector<std::size_t>>;
+                 const auto given = table<const std::int64_t>(ids);
+                 const auto from = given ? table<float>(source) : std::nullopt, to = target.is(source) ? from : table<float>(target);
+                 const Turn turn{from && to ? &clock : nullptr};
+                 if (!turn.since) return Nothing();
+                 return self.with([&](LoopRows& rows) {
+                     if (!rows.grow_to(id_rows(*given))) return Nothing();
+                     clock.model += *turn.since;
+                     return Nothing(rows.run_on(logit_rows(*from), logit_rows(*to), clock));
+                 });
+             },
+             nb::arg("ids"), nb::arg("source"), nb::arg("target").none(), nb::arg("clock"),
+             nb::sig("def run_on(self, ids: typing.Any, source: typing.Any, target: typing.Any, clock: LoopClock) -> list[int] | None"),
+             "`grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or "
+             "tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another "
+             "call has not left the clock; nothing has changed.")
+        .def("begin", [](PythonRows& self, const MaskRows& masks) {
+                 const std::lock_guard alone(self.use);
+                 self.rows->wait();  // whoever writes to the masks of before
+                 self.masks = masks;
+                 self.rows->begin(words(masks), masks.shape(1));
+             },
+             nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
+        .def("wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
+             "Until what was begun has ended; raises what `run` would have.")
+        .def_prop_ro("seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); }, "What it took on the other thread.")
+        .def_prop_ro("held", [](const PythonRows& self) {
+                 return self.with([](const LoopRows& rows) {
+                     std::vector<bool> made;
+                     for (const LoopRow& row : rows.rows()) made.push_back(row.is_held());
+                     return made;
+                 });
+             },
+             nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
+        .def_prop_ro("lengths", [](const PythonRows& self) {
+                 return self.with([](const LoopRows& rows) {
+                     std::vector<std::pair<std::size_t, std::size_t>> made;
+                     for (const LoopRow& row : rows.rows()) made.emplace_back(row.length, row.taken);
+                     return made;
+                 });
+             },
+             "By row: how many tokens stand in it, and how many of them were taken.");
+}
+
+}  // namespace guideway

@@ -1,0 +1,81 @@
+// Tables of numbers in memory of the CPU, as engines hand them over: read where they lie, without an object for each.
+// One of NumPy is read through its own structure, one of PyTorch through DLPack's table of functions: `tensor.numpy()`
+// takes 10 us where a model has filled the caches, all of the rest of a step no more.
+#pragma once
+
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "arrays.h"
+
+namespace guideway {
+
+// Rows of `width` numbers that lie `stride` numbers apart. Good while the object lives, and nobody changes its shape.
+template <class T>
+struct Table {
+    T* data;
+    std::size_t rows, width;
+    std::ptrdiff_t stride;
+};
+
+// The part that is used of a type's `__dlpack_c_exchange_api__` (DLPack 1.2, "DLPackExchangeAPI").
+struct ExchangeApi {
+    std::uint32_t major, minor;
+    void *previous, *allocate, *from_object, *to_object;
+    int (*view)(void* object, nb::dlpack::dltensor* found);  // lends what is asked for; not 0: no, and an exception is set
+};
+
+// Null for types that have none of their own: what derives from a tensor need not have memory. What was found last is kept,
+// and the type with it: it is PyTorch's tensor, ever again.
+inline const ExchangeApi* exchange_api(PyTypeObject* type) {
+    static PyTypeObject* known = nullptr;  // under the GIL
+    static const ExchangeApi* found = nullptr;
+    if (type == known) return found;
+    PyObject* const capsule = type->tp_dict ? PyDict_GetItemString(type->tp_dict, "__dlpack_c_exchange_api__") : nullptr;
+    const auto* const api = capsule ? static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api")) : nullptr;
+    if (capsule && !api) PyErr_Clear();
+    if (!api || api->major != 1 || !api->view) return nullptr;
+    Py_INCREF(type);
+    Py_XDECREF(std::exchange(known, type));
+    return found = api;
+}
+
+template <class T>
+std::optional<Table<T>> numpy_table(PyArrayObject* array) {
+    constexpr int kind = std::is_same_v<std::remove_const_t<T>, float> ? NPY_FLOAT32 : NPY_INT64;
+    const bool fits = PyArray_NDIM(array) == 2 && PyArray_TYPE(array) == kind && PyArray_ISNBO(PyArray_DESCR(array)->byteorder) &&
+                      PyArray_CHKFLAGS(array, NPY_ARRAY_ALIGNED) && (std::is_const_v<T> || PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE));
+    const npy_intp *const shape = PyArray_DIMS(array), *const strides = PyArray_STRIDES(array);
+    constexpr auto size = static_cast<npy_intp>(sizeof(T));
+    if (!fits || (shape[1] > 1 && strides[1] != size) || strides[0] % size) return std::nullopt;
+    return Table<T>{static_cast<T*>(PyArray_DATA(array)), static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), strides[0] / size};
+}
+
+// None where it is no such table, or not writable where T is: nothing is converted or copied.
+template <class T>
+std::optional<Table<T>> table(nb::handle given) {
+    PyTypeObject* const type = Py_TYPE(given.ptr());
+    if (type == numpy_array()) return numpy_table<T>(reinterpret_cast<PyArrayObject*>(given.ptr()));
+    const ExchangeApi* const api = exchange_api(type);
+    nb::dlpack::dltensor found;
+    if (!api) return std::nullopt;
+    if (api->view(given.ptr(), &found) != 0) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    const bool is_float = std::is_same_v<std::remove_const_t<T>, float>;
+    const auto code = static_cast<std::uint8_t>(is_float ? nb::dlpack::dtype_code::Float : nb::dlpack::dtype_code::Int);
+    const bool fits = found.device.device_type == nb::device::cpu::value && found.ndim == 2 && found.dtype.code == code &&
+                      found.dtype.bits == 8 * sizeof(T) && found.dtype.lanes == 1;
+    if (!fits || (found.strides && found.shape[1] > 1 && found.strides[1] != 1)) return std::nullopt;
+    auto* const data = reinterpret_cast<T*>(static_cast<char*>(found.data) + found.byte_offset);
+    return Table<T>{data, static_cast<std::size_t>(found.shape[0]), static_cast<std::size_t>(found.shape[1]),
+                    static_cast<std::ptrdiff_t>(found.strides ? found.strides[0] : found.shape[1])};
+}
+
+}  // namespace guideway
