@@ -151,9 +151,11 @@ class Row:
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
         limits = self.limits
-        only: list[int] = []
-        if limits.logprobs is not None or session.matcher is None:
-            only = self._only()
+        if session.matcher is not None:  # `take_forced` looked, unless every token's probability is asked for
+            look = limits.logprobs is not None
+        else:
+            look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
+        only = self._only() if look else []
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
         token_id = only[0] if only else session.draw(attempt=attempt)
         if limits.logprobs is not None:
@@ -166,10 +168,6 @@ class Row:
 
     def _only(self) -> list[int]:
         """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
-        if self.session.matcher is None and not self._forbidden and not self.limits.min_tokens:
-            if self.session.mask is not None:  # of before, where some was excluded
-                self.session.only_legal()
-            return []
         while True:
             place = len(self.session)
             without = self._forbidden.get(place, set())
@@ -285,7 +283,10 @@ def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
             return
         step(active)
         yield active
-        active = [row for row in active if not row.is_over]
+        for row in active:
+            if row.is_over:
+                active = [row for row in active if not row.is_over]
+                break
 
 
 def step(rows: Sequence[Row]) -> None:

@@ -10,10 +10,14 @@ __all__ = ["Checkpoints", "LogitsRing"]
 
 
 class LogitsRing:
-    """Logits of the last positions, within a byte budget; at least the two newest. Ascending by position."""
+    """Logits of the last positions, within a byte budget; at least the two newest, or the newest where it is 0.
+
+    Ascending by position.
+    """
 
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
+        self._least = 2 if budget_bytes else 1
         self._held: list[tuple[int, Logits]] = []
 
     def at(self, position: int) -> Logits | None:
@@ -26,7 +30,7 @@ class LogitsRing:
         while held and held[-1][0] >= position:
             held.pop()
         held.append((position, logits))
-        if len(held) > 2 and len(held) * logits.nbytes > self.budget_bytes:
+        if len(held) > self._least and len(held) * logits.nbytes > self.budget_bytes:
             del held[0]
 
     def rewind(self, position: int) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import llama_cpp as llama
 
-__all__ = ["Batch", "Part", "laid_out"]
-
-Part = tuple[int, int, Sequence[int]]
-"""A sequence's number, how many tokens it has, and those that are new."""
+__all__ = ["Batch", "Begun", "laid_out"]
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
 """Tokens, their positions, the numbers of their sequences, and where logits are wanted (1)."""
+
+
+class Begun(Protocol):
+    """A sequence: its number, and how many tokens it has."""
+
+    number: int
+    tip: int
 
 
 class Batch:
@@ -51,17 +55,17 @@ class Batch:
         return sum(wanted[begin:end])
 
 
-def laid_out(parts: Sequence[Part]) -> Columns:
+def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:
     """The new tokens of these sequences, one after the other; logits are wanted behind the last of each."""
     tokens: list[int] = []
     positions: list[int] = []
     numbers: list[int] = []
     wanted: list[int] = []
-    for number, start, ids in parts:
-        count = len(ids)
+    for sequence, ids in zip(sequences, rows, strict=True):
+        count, start = len(ids), sequence.tip
         tokens += ids
         positions += range(start, start + count)
-        numbers += [number] * count
+        numbers += [sequence.number] * count
         wanted += [0] * (count - 1)
         wanted.append(1)
     return tokens, positions, numbers, wanted

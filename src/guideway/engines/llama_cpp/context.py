@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import llama_cpp as llama
 import numpy as np
 
 from guideway.engines.base import Logits
-from guideway.engines.llama_cpp.batch import Batch, Part, laid_out
+from guideway.engines.llama_cpp.batch import Batch, Begun, laid_out
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.logits import Outputs
 from guideway.errors import EngineError, NotAvailable, OutOfRoom
@@ -68,18 +68,18 @@ class Context:
         self._batch = Batch(BATCH)
         self._outputs = Outputs(self.vocab_size)
 
-    def run(self, parts: Sequence[Part]) -> Logits:
+    def run(self, sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Logits:
         """Decode the new tokens of these sequences; the logits behind each. Raises `EngineError`."""
-        columns, blocks = laid_out(parts), []
+        columns, blocks = laid_out(sequences, rows), []
         total = len(columns[0])
         for begin in range(0, total, BATCH):
-            rows = self._batch.fill(columns, begin)
+            wanted = self._batch.fill(columns, begin)
             if code := llama.llama_decode(self.handle, self._batch.struct):
                 if code == 1:
                     raise OutOfRoom(f"no cells are left for {total} tokens: give the model more room=")
                 raise EngineError(f"llama.cpp failed on {total} tokens ({code}): {reason()}")
-            if rows:
-                blocks.append(self._outputs.copy(self.handle, rows))
+            if wanted:
+                blocks.append(self._outputs.copy(self.handle, wanted))
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def remove(self, number: int, start: int) -> None:

@@ -71,7 +71,7 @@ class LlamaCppEngine:
                 if sequence.number in taken:  # two rows go on from one place
                     sequence = sequence.copy()
                 taken[sequence.number] = sequence
-            logits = self._context.run([(s.number, s.tip, row) for s, row in zip(taken.values(), rows, strict=True)])
+            logits = self._context.run(taken.values(), rows)
         except BaseException:
             for sequence in taken.values():
                 self._context.remove(sequence.number, sequence.tip)
@@ -101,14 +101,14 @@ class LlamaCppEngine:
         self._context.close()
 
     def _recurrent(self, row: Sequence[int], cache: Cache | None) -> tuple[Logits, State]:
-        sequence, length = self._pool.take(), 0  # given back, and emptied, when this returns
+        sequence = self._pool.take()  # given back, and emptied, when this returns
         if cache is not None:
             if not isinstance(cache, State):
                 raise EngineError(f"a cache of another engine: {type(cache).__name__}")
-            length = cache.length
-            self._context.put_state(sequence.number, cache.data, length)
-        (logits,) = self._context.run([(sequence.number, length, row)])
-        return logits, State(self._context.state(sequence.number), length + len(row))
+            sequence.tip = cache.length
+            self._context.put_state(sequence.number, cache.data, sequence.tip)
+        (logits,) = self._context.run([sequence], [row])
+        return logits, State(self._context.state(sequence.number), sequence.tip + len(row))
 
     def _own(self, cache: Cache) -> Held:
         if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:
