@@ -1,5 +1,6 @@
 // Derivatives: rows of the lazy automaton, liveness, shortest texts, labels.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -8,6 +9,7 @@
 
 #include "guideway/error.h"
 #include "guideway/expr.h"
+#include "guideway/liveness.h"
 #include "guideway/numbers.h"
 #include "guideway/values.h"
 #include "guideway/words.h"
@@ -20,6 +22,22 @@ constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
 
 }  // namespace
+
+std::uint32_t ExprPool::class_id(const std::array<std::uint8_t, 256>& classes) {
+    std::uint64_t h = 7;
+    for (std::size_t i = 0; i < 256; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, classes.data() + i, 8);
+        h = mix(h, word);
+    }
+    std::uint32_t id = class_ids_.find(h, [&](std::uint32_t known) { return classes_[known] == classes; });
+    if (id == IdTable::kMissing) {
+        id = static_cast<std::uint32_t>(classes_.size());
+        classes_.push_back(classes);
+        class_ids_.add(h, id);
+    }
+    return id;
+}
 
 std::uint32_t ExprPool::store_row(const Targets& targets) {
     std::array<std::uint8_t, 256> classes{};
@@ -37,19 +55,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         if (k == count) distinct[count++] = targets[b];
         classes[b] = static_cast<std::uint8_t>(k);
     }
-    std::uint64_t h = 7;
-    for (std::size_t i = 0; i < 256; i += 8) {
-        std::uint64_t word = 0;
-        for (std::size_t j = 0; j < 8; ++j) word = word << 8 | classes[i + j];
-        h = mix(h, word);
-    }
-    std::uint32_t class_id = class_ids_.find(h, [&](std::uint32_t id) { return classes_[id] == classes; });
-    if (class_id == IdTable::kMissing) {
-        class_id = static_cast<std::uint32_t>(classes_.size());
-        classes_.push_back(classes);
-        class_ids_.add(h, class_id);
-    }
-    rows_.push_back({class_id, static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
+    rows_.push_back({class_id(classes), static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
     targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
@@ -338,59 +344,6 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
 
-// To the nearest accepting state, by A*: what the parts of a Boolean need at least leads the way past most rows. Every
-// state on the path, or (without one) every state seen, is known afterwards.
-void ExprPool::search_shortest(ExprId start) {
-    struct Seen {
-        ExprId expr;
-        std::uint32_t depth, parent;
-    };
-    std::vector<Seen> seen;
-    std::unordered_map<ExprId, std::uint32_t> depths;
-    using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
-    auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
-    std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
-    std::uint32_t best = kInfinite, best_at = 0;
-    auto see = [&](ExprId e, std::uint32_t depth, std::uint32_t parent) {
-        auto [place, fresh] = depths.emplace(e, depth);
-        if (!fresh && place->second <= depth) return;
-        place->second = depth;
-        const auto at = static_cast<std::uint32_t>(seen.size());
-        seen.push_back({e, depth, parent});
-        const Expr x = exprs_[e];
-        const std::uint32_t total = sum(depth, x.nullable ? 0 : x.shortest);  // at least, where it is not measured
-        if (total >= best) return;
-        if (x.nullable || x.measured) {
-            best = total;
-            best_at = at;
-        } else tasks.emplace(total, at);
-    };
-    see(start, 0, 0);
-    while (!tasks.empty() && tasks.top().first < best) {
-        const std::uint32_t at = tasks.top().second;
-        tasks.pop();
-        const Seen here = seen[at];
-        if (depths[here.expr] < here.depth) continue;
-        if (seen.size() > limits_.max_search)
-            throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
-        const Row row = rows_[raw_row(here.expr)];
-        for (unsigned k = 0; k < row.count; ++k)
-            if (const ExprId t = targets_[row.offset + k]; t != kNone) see(t, here.depth + 1, at);
-    }
-    auto measure = [&](ExprId e, std::uint32_t length) {
-        exprs_[e].measured = true;
-        exprs_[e].shortest = length;
-    };
-    if (best == kInfinite) {
-        for (const Seen& s : seen) measure(s.expr, kInfinite);
-        return;
-    }
-    for (std::uint32_t at = best_at;; at = seen[at].parent) {
-        measure(seen[at].expr, best - seen[at].depth);
-        if (at == 0) break;
-    }
-}
-
 // A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
 // tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
 void ExprPool::search_other_value(ExprId start) {
@@ -440,10 +393,6 @@ void ExprPool::search_other_value(ExprId start) {
             seen.push_back({made, here.depth + 1, at});
         });
     }
-    auto measure = [&](ExprId e, std::uint32_t length) {
-        exprs_[e].measured = true;
-        exprs_[e].shortest = length;
-    };
     if (best == kInfinite) {
         for (const Seen& s : seen) measure(s.expr, kInfinite);
         return;
@@ -454,16 +403,53 @@ void ExprPool::search_other_value(ExprId start) {
     }
 }
 
-std::uint32_t ExprPool::shortest(ExprId e) {
-    if (exprs_[e].nullable) return 0;
-    if (exprs_[e].measured) return exprs_[e].shortest;
-    if (is_value(e)) {
-        const std::uint32_t bytes = values_->shortest(exprs_[e].a);
-        exprs_[e].shortest = bytes;
-        exprs_[e].measured = true;
-    } else if (exprs_[e].op == Op::except && is_value(exprs_[e].a)) search_other_value(e);
-    else search_shortest(e);
-    return exprs_[e].shortest;
+void ExprPool::measure(ExprId e, std::uint32_t bytes) {
+    exprs_[e].measured = true;
+    exprs_[e].shortest = bytes;
+}
+
+// Of products, sums and repetitions by their parts, which wait in a list; of a sum those that may be the shortest.
+std::uint32_t ExprPool::shortest(ExprId start) {
+    auto known = [&](ExprId e) { return exprs_[e].nullable || exprs_[e].measured; };
+    auto length = [&](ExprId e) { return exprs_[e].nullable ? 0 : exprs_[e].shortest; };
+    if (known(start)) return length(start);
+    std::vector<ExprId> todo{start};
+    while (!todo.empty()) {
+        const ExprId e = todo.back();
+        const Expr x = exprs_[e];
+        ExprId missing = kNone;
+        if (known(e)) {
+            todo.pop_back();
+            continue;
+        }
+        if (x.op == Op::cat) {
+            if (!known(x.a)) missing = x.a;
+            else if (length(x.a) == kInfinite) measure(e, kInfinite);
+            else if (!known(x.b)) missing = x.b;
+            else measure(e, sum(length(x.a), length(x.b)));
+        } else if (x.op == Op::repeat) {
+            if (!known(x.a)) missing = x.a;
+            else measure(e, multiply(length(x.a), x.b));
+        } else if (x.op == Op::alt) {
+            std::uint32_t best = kInfinite, least = kInfinite;
+            each_part(e, [&](ExprId part) {
+                if (known(part)) best = std::min(best, length(part));
+                else if (exprs_[part].shortest < least) {
+                    least = exprs_[part].shortest;
+                    missing = part;
+                }
+                return false;
+            });
+            if (missing == kNone || least >= best) {
+                missing = kNone;
+                measure(e, best);
+            }
+        } else if (is_value(e)) measure(e, values_->shortest(x.a));
+        else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
+        else measure(e, liveness_->shortest(e));
+        if (missing != kNone) todo.push_back(missing);
+    }
+    return length(start);
 }
 
 ExprId ExprPool::base_of(ExprId e) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/liveness.h"
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
 #include "guideway/values.h"
@@ -22,15 +23,17 @@ constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machi
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)) {
+    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
-    intern({});
+    Expr none;
+    none.spelled = none.respelled = true;
+    intern(none);
     Expr empty;
     empty.op = Op::empty;
     empty.nullable = true;
     empty.within = kAllSpellings;
     empty.shortest = 0;
-    empty.sure = empty.finite = true;
+    empty.sure = empty.finite = empty.spelled = empty.respelled = true;
     intern(empty);
 }
 
@@ -61,7 +64,11 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
-    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
+    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) {
+        exprs_[known].spelled |= made.spelled;
+        exprs_[known].respelled |= made.respelled;
+        return known;
+    }
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
@@ -102,6 +109,7 @@ ExprId ExprPool::set(const ByteSet& bytes) {
     made.a = set_id(bytes);
     made.shortest = 1;
     made.sure = made.finite = true;
+    made.spelled = made.respelled = bytes == ByteSet::range('"', '"');  // the end of a string
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
 }
@@ -139,6 +147,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         made.finite = x.finite && y.finite;
         made.infinite = made.sure && (x.infinite || y.infinite);
         made.lean = x.lean;
+        made.spelled = made.respelled = x.spelled && y.spelled;
         const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
         made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
         made.shortest = sum(x.shortest, y.shortest);
@@ -201,6 +210,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
     std::uint8_t universe = 0;
+    bool spelled = true, respelled = true;  // of sums whose parts fall apart here
     const ExprId everything = negate(kNone);
     auto take = [&](ExprId p) {
         if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
@@ -209,6 +219,8 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     };
     for (ExprId p : parts) {
         if (p == everything) return everything;
+        spelled &= exprs_[p].spelled;
+        respelled &= exprs_[p].respelled;
         if (exprs_[p].op == Op::alt)
             for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
         else take(p);
@@ -221,11 +233,17 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     join_words(flat);
     drop_tails(flat);
     if (flat.empty()) return kNone;
-    if (flat.size() == 1) return flat[0];
+    if (flat.size() == 1) {
+        exprs_[flat[0]].spelled |= spelled;
+        exprs_[flat[0]].respelled |= respelled;
+        return flat[0];
+    }
     Expr made;
     made.op = Op::alt;
     made.within = kAllSpellings;
     made.finite = true;
+    made.spelled = spelled;
+    made.respelled = respelled;
     for (ExprId p : flat) {
         const Expr& x = exprs_[p];
         made.nullable |= x.nullable;
@@ -272,15 +290,18 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     Expr made;
     made.op = Op::both;
     made.boolean = made.endless = true;
-    made.nullable = true;
+    made.nullable = made.respelled = true;
     made.shortest = 0;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
         made.bounded |= exprs_[p].bounded;
         made.shortest = std::max(made.shortest, exprs_[p].shortest);
         made.within |= exprs_[p].within;
+        made.spelled |= exprs_[p].spelled;
+        made.respelled &= exprs_[p].respelled;
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
+    made.spelled &= made.respelled;
     if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
     std::vector<ExprId> taken, left;
     for (ExprId p : flat) {
@@ -310,6 +331,8 @@ ExprId ExprPool::except(ExprId a, ExprId texts) {
     made.shortest = x.shortest;  // a lower bound, as for all Booleans until they are measured
     made.infinite = made.sure = x.infinite;
     made.nullable = x.nullable && !y.nullable;
+    made.respelled = x.respelled && y.respelled;
+    made.spelled = x.spelled && y.respelled;
     made.within = x.within;
     made.depth = static_cast<std::uint16_t>(std::max(x.depth, y.depth) + 1);
     return intern(made);
@@ -327,6 +350,7 @@ ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = words_->last_label(node) != kInfinite;
     made.sure = made.finite = made.lean = true;
+    made.spelled = made.respelled = part == 0 && words_->spelling(node) == Spelling::escaped_any && words_->ends_spelled(node);
     if (part == 0 && words_->is_plain(node)) {
         made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node)));
     }
@@ -349,6 +373,7 @@ ExprId ExprPool::negate(ExprId a) {
     made.infinite = made.sure = exprs_[a].finite;
     made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
     made.shortest = exprs_[a].nullable ? 1 : 0;
+    made.respelled = exprs_[a].respelled;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -372,6 +397,7 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
     made.within = x.within;
     made.sure = x.sure || minimum == 0;
+    made.spelled = made.respelled = x.spelled;
     made.finite = x.finite && maximum != kInfinite;
     made.infinite = x.sure && (x.infinite || (maximum == kInfinite && !x.labelled));
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
@@ -525,7 +551,7 @@ ExprId ExprPool::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
     made.a = number;
-    made.nullable = made.labelled = made.sure = made.finite = true;
+    made.nullable = made.labelled = made.sure = made.finite = made.spelled = made.respelled = true;
     made.shortest = 0;
     return intern(made);
 }
@@ -544,12 +570,14 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
     std::vector<std::uint32_t> shortest(states.size(), kInfinite), queue;
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> into(states.size());
     std::uint8_t within = kAllSpellings;
+    bool spelled = true;
     std::uint16_t depth = 0;
     for (std::uint32_t i = 0; i < states.size(); ++i) {
         for (const GraphEdge& edge : states[i].edges)
             if (edge.step != kNone) {
                 into[edge.to].emplace_back(i, exprs_[edge.step].shortest);
                 within &= exprs_[edge.step].within;
+                spelled &= exprs_[edge.step].spelled;
                 depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(exprs_[edge.step].depth + 1));
             }
         if (states[i].accepting) shortest[i] = 0, queue.push_back(i);
@@ -571,6 +599,7 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         made.a = static_cast<std::uint32_t>(steps_.size());
         made.nullable = states[i].accepting;
         made.within = within;
+        made.spelled = made.respelled = spelled;
         made.depth = depth;
         made.shortest = shortest[i];
         const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
@@ -609,7 +638,7 @@ ExprId ExprPool::value(std::uint32_t state) {
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + words_->bytes() + values_->bytes();
+           classes_.size() * 256 + words_->bytes() + values_->bytes() + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -155,6 +155,7 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
         made = pool_.alt({utf8(raw), escapes(ranges, spelling)});
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
+    if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
     known_[mode].emplace(ranges, made);
     return made;
 }

@@ -254,6 +254,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
         made.label = pool_.last_label(end, false);
         made.depth = pool_.depth(end);
         made.plain = end == kEmpty;
+        made.spelled = pool_.spelled(end);
         made.texts = made.characters = 1;
     }
     for (const auto& [c, below] : edges) {
@@ -261,6 +262,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
         made.shortest = std::min(made.shortest, sum(rest(spelling, 0, c), n.shortest));
         made.label = greatest(made.label, n.label);
         made.plain &= n.plain;
+        made.spelled &= n.spelled;
         made.depth = std::max(made.depth, n.depth);
         made.texts = sum(made.texts, n.texts);
         made.characters = sum(made.characters, sum(n.characters, n.texts));

@@ -1,4 +1,5 @@
 // Expressions and their derivatives, against words enumerated by hand.
+#include <random>
 #include <string>
 
 #include "check.hpp"
@@ -46,6 +47,43 @@ void test_boolean_liveness() {
     CHECK(matches(pool, odd, "aaa"));
     CHECK(!matches(pool, odd, "aa"));
     CHECK(run(pool, odd, "b") == kNone);
+}
+
+// The same constraint on characters, in one spelling.
+ExprId make(ExprPool& pool, Spelling spelling, std::mt19937& chance, int depth) {
+    const auto part = [&] { return make(pool, spelling, chance, depth - 1); };
+    const char32_t some[] = {'a', 'b', 1, '\n', '"', '/', 0xe9, 0x1f980};
+    const char32_t c = some[chance() % 8];
+    const auto kind = depth == 0 ? 0 : chance() % 7;
+    if (kind == 0) return pool.speller().characters({{c, c + chance() % 2}}, spelling);
+    if (kind == 1) return pool.speller().literals({{c, 'a'}, {'b', c, c}}, spelling);
+    if (kind == 2) return pool.repeat(part(), chance() % 2, chance() % 2 ? 2 : kInfinite);
+    if (kind == 3) return pool.both({pool.speller().universe(spelling), pool.negate(part())});
+    const ExprId one = part(), other = part();
+    return kind == 4 ? pool.cat(one, other) : kind == 5 ? pool.alt({one, other}) : pool.both({one, other});
+}
+
+// A search that leaves longer spellings of characters out finds what one through the only spelling does.
+void test_shortest_spellings() {
+    int found = 0, empty = 0, spelled = 0;
+    for (unsigned seed = 0; seed < 3000; ++seed) {
+        ExprPool pool;
+        std::mt19937 chance(seed), again(seed);
+        const ExprId any = make(pool, Spelling::escaped_any, chance, 4), one = make(pool, Spelling::escaped, again, 4);
+        spelled += pool.spelled(any);
+        CHECK(pool.shortest(any) == pool.shortest(one));
+        ++(pool.shortest(any) == kInfinite ? empty : found);
+        for (const ExprId e : {any, one})  // by its bytes
+            for (ExprId at = e; pool.alive(at) && !pool.nullable(at);) {
+                const int byte = pool.best_byte(at);
+                CHECK(byte >= 0);
+                if (byte < 0) break;
+                const ExprId to = pool.next(at, static_cast<std::uint8_t>(byte));
+                CHECK(pool.shortest(to) + 1 == pool.shortest(at));
+                at = to;
+            }
+    }
+    CHECK(found > 300 && empty > 300 && spelled > 2000);
 }
 
 void test_spellings() {
@@ -121,6 +159,7 @@ void test_values() {
 int main() {
     test_basics();
     test_boolean_liveness();
+    test_shortest_spellings();
     test_spellings();
     test_limits();
     test_labels();

@@ -58,6 +58,8 @@ struct Expr {
     bool sure : 1 = false;        // has a text, as far as was seen
     bool lean : 1 = false;        // followed without rows
     bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
+    bool spelled : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
+    bool respelled : 1 = false;   // the same, perhaps beside texts that are none
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -86,6 +88,7 @@ struct ExprLimits {
     std::uint16_t max_depth = 400;
 };
 
+class Liveness;
 class Numbers;
 class Speller;
 class Values;
@@ -127,6 +130,9 @@ public:
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
     ExprId graph(const std::vector<GraphState>& states);
     void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
+    // All spellings, inside a JSON string, of some characters.
+    void mark_spelled(ExprId e) { exprs_[e].spelled = exprs_[e].respelled = true; }
+    bool spelled(ExprId e) const { return exprs_[e].spelled; }
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
     bool endless(ExprId e) const { return exprs_[e].endless; }
@@ -224,6 +230,7 @@ public:
     std::size_t bytes() const;
 
 private:
+    friend class Liveness;
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId end_of_word(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
@@ -231,6 +238,7 @@ private:
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
         std::int16_t best_byte = -2;              // -2: not known yet
         std::uint8_t looked_up = 0;               // how often, while it has no row
+        std::uint8_t escapes = 0;                 // liveness.cpp; 0: not known yet
     };
     struct Row {
         std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
@@ -258,10 +266,11 @@ private:
     ExprId next_without_row(ExprId e, std::uint8_t byte);
     std::uint32_t store_row(const Targets& targets);
     std::uint32_t set_id(const ByteSet& bytes);
+    std::uint32_t class_id(const std::array<std::uint8_t, 256>& classes);
     void derive(ExprId e, Targets& out);
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
     void derive_both(ExprId e, Targets& out);
-    void search_shortest(ExprId e);
+    void measure(ExprId e, std::uint32_t bytes);
     void search_other_value(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
     Relaxed relax(ExprId e, bool inside, const std::vector<Relaxed>& parts);
@@ -273,6 +282,7 @@ private:
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<Values> values_;
     std::unique_ptr<Words> words_;
+    std::unique_ptr<Liveness> liveness_;
     Blocks<Expr> exprs_;
     std::vector<ExprId> args_;
     std::vector<ByteSet> sets_;

@@ -54,6 +54,7 @@ public:
     Spelling spelling(std::uint32_t node) const { return static_cast<Spelling>(nodes_[node].spelling); }
     bool is_end(std::uint32_t node) const { return nodes_[node].count == 0; }  // nothing but the empty text, and its end
     bool is_plain(std::uint32_t node) const { return nodes_[node].plain; }     // no end holds more than the empty text
+    bool ends_spelled(std::uint32_t node) const { return nodes_[node].spelled; }  // all ends are pieces of JSON strings
     // The greatest label that its texts lead to, kInfinite if there is none; `below`: not counting the empty text.
     std::uint32_t last_label(std::uint32_t node) const { return nodes_[node].label; }
     std::uint32_t last_label_below(std::uint32_t node, Part part) const;
@@ -63,11 +64,12 @@ public:
     // Calls f(child, bytes of its character's shortest spelling from the part on) for each child that the part may become.
     template <class F>
     void each_child(std::uint32_t node, Part part, F&& f) const {
-        std::pair<char32_t, char32_t> spans[2];
-        const unsigned count = spans_of(spelling(node), part, spans);
-        for (unsigned i = 0; i < count; ++i)
-            for (std::uint32_t at = lower(node, spans[i].first); at < nodes_[node].first + nodes_[node].count && edges_[at].first <= spans[i].second; ++at)
-                if (part == 0 || fits(spelling(node), part, edges_[at].first)) f(edges_[at].second, rest(spelling(node), part, edges_[at].first));
+        each_edge(node, part, [&](const Edge& edge) { f(edge.second, rest(spelling(node), part, edge.first)); });
+    }
+    // Calls f(character) for each of these children.
+    template <class F>
+    void each_character(std::uint32_t node, Part part, F&& f) const {
+        each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
     std::size_t bytes() const { return nodes_.size() * (sizeof(Node) + 16) + edges_.size() * sizeof(edges_[0]); }
 
@@ -79,10 +81,18 @@ private:
         std::uint32_t shortest = kInfinite, texts = 0, characters = 0;
         std::uint16_t depth = 0;
         std::uint8_t spelling = 0;
-        bool plain = true;
+        bool plain = true, spelled = true;
         std::uint32_t label = kInfinite;
     };
 
+    template <class F>
+    void each_edge(std::uint32_t node, Part part, F&& f) const {
+        std::pair<char32_t, char32_t> spans[2];
+        const unsigned count = spans_of(spelling(node), part, spans);
+        for (unsigned i = 0; i < count; ++i)
+            for (std::uint32_t at = lower(node, spans[i].first); at < nodes_[node].first + nodes_[node].count && edges_[at].first <= spans[i].second; ++at)
+                if (part == 0 || fits(spelling(node), part, edges_[at].first)) f(edges_[at]);
+    }
     std::uint32_t intern(ExprId end, std::span<const Edge> edges, Spelling spelling);
     std::uint32_t lower(std::uint32_t node, char32_t c) const;
     static unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* spans);

@@ -1,0 +1,70 @@
+// Whether a Boolean expression has a text: a search over the states of its parts.
+//
+// For the maintainer: a state is a sorted list of parts, those that must not take the text with a bit set, and the place
+// inside a character's spelling. A* (Hart, Nilsson and Raphael 1968): a shortest text of each part is a lower bound.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/expr.h"
+
+namespace guideway {
+
+class Liveness {
+public:
+    explicit Liveness(ExprPool& pool) : pool_(pool) {}
+    // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
+    // Throws Error(limit) after too many states.
+    std::uint32_t shortest(ExprId start);
+    std::size_t bytes() const {
+        return (listed_.capacity() + empty_parts_.size()) * 4 + empty_.size() * sizeof(List) + empty_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
+    }
+
+private:
+    struct List {  // of parts, and a place behind them
+        std::uint32_t begin, count;
+        std::uint64_t hash;
+    };
+    struct Seen {
+        std::uint32_t list, depth, parent;
+    };
+    struct Task {
+        std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
+    };
+    static bool later(const Task& x, const Task& y) { return x.least != y.least ? x.least > y.least : x.at < y.at; }
+
+    std::uint32_t joint(std::uint32_t a, std::uint32_t b);
+    const std::vector<std::uint8_t>& bytes_of_classes(std::uint32_t classes);
+    ExprId after(ExprId part, std::uint8_t byte);
+    template <class F>
+    void each_way(F&& f);
+    bool begins(const ByteSet& bytes);
+    void follow(const ByteSet& bytes);
+    bool has_escapes(ExprId part);
+    bool flatten();
+    void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
+    void see_one(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
+    void go_on(const Seen& here, std::uint32_t at);
+    void keep_empty();
+    void keep_path();
+
+    ExprPool& pool_;
+    std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // classes of bytes that neither of two tells apart
+    std::vector<std::vector<std::uint8_t>> bytes_;            // by classes: a byte of each
+    std::vector<List> empty_;                                 // lists without a text
+    std::vector<std::uint32_t> empty_parts_;
+    IdTable empty_ids_;
+    // Of the search that runs.
+    std::vector<List> lists_;
+    std::vector<std::uint32_t> listed_, depths_;
+    IdTable states_;
+    std::vector<Seen> seen_;
+    std::vector<Task> tasks_;
+    std::uint32_t best_ = kInfinite, best_at_ = 0;
+    std::vector<std::uint32_t> parts_, flat_;
+    std::vector<ExprId> heads_;  // of `has_escapes`
+};
+
+}  // namespace guideway

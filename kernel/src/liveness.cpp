@@ -1,0 +1,282 @@
+// Whether a Boolean expression has a text, and how long a shortest one is.
+//
+// Products, sums and repetitions are measured by their parts. An intersection or difference is searched: its states are
+// lists of what must take the text and what must not, followed by the rows of these parts, so that no expression is made
+// for a state that is only passed. A language of JSON strings that holds with each text all its spellings is searched in
+// the shortest spelling of each character. What was found empty is remembered.
+#include "guideway/liveness.h"
+
+#include <algorithm>
+
+#include "guideway/error.h"
+#include "guideway/words.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
+
+// Where a search stands inside the spelling of a character; or anywhere, where all spellings are looked at.
+enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
+
+ByteSet bytes_of(const char* text) {
+    ByteSet made;
+    for (; *text; ++text) made.insert(static_cast<std::uint8_t>(*text));
+    return made;
+}
+const ByteSet kEscapes = bytes_of("\"\\bfnrt");
+const ByteSet kAfter[] = {{}, bytes_of("\"\\bfnrtu"), bytes_of("0"), bytes_of("0"), bytes_of("01"), bytes_of("0123456789abcdef")};
+
+std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
+    switch (place) {
+        case between: return byte == '\\' ? backslash : between;
+        case backslash: return byte == 'u' ? unicode : between;
+        case high_digit: return between;
+        case anywhere: return anywhere;
+        default: return place + 1;
+    }
+}
+
+}  // namespace
+
+std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
+    if (a == b) return a;
+    if (a > b) std::swap(a, b);
+    auto [known, fresh] = joint_.emplace(std::uint64_t{a} << 32 | b, 0);
+    if (!fresh) return known->second;
+    const auto& x = pool_.classes_[a];
+    const auto& y = pool_.classes_[b];
+    std::vector<std::int16_t> numbers(std::size_t{256} * 256, -1);
+    std::array<std::uint8_t, 256> made{};
+    std::int16_t count = 0;
+    for (unsigned i = 0; i < 256; ++i) {
+        std::int16_t& number = numbers[x[i] * 256u + y[i]];
+        if (number < 0) number = count++;
+        made[i] = static_cast<std::uint8_t>(number);
+    }
+    return known->second = pool_.class_id(made);
+}
+
+// A byte of each class, none a backslash where there is another.
+const std::vector<std::uint8_t>& Liveness::bytes_of_classes(std::uint32_t classes) {
+    if (bytes_.size() <= classes) bytes_.resize(pool_.classes_.size());
+    std::vector<std::uint8_t>& made = bytes_[classes];
+    if (made.empty()) {
+        std::array<bool, 256> met{};
+        for (unsigned i = 0; i < 256; ++i) {
+            const unsigned b = i < '\\' ? i : i < 255 ? i + 1 : '\\';
+            bool& known = met[pool_.classes_[classes][b]];
+            if (!known) made.push_back(static_cast<std::uint8_t>(b));
+            known = true;
+        }
+    }
+    return made;
+}
+
+ExprId Liveness::after(ExprId part, std::uint8_t byte) {
+    const auto& row = pool_.rows_[pool_.raw_row(part)];
+    return pool_.targets_[row.offset + pool_.classes_[row.classes][byte]];
+}
+
+// Calls f(bytes, what follows) for each way to go on from heads_, inside a character's escape; what stands behind the
+// character is left out. Other expressions than sets, their products and sums count as any byte.
+template <class F>
+void Liveness::each_way(F&& f) {
+    std::vector<ExprId> todo;
+    todo.swap(heads_);
+    while (!todo.empty()) {
+        const ExprId e = todo.back();
+        todo.pop_back();
+        const Expr x = pool_.exprs_[e];
+        if (x.op == Op::alt) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(pool_.args_[x.a + i]);
+        } else if (x.op == Op::set) f(pool_.sets_[x.a], kEmpty);
+        else if (x.op == Op::cat && pool_.exprs_[x.a].op == Op::set) f(pool_.sets_[pool_.exprs_[x.a].a], x.b);
+        else if (x.op == Op::cat && !x.nullable && !pool_.exprs_[x.a].nullable) todo.push_back(x.a);
+        else if (x.op == Op::words) {
+            bool some = false;
+            pool_.words_->each_character(x.a, x.b, [&](char32_t c) { some = some || c < 0x20 || c == '"' || c == '\\'; });
+            if (some) f(ByteSet::range(0, 255), e);
+        } else if (e != kNone) f(ByteSet::range(0, 255), e);
+    }
+}
+
+bool Liveness::begins(const ByteSet& bytes) {
+    const std::vector<ExprId> heads = heads_;
+    bool some = false;
+    each_way([&](const ByteSet& here, ExprId) { some = some || here.meets(bytes); });
+    heads_ = heads;
+    return some;
+}
+
+void Liveness::follow(const ByteSet& bytes) {
+    std::vector<ExprId> made;
+    each_way([&](const ByteSet& here, ExprId behind) {
+        if (here.meets(bytes)) made.push_back(behind);
+    });
+    heads_ = std::move(made);
+}
+
+// Whether a character that can only be written as an escape may come next; perhaps too often.
+bool Liveness::has_escapes(ExprId part) {
+    std::uint8_t& known = pool_.found_[part].escapes;
+    if (known == 0) {
+        heads_.assign(1, after(part, '\\'));
+        bool some = begins(kAfter[backslash]);
+        if (some && !begins(kEscapes)) {
+            for (const char* b : {"u", "0", "0"}) follow(bytes_of(b));
+            some = begins(kAfter[zeros]);
+        }
+        known = some ? 2 : 1;
+    }
+    return known == 2;
+}
+
+// `parts_` becomes sorted, without intersections and differences; false: no text is left.
+bool Liveness::flatten() {
+    flat_.clear();
+    while (!parts_.empty()) {
+        const std::uint32_t part = parts_.back();
+        parts_.pop_back();
+        const ExprId e = part & ~kNot;
+        const Expr x = pool_.exprs_[e];
+        if (part & kNot) {
+            if (e == kNone) continue;
+            if (x.op == Op::negate) parts_.push_back(x.a);
+            else flat_.push_back(part);
+        } else if (x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(pool_.args_[x.a + i]);
+        } else if (x.op == Op::except) {
+            parts_.push_back(x.a);
+            parts_.push_back(x.b | kNot);
+        } else if (x.op == Op::negate) parts_.push_back(x.a | kNot);
+        else if (e == kNone) return false;
+        else flat_.push_back(part);
+    }
+    std::sort(flat_.begin(), flat_.end());
+    flat_.erase(std::unique(flat_.begin(), flat_.end()), flat_.end());
+    parts_.swap(flat_);
+    for (const std::uint32_t part : parts_)
+        if ((part & kNot) && std::binary_search(parts_.begin(), parts_.end(), part & ~kNot)) return false;
+    return true;
+}
+
+// Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
+void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
+    if (!flatten()) return;
+    parts_.push_back(place);
+    std::uint64_t h = place;
+    for (const std::uint32_t part : parts_) h = mix(h, part);
+    const auto same = [&](const List& list, const std::vector<std::uint32_t>& in) {
+        return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
+    };
+    std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
+    if (number == IdTable::kMissing) {
+        if (empty_ids_.find(h, [&](std::uint32_t id) { return same(empty_[id], empty_parts_); }) != IdTable::kMissing) return;
+        number = static_cast<std::uint32_t>(lists_.size());
+        lists_.push_back({static_cast<std::uint32_t>(listed_.size()), static_cast<std::uint32_t>(parts_.size()), h});
+        listed_.insert(listed_.end(), parts_.begin(), parts_.end());
+        depths_.push_back(kInfinite);
+        states_.add(h, number);
+    }
+    if (depths_[number] <= depth) return;
+    depths_[number] = depth;
+    parts_.pop_back();
+    bool nullable = true;
+    std::uint32_t least = 0;  // bytes at least
+    for (const std::uint32_t part : parts_) {
+        const Expr& x = pool_.exprs_[part & ~kNot];
+        nullable = nullable && x.nullable != ((part & kNot) != 0);
+        if (!(part & kNot)) least = std::max(least, x.nullable ? 0 : x.shortest);
+    }
+    if (!nullable) least = std::max(least, 1u);
+    const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].measured;
+    const std::uint32_t total = nullable ? depth : sum(depth, least);
+    if (total >= best_) return;
+    seen_.push_back({number, depth, parent});
+    const auto at = static_cast<std::uint32_t>(seen_.size() - 1);
+    if (nullable || single) {
+        best_ = total;
+        best_at_ = at;
+    } else {
+        tasks_.push_back({total, at});
+        std::push_heap(tasks_.begin(), tasks_.end(), later);
+    }
+}
+
+void Liveness::go_on(const Seen& here, std::uint32_t at) {
+    const List list = lists_[here.list];
+    const std::uint32_t place = listed_[list.begin + list.count - 1];
+    std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
+    bool escapes = place == between;
+    std::uint32_t classes = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::uint32_t own = pool_.rows_[pool_.raw_row(parts[i] & ~kNot)].classes;
+        classes = i == 0 ? own : joint(classes, own);
+        escapes = escapes && ((parts[i] & kNot) || has_escapes(parts[i]));
+    }
+    auto take = [&](std::uint8_t byte) {
+        parts_.clear();
+        for (const std::uint32_t part : parts) {
+            const ExprId to = after(part & ~kNot, byte);
+            if (to == kNone && !(part & kNot)) return;
+            if (to != kNone) parts_.push_back(to | (part & kNot));
+        }
+        see(place_after(place, byte), here.depth + 1, at);
+    };
+    if (place != between && place != anywhere) return kAfter[place].each(take);
+    const std::vector<std::uint8_t> some = bytes_of_classes(classes);
+    for (const std::uint8_t byte : some)
+        if (byte != '\\' || place == anywhere || escapes) take(byte);
+}
+
+std::uint32_t Liveness::shortest(ExprId start) {
+    lists_.clear();
+    listed_.clear();
+    depths_.clear();
+    seen_.clear();
+    tasks_.clear();
+    states_ = {};
+    best_ = kInfinite;
+    parts_.assign(1, start);
+    see(pool_.exprs_[start].spelled ? between : anywhere, 0, 0);
+    while (!tasks_.empty() && tasks_.front().least < best_) {
+        const std::uint32_t at = tasks_.front().at;
+        std::pop_heap(tasks_.begin(), tasks_.end(), later);
+        tasks_.pop_back();
+        const Seen here = seen_[at];
+        if (depths_[here.list] < here.depth) continue;
+        if (seen_.size() > pool_.limits_.max_search)
+            throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
+        go_on(here, at);
+    }
+    if (best_ == kInfinite) keep_empty();
+    else keep_path();
+    return best_;
+}
+
+void Liveness::keep_empty() {
+    for (const List& list : lists_) {
+        empty_ids_.add(list.hash, static_cast<std::uint32_t>(empty_.size()));
+        empty_.push_back({static_cast<std::uint32_t>(empty_parts_.size()), list.count, list.hash});
+        empty_parts_.insert(empty_parts_.end(), listed_.begin() + list.begin, listed_.begin() + list.begin + list.count);
+    }
+}
+
+// Whoever follows a shortest text asks again after each byte.
+void Liveness::keep_path() {
+    for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
+        const Seen here = seen_[at];
+        const List list = lists_[here.list];
+        std::vector<ExprId> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
+        for (std::uint32_t& part : parts)
+            if (part & kNot) part = pool_.negate(part & ~kNot);
+        const ExprId made = pool_.both(std::move(parts));
+        pool_.exprs_[made].measured = true;
+        pool_.exprs_[made].shortest = best_ - here.depth;
+        if (at == 0) break;
+    }
+}
+
+}  // namespace guideway
