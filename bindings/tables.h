@@ -47,8 +47,10 @@ inline const ExchangeApi* exchange_api(PyTypeObject* type) {
 
 template <class T>
 std::optional<Table<T>> numpy_table(PyArrayObject* array) {
-    constexpr int kind = std::is_same_v<std::remove_const_t<T>, float> ? NPY_FLOAT32 : NPY_INT64;
-    const bool fits = PyArray_NDIM(array) == 2 && PyArray_TYPE(array) == kind && PyArray_ISNBO(PyArray_DESCR(array)->byteorder) &&
+    constexpr bool is_float = std::is_same_v<std::remove_const_t<T>, float>;
+    const int type = PyArray_TYPE(array);  // of the integers, two names of one size may be in use
+    const bool is_of_it = is_float ? type == NPY_FLOAT32 : type == NPY_INT64 || (type == NPY_LONGLONG && sizeof(npy_longlong) == sizeof(T));
+    const bool fits = PyArray_NDIM(array) == 2 && is_of_it && PyArray_ISNBO(PyArray_DESCR(array)->byteorder) &&
                       PyArray_CHKFLAGS(array, NPY_ARRAY_ALIGNED) && (std::is_const_v<T> || PyArray_CHKFLAGS(array, NPY_ARRAY_WRITEABLE));
     const npy_intp *const shape = PyArray_DIMS(array), *const strides = PyArray_STRIDES(array);
     constexpr auto size = static_cast<npy_intp>(sizeof(T));

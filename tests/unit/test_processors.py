@@ -106,6 +106,22 @@ def test_a_refused_call_leaves_nothing_behind() -> None:
     assert (legal(found), held) == ([[0, 2], [0, 1]], [True, True])
 
 
+def test_ids_in_other_orders_and_types() -> None:
+    for made in (
+        np.asfortranarray,
+        np.longlong,
+        np.int32,
+        lambda ids: np.array(ids, ">i8"),
+        lambda ids: np.repeat(ids, 2, 1)[:, ::2],
+    ):
+        processor = Processor(gw.Regex("a+b"), VOCABULARY)
+        texts = [[5, 4], [5, 3]]
+        for token, expected in ((1, [1, 6]), (1, [1, 2, 6]), (2, [1, 2, 6]), (0, [0])):
+            found, held = processor.masks(made(np.array(texts)))
+            assert (legal(found), held) == ([expected] * 2, [True] * 2)
+            texts = [[*text, token] for text in texts]
+
+
 def test_prompts_find_their_constraint_when_rows_leave() -> None:
     processor = Processor([gw.Regex("a+"), gw.Regex("b+"), None], VOCABULARY)
     prompts = [[7, 1, 2], [4, 1, 2], [5, 5, 5]]

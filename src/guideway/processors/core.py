@@ -121,7 +121,7 @@ class Processor:
                 self._ended()
 
     def _begin_masks(self, given: Ids, *, background: bool) -> Begun:
-        ids = given.astype(np.int64, copy=False)
+        ids = np.ascontiguousarray(given, np.int64)
         length = ids.shape[1]
         if self._prompts is None:
             self._learn_prompts(ids)

@@ -56,14 +56,18 @@ class ConstrainedLogits(Chained):
             self.check()
 
     def _masked(self, input_ids: Any, scores: Any) -> Any:
-        with self._processor:
-            scores = self._after_others(input_ids, scores)
-            rows, held = self._processor.masks(np.asarray(input_ids)[None])
-            start = perf_counter()
-            if held[0] and not masks.apply(scores, rows[0]):
-                raise EngineError("nothing is left to draw: another processor forbids all that is legal")
-            self.timings.copy += perf_counter() - start
-            return scores
+        scores = self._after_others(input_ids, scores)
+        ids, logits = np.asarray(input_ids, np.int64)[None], scores[None]
+        nothing = self._processor.masked(ids, logits, logits)
+        if nothing is None:
+            with self._processor:
+                found = self._processor.masks(ids)
+                start = perf_counter()
+                nothing = masks.masked_into(logits, logits, *found)
+                self.timings.copy += perf_counter() - start
+        if nothing:
+            raise EngineError("nothing is left to draw: another processor forbids all that is legal")
+        return scores
 
 
 def logits_processor(
