@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "guideway/closures.h"
 #include "guideway/words.h"
 
 namespace guideway {
@@ -32,6 +33,10 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 }
 
 namespace {
+
+constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which a closure is looked up
+constexpr std::uint32_t kWorthClosing = 2000;  // and looked for
+constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 
 struct Level {  // a node on the path, and the state there
     ExprId state = kNone;
@@ -82,6 +87,31 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
         measure(looping);
         return true;
     };
+    // The same of states that stay among themselves; of what may be too long, if it is little, note is taken.
+    std::optional<Closures> closures;
+    auto take_closed = [&](std::uint32_t node, ExprId state, std::uint32_t characters) {
+        if (x.end[node] - node < kWorthLooking || measures) return false;
+        if (!closures) closures.emplace(pool, *subtrees);
+        Closures::Found in = closures->find(state);
+        if (!in.loops && x.end[node] - node >= kWorthClosing) {
+            closures->look_around(state);
+            in = closures->find(state);
+        }
+        if (!in.loops || in.characters == 0 || !subtrees->loop(node, *in.loops, in.nullable ? follow : nothing)) return false;
+        const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};
+        const std::uint32_t most = characters + in.characters;
+        if (in.characters != Closures::kForever && most < subtrees->most_characters()) {
+            const std::size_t before = doubtful.size();
+            for (std::uint32_t p = below.begin; p < below.end; ++p)
+                if (subtrees->characters(p) > most) doubtful.push_back(x.tokens[p]);
+            if ((doubtful.size() - before) * 8 > below.end - below.begin || doubtful.size() > kMaxDoubtful) {
+                doubtful.resize(before);
+                return false;
+            }
+        }
+        add(below.begin, below.end);
+        return true;
+    };
     auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
         Level& level = path[depth];
         level.state = state;
@@ -93,7 +123,7 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
         if (level.nullable) wanted |= follow;
         level.leap = ChildLeap(x, node, wanted);
     };
-    if (whole && subtrees && take_all(0, start, 0)) return;
+    if (whole && subtrees && (take_all(0, start, 0) || take_closed(0, start, 0))) return;
     enter(0, 0, start, 0);
     for (const Grove::Part& part : grove.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
@@ -127,7 +157,7 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
                 continue;
             }
             const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
-            if (subtrees && take_all(i, next, characters)) {
+            if (subtrees && (take_all(i, next, characters) || take_closed(i, next, characters))) {
                 i = x.end[i];
                 continue;
             }

@@ -319,7 +319,21 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
         for (const std::uint32_t piece : walked.pieces) wider->deepest = std::max(wider->deepest, grove.trie->depth[piece] - 1u);
     }
     const std::uint32_t residual = residuals_.behind(*grove.trie, walked.pieces);
-    return {keep(*grove.trie, walked, !grove.whole()), residual, kNoTokens};
+    std::uint32_t tokens = keep(*grove.trie, walked, !grove.whole());
+    std::erase_if(walked.doubtful, [&](std::uint32_t t) {
+        ExprId at = state;
+        for (const char b : vocabulary_.token(t))
+            if ((at = pool.next(at, static_cast<std::uint8_t>(b))) == kNone) return false;
+        return true;
+    });
+    if (!walked.doubtful.empty()) {
+        row_.resize(words_);
+        sets_.write(tokens, row_);
+        sets_.change(tokens, row_);
+        for (const std::uint32_t t : walked.doubtful) row_[t >> 5] &= ~(1u << (t & 31));
+        tokens = sets_.row(row_);
+    }
+    return {tokens, residual, kNoTokens};
 }
 
 Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {

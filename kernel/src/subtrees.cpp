@@ -224,4 +224,23 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     return made;
 }
 
+std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good) const {
+    std::vector<std::uint64_t> made(blocks_.size() / 64 + 1, 0);
+    ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
+    bool whole = false;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        const Block& block = blocks_[i];
+        ExprId at = state;
+        for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
+        if (at == kNone) continue;
+        if (block.size + 1u == length_of(block.bytes[0]) && at != known) {
+            known = at;
+            whole = true;
+            for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = good(pool.next(at, static_cast<std::uint8_t>(b)));
+        }
+        if (block.size + 1u < length_of(block.bytes[0]) || whole) made[i >> 6] |= std::uint64_t{1} << (i & 63);
+    }
+    return made;
+}
+
 }  // namespace guideway

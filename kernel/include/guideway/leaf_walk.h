@@ -74,6 +74,7 @@ struct LeafWalk {
     };
     std::vector<Places> places;
     std::vector<Limited> limited;
+    std::vector<std::uint32_t> doubtful;  // tokens at these places that must be tried
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
     bool measures = false;              // whether to find `rest`
     std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,6 +37,8 @@ public:
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
+    // The blocks that lead from a state to those for which `good` holds, as bits.
+    std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good) const;
     // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];

@@ -1,0 +1,64 @@
+// States of a leaf that stay among themselves: by any characters of some atoms (subtrees.h), each of them lives on, for
+// so many characters at least. Below a node where the walk stands in such a state, a subtree of these atoms is taken
+// whole though no state comes back to itself; its longer tokens are looked at one by one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "guideway/expr.h"
+#include "guideway/subtrees.h"
+
+namespace guideway {
+
+class Closures {
+public:
+    static constexpr std::uint8_t kForever = 255;
+    struct Found {
+        const Loops* loops = nullptr;  // null: the state is in no closure
+        std::uint8_t characters = 0;   // for which it lives on; kForever: without end
+        bool nullable = false;         // whether some state of the closure is
+    };
+    Closures(ExprPool& pool, const Subtrees& subtrees) : pool_(pool), subtrees_(subtrees) {}
+    Found find(ExprId state) const;
+    // Looks for a closure around a state, a few times.
+    void look_around(ExprId state);
+
+private:
+    static constexpr std::size_t kSlots = 1024;  // more than twice the states that can be held
+    static constexpr std::size_t kMaxStates = 48, kMaxKinds = 4;
+    static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
+    static constexpr unsigned kFewBytes = 40;
+    static constexpr std::uint8_t kFewCharacters = 8;
+    struct State {
+        ExprId expr;
+        std::uint8_t characters;
+        std::vector<std::uint32_t> from;  // states that lead here
+    };
+    struct Slot {
+        ExprId expr = kNone;
+        std::uint32_t closure = 0;
+        std::uint8_t characters = 0;
+    };
+    struct Closure {
+        Loops loops;
+        bool nullable = false;
+    };
+
+    void close(ExprId start, const ByteSet& bytes);
+    std::uint32_t number_of(ExprId state) const;
+    void measure();
+    void add_blocks(Closure& made);
+    void keep(const ByteSet& bytes);
+
+    ExprPool& pool_;
+    const Subtrees& subtrees_;
+    unsigned looks_ = 0;
+    std::vector<State> states_;  // of the one that is looked for
+    std::vector<Closure> closures_;
+    std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace guideway

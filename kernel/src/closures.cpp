@@ -1,0 +1,115 @@
+#include "guideway/closures.h"
+
+#include <algorithm>
+#include <map>
+
+namespace guideway {
+
+Closures::Found Closures::find(ExprId state) const {
+    for (std::size_t at = state % kSlots; slots_[at].expr != kNone; at = (at + 1) % kSlots)
+        if (slots_[at].expr == state) return {&closures_[slots_[at].closure].loops, slots_[at].characters, closures_[slots_[at].closure].nullable};
+    return {};
+}
+
+std::uint32_t Closures::number_of(ExprId state) const {
+    const auto at = std::find_if(states_.begin(), states_.end(), [&](const State& s) { return s.expr == state; });
+    return static_cast<std::uint32_t>(at - states_.begin());
+}
+
+// What these bytes lead to from `start`. States that do not take all of them, and those beyond the limit, live on for no
+// character.
+void Closures::close(ExprId start, const ByteSet& bytes) {
+    states_.assign(1, {start, 0, {}});
+    std::vector<ExprId> targets;
+    for (std::uint32_t i = 0; i < states_.size(); ++i) {
+        const ExprId state = states_[i].expr;
+        if (!bytes.within(pool_.live(state))) continue;
+        targets.clear();
+        bytes.each([&](std::uint8_t b) { targets.push_back(pool_.next(state, b)); });
+        std::sort(targets.begin(), targets.end());
+        targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+        if (states_.size() + targets.size() > kMaxStates && std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))
+            continue;
+        states_[i].characters = kForever;
+        for (const ExprId to : targets) {
+            const std::uint32_t number = number_of(to);
+            if (number == states_.size()) states_.push_back({to, 0, {}});
+            states_[number].from.push_back(i);
+        }
+    }
+}
+
+// How far each is from a state that does not go on.
+void Closures::measure() {
+    std::vector<std::uint32_t> queue;
+    for (std::uint32_t i = 0; i < states_.size(); ++i)
+        if (states_[i].characters == 0) queue.push_back(i);
+    for (std::size_t at = 0; at < queue.size(); ++at) {
+        const auto further = static_cast<std::uint8_t>(states_[queue[at]].characters + 1);
+        for (const std::uint32_t from : states_[queue[at]].from)
+            if (states_[from].characters == kForever) {
+                states_[from].characters = further;
+                queue.push_back(from);
+            }
+    }
+}
+
+// States that go on alike by the first bytes of characters have the same blocks; where many do not, none are looked for.
+void Closures::add_blocks(Closure& made) {
+    std::map<std::vector<ExprId>, const State*> kinds;  // of those that go on alike, the one that promises most
+    std::vector<ExprId> leads;
+    for (const State& state : states_) {
+        if (state.characters == 0) continue;
+        leads.clear();
+        for (unsigned b = 0xc2; b < 0xf5; ++b) leads.push_back(pool_.next(state.expr, static_cast<std::uint8_t>(b)));
+        const State*& most = kinds.emplace(leads, &state).first->second;
+        if (state.characters > most->characters) most = &state;
+        if (kinds.size() > kMaxKinds) break;
+    }
+    made.loops.blocks = subtrees_.blocks_to(pool_, kNone, [](ExprId) { return false; });
+    if (kinds.size() > kMaxKinds) return;
+    bool first = true;
+    for (const auto& [alike, state] : kinds) {
+        const std::uint8_t wanted = state->characters == kForever ? kForever : static_cast<std::uint8_t>(state->characters - 1);
+        const auto blocks = subtrees_.blocks_to(pool_, state->expr, [&](ExprId to) {
+            const std::uint32_t number = number_of(to);
+            return number < states_.size() && states_[number].characters >= wanted;
+        });
+        for (std::size_t i = 0; i < blocks.size(); ++i) made.loops.blocks[i] = first ? blocks[i] : made.loops.blocks[i] & blocks[i];
+        first = false;
+    }
+}
+
+void Closures::keep(const ByteSet& bytes) {
+    Closure made;
+    made.loops.ascii[0] = bytes.words[0];
+    made.loops.ascii[1] = bytes.words[1];
+    add_blocks(made);
+    for (const State& state : states_) {
+        made.nullable = made.nullable || pool_.nullable(state.expr);
+        std::size_t at = state.expr % kSlots;
+        while (slots_[at].expr != kNone && slots_[at].expr != state.expr) at = (at + 1) % kSlots;
+        if (slots_[at].expr == kNone) slots_[at] = {state.expr, static_cast<std::uint32_t>(closures_.size()), state.characters};
+    }
+    closures_.push_back(std::move(made));
+}
+
+// Bytes that soon lead to where others do not go on are left out.
+void Closures::look_around(ExprId start) {
+    if (looks_ >= kMaxLooks || !pool_.endless(start)) return;
+    ByteSet bytes = pool_.live(start);
+    bytes.words[2] = bytes.words[3] = 0;
+    for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
+        looks_ += turn == 0;
+        close(start, bytes);
+        measure();
+        if (states_[0].characters >= kFewCharacters) return keep(bytes);
+        const ByteSet before = bytes;
+        before.each([&](std::uint8_t b) {
+            const std::uint32_t to = number_of(pool_.next(start, b));
+            if (to == states_.size() || states_[to].characters < states_[0].characters) bytes.erase(b);
+        });
+    }
+}
+
+}  // namespace guideway

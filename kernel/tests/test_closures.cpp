@@ -1,0 +1,100 @@
+// Subtrees that are taken whole where states stay among themselves, against walks node by node.
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "guideway/closures.h"
+#include "guideway/error.h"
+#include "guideway/matcher.h"
+#include "guideway/spelling.h"
+#include "programs.h"
+
+using namespace guideway;
+using ProgramWords = programs::Words;
+
+namespace {
+
+std::vector<std::string> tokens(std::mt19937& chance) {
+    const char* const pieces[] = {"a", "f", "0", "9", "x", "y", "z", " ", "-", "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\"", "\\n", "\\u00", "the", "abc"};
+    std::vector<std::string> made{""};
+    for (unsigned b = 0; b < 256; ++b) made.push_back(std::string(1, static_cast<char>(b)));
+    while (made.size() < 9000) {
+        std::string one;
+        const std::size_t length = 1 + chance() % (chance() % 20 ? 5 : 24), kinds = chance() % 4 ? 12 : std::size(pieces);
+        for (std::size_t i = 0; i < length; ++i) one += pieces[chance() % kinds];
+        made.push_back(std::move(one));
+    }
+    return made;
+}
+
+// A string in which a run of some characters must come, must not, or may; each state lives on for a while.
+ProgramWords runs(std::mt19937& chance) {
+    programs::Writer w;
+    const std::uint32_t any = w.repeat(w.chars({0, 0x10ffff}), 0, kInfinite), length = 1 + static_cast<std::uint32_t>(chance() % 30);
+    const std::vector<std::uint32_t> classes[] = {{'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}};
+    const std::uint32_t run = w.repeat(w.chars(classes[chance() % 4]), length, chance() % 2 ? length : kInfinite);
+    std::uint32_t made = w.cat({any, run, any});
+    if (chance() % 3 == 0) made = w.cat({run, any});
+    if (chance() % 3 == 0) made = w.repeat(w.chars(classes[chance() % 4]), 1, length);
+    if (chance() % 2) made = w.without(made);
+    const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2), root = w.cat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
+    return w.program(w.node({0, root}));
+}
+
+void compare(std::mt19937& chance, const std::vector<std::string>& all, const ProgramWords& program) {
+    VocabularyLimits plain;
+    plain.shortcuts.subtrees = false;
+    const auto quick = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0});
+    const auto slow = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, plain);
+    const auto one = Automaton::compile(quick, program), other = Automaton::compile(slow, program);
+    std::vector<std::uint32_t> row(quick->words()), wanted(quick->words());
+    for (int walk = 0; walk < 4; ++walk) {
+        Matcher a(one), b(other);
+        for (int step = 0; step < 12 && !a.is_finished(); ++step) {
+            a.fill_mask(row);
+            b.fill_mask(wanted);
+            CHECK(row == wanted);
+            std::vector<std::uint32_t> legal;
+            for (std::uint32_t t = 0; t < quick->size(); ++t)
+                if (wanted[t >> 5] >> (t & 31) & 1) legal.push_back(t);
+            if (legal.empty()) break;
+            const std::uint32_t token = legal[chance() % legal.size()];
+            a.advance(token);
+            b.advance(token);
+        }
+    }
+}
+
+// One that is held for a run of three: each state promises what is left.
+void test_promises(const std::vector<std::string>& all) {
+    const Vocabulary vocabulary(all, {0}, {0});
+    ExprPool pool;
+    Speller& speller = pool.speller();
+    const ExprId any = speller.universe(Spelling::text), x = speller.characters({{'x', 'x'}}, Spelling::text);
+    const ExprId e = pool.both({any, pool.negate(pool.cat(any, pool.cat(pool.repeat(x, 12, 12), any)))});
+    Closures closures(pool, vocabulary.subtrees());
+    CHECK(closures.find(e).loops == nullptr);
+    closures.look_around(e);
+    CHECK(closures.find(e).loops && closures.find(e).characters == 11);
+    CHECK(closures.find(pool.next(e, 'x')).characters == 10);
+    CHECK(closures.find(e).nullable);
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937 chance(3);
+    const auto all = tokens(chance);
+    test_promises(all);
+    for (int round = 0; round < 40; ++round) {
+        const ProgramWords program = runs(chance);
+        try {
+            compare(chance, all, program);
+        } catch (const Error& error) {
+            CHECK(error.kind == ErrorKind::unsatisfiable);
+        }
+    }
+    return check::report();
+}
