@@ -24,12 +24,23 @@ def vocabulary() -> gw.Vocabulary:
 
 
 def ours(schema: Any) -> Make:
-    """Guideway's, in place, which is what it does by itself where `generate` calls it."""
+    """Guideway's as it is by default: it looks who asks, and writes in place where that is `generate`.
+
+    With a clock between, who seems to ask is the list of processors: that is told to be as good.
+    """
+    from transformers import LogitsProcessorList
+
     from guideway.engines.transformers import logits_processor
 
     table = vocabulary()
     automaton = gw.compile(gw.JsonSchema(schema), table)
-    return lambda rows: logits_processor(automaton, table, in_place=True)
+
+    def made(rows: int) -> Any:
+        processor = logits_processor(automaton, table)
+        processor._loops._known[LogitsProcessorList.__call__.__code__] = True
+        return processor
+
+    return made
 
 
 def xgrammar(schema: Any) -> Make:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from inspect import unwrap
 from types import CodeType, FrameType
 
@@ -19,21 +20,28 @@ class Loops:
     def __init__(self) -> None:
         self._known: dict[CodeType, bool] = {}
 
-    def are_done(self, loop: FrameType) -> bool:
-        """Whether whoever asks is such a loop, and does not read again what it handed in.
+    def are_done(self) -> bool:
+        """Whether whoever asks the caller is such a loop, and does not read again what it handed in.
 
         Prompt lookup hands in the same scores for all of a draft, and `output_logits=True` keeps them; everywhere else
         they are a copy already. A processor has no other way to know: the scores look the same, nothing holds them yet,
-        and neither the model nor its configuration is passed. Whatever else asks (a loop of somebody's own, a list of
-        processors in a function between) is taken to read them again.
+        and neither the model nor its configuration is passed. It has to look at each call, as drafts and the loop that
+        they are for ask by turns. Whatever else asks (a loop of somebody's own, a function between) is taken to read
+        them again.
         """
+        try:
+            loop = sys._getframe(3)  # here, the processor, transformers' list of processors, and what asks that
+        except ValueError:
+            return False
         known = self._known.get(loop.f_code)
-        if known is None:
-            known = False
-            if loop.f_code in _CODES:
-                names = loop.f_locals
-                known = not getattr(names.get("generation_config"), "output_logits", True)
-                if isinstance(names, dict):  # before Python 3.13 a copy, which would hold on to the first logits
-                    names.clear()
-            self._known[loop.f_code] = known
+        return self._look_at(loop) if known is None else known
+
+    def _look_at(self, loop: FrameType) -> bool:
+        known = False
+        if loop.f_code in _CODES:
+            names = loop.f_locals
+            known = not getattr(names.get("generation_config"), "output_logits", True)
+            if isinstance(names, dict):  # before Python 3.13 a copy, which would hold on to the first logits
+                names.clear()
+        self._known[loop.f_code] = known
         return known

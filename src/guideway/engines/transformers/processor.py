@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -34,8 +33,8 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
             scores = self._after_others(input_ids, scores)
         if processor.is_free:
             return scores
-        if self._in_place is None and (asks := sys._getframe(1).f_back) is not None:
-            self._apply.in_place = self._loops.are_done(asks)
+        if self._in_place is None:
+            self._apply.in_place = self._loops.are_done()
         found = scores if self._apply.in_place else self._apply.target(scores)
         nothing = processor.masked(input_ids, scores, found)
         if nothing is None:
