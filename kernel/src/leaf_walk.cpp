@@ -93,7 +93,7 @@ void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteS
         if (x.end[node] - node < kWorthLooking || measures) return false;
         if (!closures) closures.emplace(pool, *subtrees);
         Closures::Found in = closures->find(state);
-        if (!in.loops && x.end[node] - node >= kWorthClosing) {
+        if (!in.loops && !found && x.end[node] - node >= kWorthClosing) {  // nothing loops here
             closures->look_around(state);
             in = closures->find(state);
         }
