@@ -6,7 +6,8 @@ A llama of one layer and random weights writes the same JSON under each processo
 processor behind it. CPU time of the calling thread in each call, medians over the steps. "fill": `scores.fill_(0)`;
 "nothing": a processor that does nothing, clock and all. Ours is the default, which writes in place here. One thread.
 "off", "ahead": wall time of whole calls, the quickest of several in turns.
-Bars: a batch of 1 beyond "nothing" in 30 us or 1 % of the step; batches of 16 and 64 at most twice "fill"; cheaper than every peer.
+Bars: a batch of 1 beyond "nothing" in 30 us or 1 % of the step; batches of 16 and 64 at most twice "fill"; cheaper than
+every peer.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ def costs(bench: Bench, makes: dict[str, Make], batches: list[int], rounds: int,
         if rows == 1:
             step = 1e4 * min(bench.run(1, []) for _ in range(rounds)) / bench.steps
             beyond = net["guideway"][1] - net["nothing"][1]
-            report.limit('a batch of 1 beyond "nothing" (30 us, or 1 % of the step)', beyond, max(30, round(step)), "us")
+            report.limit(
+                'a batch of 1 beyond "nothing" (30 us, or 1 % of the step)', beyond, max(30, round(step)), "us"
+            )
         else:
             report.limit(f"a batch of {rows}", net["guideway"][rows] / net["fill"][rows], 2, "times fill")
     for name in sorted(net.keys() - {"guideway", "fill", "nothing"}):
