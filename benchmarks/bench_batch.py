@@ -40,7 +40,7 @@ class Row:
     def begin(self) -> None:
         """At the start of the text."""
         self.matcher, self.place = self.engine.matcher(self.compiled), 0
-        self.advance = self.engine.bound(self.matcher)[0]
+        self.advance = self.engine.bound(self.matcher).advance
 
     def next(self) -> int:
         """The token that it takes now; from the start again where the text is at its end."""
@@ -66,7 +66,7 @@ def chosen(engines: list[Engine], count: int) -> list[tuple[list[Any], list[int]
         except Refused:
             continue
         pairs = zip(engines, made, strict=bool(made))
-        if made and all(walked(*engine.start(one), tokens) is not None for engine, one in pairs):
+        if made and all(walked(engine.start(one), tokens) is not None for engine, one in pairs):
             found.append((made, tokens))
             if len(found) == count:
                 break

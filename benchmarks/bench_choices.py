@@ -71,15 +71,14 @@ def measure(engine: Engine, make: Callable[[Engine], Any], walks: list[list[int]
         best = min(best, (wall / 1000, cpu / 1000))
         if wall > 1e6:
             break
-    advance, fill = engine.start(compiled)
-    _, (_, first) = timed(fill)
+    _, (_, first) = timed(engine.start(compiled).fill)
     steps: list[float] = []
     for tokens in walks:
-        advance, fill = engine.start(compiled)
-        fill()
-        times = walked(advance, fill, tokens)
+        walker = engine.start(compiled)
+        walker.fill()
+        times = walked(walker, tokens)
         if times is None or not engine.may_end():
-            why = getattr(getattr(advance, "__self__", None), "get_error", str)()
+            why = getattr(getattr(walker.advance, "__self__", None), "get_error", str)()
             raise Refused(f"refuses a text that fits: {why.splitlines()[0] if why else ''}")
         steps += times[1].tolist()
     return [*best, first], sorted(steps)

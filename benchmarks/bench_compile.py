@@ -54,7 +54,7 @@ def ours(vocabulary: Callable[[], gw.Vocabulary]) -> None:
 
 def theirs(kind: type[LLGuidance] | type[XGrammar], tokens: list[bytes]) -> None:
     engine = kind(tokens)
-    _, fill = engine.start(engine.compile(SMALL))
+    fill = engine.start(engine.compile(SMALL)).fill
     fill()
 
 

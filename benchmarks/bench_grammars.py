@@ -67,7 +67,7 @@ def measure(engine: Engine, notation: str, text: str, rows: list[list[int]]) -> 
     for _ in range(2):
         found: list[Any] = []
         for tokens in rows:
-            times = walked(*engine.start(ready), tokens)
+            times = walked(engine.start(ready), tokens)
             found.append(None if times is None else times.tolist())
         walks.append(found)
     return best, walks

@@ -59,8 +59,7 @@ def measure(kind: type[Engine], count: int, tokens: dict[str, list[int]]) -> dic
     matchers = [(engine.matcher(made), name) for made, name in held]
     found["matchers"] = resident() - base - found["compiled"]
     for number, (matcher, name) in enumerate(matchers):
-        advance, fill = engine.bound(matcher)
-        walked(advance, fill, tokens[name])
+        walked(engine.bound(matcher), tokens[name])
         if number % 100 == 99:
             told(kind, f"{number + 1} texts", begun)
     found["live"] = resident() - base

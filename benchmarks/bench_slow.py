@@ -34,9 +34,9 @@ def measure(engine: Engine, case: Slow, tokens: list[int]) -> tuple[float, float
         best = min(best, wall / 1000)
         if wall > 1e6:
             break
-    advance, fill = engine.start(compiled)
-    _, (_, first) = timed(fill)
-    times = walked(advance, fill, tokens)
+    walker = engine.start(compiled)
+    _, (_, first) = timed(walker.fill)
+    times = walked(walker, tokens)
     if times is None or not engine.may_end():
         raise Refused("a valid text is refused")
     return best, first, times[1].tolist()

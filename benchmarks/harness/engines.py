@@ -11,14 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .data import EOS
 
 Rows = np.ndarray[Any, np.dtype[np.int32]]  # [n, words]
-Walker = tuple[Callable[[int], Any], Callable[[], Any]]  # advance(token), fill(): the engine's mask goes into `row`
+
+
+class Walker(NamedTuple):
+    """A matcher's calls; the mask goes into `row`. `step`: both in one call, where the engine has one."""
+
+    advance: Callable[[int], Any]
+    fill: Callable[[], Any]
+    step: Callable[[int], Any] | None = None
 
 
 class Refused(Exception):
@@ -86,7 +93,7 @@ class Guideway(Engine):
     """This library."""
 
     package = "guideway"
-    setting = 'JsonSchema(profile="exact"); Matcher.fill_mask, Matcher.advance; compiled without the cache'
+    setting = 'JsonSchema(profile="exact"); Matcher.advance_and_fill; compiled without the cache'
 
     def fresh(self) -> None:
         import guideway as gw
@@ -115,7 +122,8 @@ class Guideway(Engine):
         return compiled.matcher()
 
     def bound(self, matcher: Any) -> Walker:
-        return matcher.advance, partial(matcher.fill_mask, self.row.view(np.uint32))
+        row, step = self.row.view(np.uint32), matcher.advance_and_fill
+        return Walker(matcher.advance, partial(matcher.fill_mask, row), lambda token: step(token, row))
 
     def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
         import guideway as gw
@@ -177,7 +185,9 @@ class LLGuidance(Engine):
         return compiled.deep_copy()
 
     def bound(self, matcher: Any) -> Walker:
-        return matcher.consume_token, partial(matcher.unsafe_compute_mask_ptr, self.row.ctypes.data, self.row.nbytes)
+        return Walker(
+            matcher.consume_token, partial(matcher.unsafe_compute_mask_ptr, self.row.ctypes.data, self.row.nbytes)
+        )
 
     def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
         from llguidance import LLExecutor
@@ -226,7 +236,7 @@ class XGrammar(Engine):
         return xgr.GrammarMatcher(compiled)
 
     def bound(self, matcher: Any) -> Walker:
-        return matcher.accept_token, partial(matcher.fill_next_token_bitmask, self.bits)
+        return Walker(matcher.accept_token, partial(matcher.fill_next_token_bitmask, self.bits))
 
     def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
         import torch

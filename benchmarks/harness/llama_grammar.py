@@ -80,7 +80,7 @@ class LlamaCpp(Engine):
 
         logits.fill(0)
         apply(matcher, array)
-        return advance, fill
+        return Walker(advance, fill)
 
     def allows(self, token: int) -> bool:
         return bool(self.data["logit"][token] != -np.inf)

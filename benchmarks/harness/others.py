@@ -56,7 +56,7 @@ class OutlinesCore(Engine):
     def bound(self, matcher: Any) -> Walker:
         guide, row = matcher, self.row
         pointer, words, size = row.ctypes.data, row.size, row.itemsize
-        return lambda token: guide.advance(token, False), lambda: guide.write_mask_into(pointer, words, size)
+        return Walker(lambda token: guide.advance(token, False), lambda: guide.write_mask_into(pointer, words, size))
 
 
 class LMFormatEnforcer(Engine):
@@ -108,7 +108,7 @@ class LMFormatEnforcer(Engine):
         def fill() -> None:
             row[:] = enforcer.get_allowed_tokens(taken).allowed_tokens.numpy()
 
-        return advance, fill
+        return Walker(advance, fill)
 
 
 class Formatron(Engine):
@@ -166,7 +166,7 @@ class Formatron(Engine):
                 formatter.compute_allowed_tokens()
                 engine.fill_torch_bitmask(pointer)
 
-        return advance, fill
+        return Walker(advance, fill)
 
 
 def guarded(task: Callable[[], Any], seconds: float) -> Any:

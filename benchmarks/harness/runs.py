@@ -54,7 +54,7 @@ def once(engine: Engine, schema: object, tokens: list[list[int]], walks: int) ->
 
     def first() -> object:
         made = engine.compile(schema)
-        engine.start(made)[1]()
+        engine.start(made).fill()
         return made
 
     made, ttfm = timed(first)
@@ -67,9 +67,9 @@ def once(engine: Engine, schema: object, tokens: list[list[int]], walks: int) ->
 
 def walk(engine: Engine, made: object, ids: list[int]) -> Times | None:
     """A walk over a text; None where it is not accepted."""
-    advance, fill = engine.start(made)
-    fill()
-    times = walked(advance, fill, ids)
+    walker = engine.start(made)
+    walker.fill()
+    times = walked(walker, ids)
     return times if times is not None and engine.may_end() else None
 
 

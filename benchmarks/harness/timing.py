@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .engines import Walker
+
 Times = np.ndarray[Any, np.dtype[np.float64]]  # [2, n]: wall and CPU time, microseconds
 
 COLUMNS = ("p50", "mean", "p90", "p99", "p99.9", "max")
@@ -26,14 +28,18 @@ def timed(call: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
     return made, ((wall_end - wall) / 1000, (cpu_end - cpu) / 1000)
 
 
-def walked(advance: Callable[[int], Any], fill: Callable[[], Any], tokens: Iterable[int]) -> Times | None:
+def walked(walker: Walker, tokens: Iterable[int]) -> Times | None:
     """Time each advance and the mask behind it; None where a token is refused."""
     walls, cpus = [], []
+    advance, fill, step = walker
     for token in tokens:
         cpu, wall = thread_time_ns(), perf_counter_ns()
         try:
-            taken = advance(token)
-            fill()
+            if step is not None:
+                taken = step(token)
+            else:
+                taken = advance(token)
+                fill()
         except Exception:  # each engine has errors of its own for a token that does not fit
             return None
         wall_end, cpu_end = perf_counter_ns(), thread_time_ns()
@@ -64,6 +70,6 @@ def summary(times: Iterable[Times]) -> Summary:
 
 def overhead() -> float:
     """What the clocks add to each wall time, microseconds: an empty call, timed the same way."""
-    made = walked(lambda token: None, lambda: None, range(5000))
+    made = walked(Walker(lambda token: None, lambda: None), range(5000))
     assert made is not None  # noqa: S101 (nothing refuses here)
     return float(np.median(made[0]))

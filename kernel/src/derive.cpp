@@ -480,11 +480,11 @@ ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
     while (true) {
         const Expr x = exprs_[e];
         if (x.op == Op::except) {
-            made.push_back({x.b, kEmpty});
+            made.push_back({x.b, kEmpty, kNone});
             e = x.a;
         } else if (x.op == Op::cat && exprs_[x.a].op == Op::except) {
             const Expr head = exprs_[x.a];
-            made.push_back({head.b, x.b});
+            made.push_back({head.b, x.b, head.a});
             e = cat(head.a, x.b);
         } else return e;
     }
@@ -590,6 +590,10 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
 }
 
 std::uint32_t ExprPool::last_label(ExprId e, bool further) {
+    const auto of_words = [&](const Expr& x, bool wanted) {
+        return wanted || x.b ? words_->last_label_below(x.a, x.b) : words_->last_label(x.a);
+    };
+    if (exprs_[e].op == Op::words) return of_words(exprs_[e], further);  // as most sets of names are: no list is needed
     std::uint32_t made = kInfinite;
     std::vector<std::pair<ExprId, bool>> work{{e, further}};
     while (!work.empty()) {
@@ -599,7 +603,7 @@ std::uint32_t ExprPool::last_label(ExprId e, bool further) {
         std::uint32_t found = kInfinite;
         if (!x.labelled) continue;
         if (x.op == Op::label && !wanted) found = x.a;
-        else if (x.op == Op::words) found = wanted || x.b ? words_->last_label_below(x.a, x.b) : words_->last_label(x.a);
+        else if (x.op == Op::words) found = of_words(x, wanted);
         else if (x.op == Op::alt)
             for (ExprId p : parts_of(at)) work.emplace_back(p, wanted);
         else if (x.op == Op::cat) work.emplace_back(x.b, wanted && !has_more(x.a));

@@ -85,19 +85,20 @@ private:
 };
 
 // The tokens that spell a text to its end, of those that a difference takes away: down the trie of these texts alone.
-// What they are taken from has endlessly many texts wherever one of them is still to come, so nothing else is lost.
+// What they are taken from, the head, has endlessly many texts wherever one of them is still to come, so nothing else is
+// lost; and where a tail follows, it begins where the head cannot go on, so that no other text is split as one of these.
 class TextWalker {
 public:
     TextWalker(ExprPool& pool, const Trie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
         : pool_(pool), words_(pool.words()), x_(trie), bound_(bound), cleared_(cleared) {}
 
-    // Below node `top`, where `from` stands. False: it is not as simple as that, or not worth it.
-    bool run(std::uint32_t top, ExprId from, const ExprPool::Layer& layer) {
+    // Below node `top`, where `head` stands. False: it is not as simple as that, or not worth it.
+    bool run(std::uint32_t top, ExprId head, const ExprPool::Layer& layer) {
         tail_ = layer.tail;
         const auto [node, part] = pool_.node_and_part(layer.texts);
         const std::uint32_t above = x_.depth[top];
         path_.clear();
-        if (!enter(top, from, {node, part})) return false;
+        if (!enter(top, head, {node, part})) return false;
         for (std::uint32_t i = top + 1; i < x_.end[top];) {
             if (++visits_ > bound_) return false;
             path_.resize(x_.depth[i] - above);
@@ -107,18 +108,18 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId next = pool_.next(here.from, byte), last = here.end == kNone ? kNone : pool_.next(here.end, byte);
+            const ExprId next = pool_.next(here.head, byte), left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.next(tail_, byte) : kNone;
+            if (next != kNone && left != kNone) return false;
+            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.next(here.end, byte) : left;
             const Words::Step step = words_.next(here.step.node, here.step.part, byte);
             const bool goes_on = step.node != Words::kNowhere;
-            if (next == kNone || (!goes_on && last == kNone)) {
-                i = x_.end[i];
-                continue;
-            }
             if (last != kNone) {
-                if (goes_on || last != next) return false;
+                if (goes_on || last != (tail_ == kEmpty ? next : left)) return false;
                 const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
                 if (cleared_.size() + (end - begin) > bound_) return false;
                 cleared_.insert(cleared_.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);
+            }
+            if (last != kNone || next == kNone || !goes_on) {
                 i = x_.end[i];
                 continue;
             }
@@ -130,26 +131,23 @@ public:
 
 private:
     struct Level {
-        ExprId from, end;  // end: what follows the text that is over here, if one is
+        ExprId head, end;  // end: what follows the text that is over here, if one is, before the tail
         Words::Step step;
         ChildLeap leap;
     };
 
-    bool enter(std::uint32_t node, ExprId from, Words::Step step) {
-        if (!pool_.infinite(from) || pool_.nullable(from)) return false;
-        ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
-        if (end != kNone && tail_ != kEmpty) {
-            if (end != kEmpty) return false;
-            end = tail_;
-        }
+    bool enter(std::uint32_t node, ExprId head, Words::Step step) {
+        if (!pool_.infinite(head) || (pool_.nullable(head) && pool_.nullable(tail_))) return false;
+        const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
+        if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
         ChildLeap leap;
         if (x_.wide(node)) {
             ByteSet wanted;
             words_.live(step.node, step.part, wanted);
-            if (end != kNone) wanted |= pool_.live(end);
+            if (end != kNone) wanted |= pool_.live(tail_ == kEmpty ? end : tail_);
             leap = ChildLeap(x_, node, wanted);
         }
-        path_.push_back({from, end, step, leap});
+        path_.push_back({head, end, step, leap});
         return true;
     }
 
@@ -178,7 +176,7 @@ std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId sta
     }
     TextWalker walker(pool, trie, bound, made.cleared);
     for (const ExprPool::Layer& layer : layers)
-        if (!pool.is_word(layer.texts) || !walker.run(top, base, layer)) return std::nullopt;
+        if (!pool.is_word(layer.texts) || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
     std::sort(made.cleared.begin(), made.cleared.end());
     made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
     return made;

@@ -118,42 +118,49 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
     if (a == kNone || b == kNone) return kNone;
     if (a == kEmpty) return b;
     if (b == kEmpty) return a;
+    if (exprs_[a].op != Op::cat) return product(a, b);
     std::vector<ExprId> heads;
     while (exprs_[a].op == Op::cat) {
         heads.push_back(exprs_[a].a);
         a = exprs_[a].b;
     }
-    heads.push_back(a);
-    for (; !heads.empty(); heads.pop_back()) {
-        const Expr x = exprs_[heads.back()], y = exprs_[b];
-        // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
-        if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
-            auto texts = words_->texts(x.a);
-            texts[0].end = cat(texts[0].end, b);
-            b = word(words_->make(std::move(texts), words_->spelling(x.a)));
-            continue;
-        }
-        Expr made;
-        made.op = Op::cat;
-        made.a = heads.back();
-        made.b = b;
-        made.nullable = x.nullable && y.nullable;
-        made.boolean = x.boolean || y.boolean;
-        made.bounded = x.bounded || y.bounded;
-        made.endless = x.endless || y.endless;
-        made.labelled = x.labelled || y.labelled;
-        made.within = x.within & y.within;
-        made.sure = x.sure && y.sure;
-        made.finite = x.finite && y.finite;
-        made.infinite = made.sure && (x.infinite || y.infinite);
-        made.lean = x.lean;
-        made.spelled = made.respelled = x.spelled && y.spelled;
-        const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
-        made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
-        made.shortest = sum(x.shortest, y.shortest);
-        b = intern(made);
-    }
+    b = product(a, b);
+    for (; !heads.empty(); heads.pop_back()) b = product(heads.back(), b);
     return b;
+}
+
+// Of what is no product, and anything.
+ExprId ExprPool::product(ExprId head, ExprId b) {
+    Expr made;
+    made.op = Op::cat;
+    made.a = head;
+    made.b = b;
+    const Expr x = exprs_[head], y = exprs_[b];
+    made.spelled = made.respelled = x.spelled && y.spelled;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) {
+        exprs_[known].spelled |= made.spelled;
+        return known;
+    }
+    // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
+    if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
+        auto texts = words_->texts(x.a);
+        texts[0].end = cat(texts[0].end, b);
+        return word(words_->make(std::move(texts), words_->spelling(x.a)));
+    }
+    made.nullable = x.nullable && y.nullable;
+    made.boolean = x.boolean || y.boolean;
+    made.bounded = x.bounded || y.bounded;
+    made.endless = x.endless || y.endless;
+    made.labelled = x.labelled || y.labelled;
+    made.within = x.within & y.within;
+    made.sure = x.sure && y.sure;
+    made.finite = x.finite && y.finite;
+    made.infinite = made.sure && (x.infinite || y.infinite);
+    made.lean = x.lean;
+    const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
+    made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
+    made.shortest = sum(x.shortest, y.shortest);
+    return intern(made);
 }
 
 bool ExprPool::is_quote(ExprId e) const {

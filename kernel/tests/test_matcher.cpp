@@ -118,6 +118,24 @@ void empty_parts() {
     CHECK(Matcher(Automaton::compile(vocabulary(0), w.program(2))).completion() == "a");
 }
 
+// "aabc" is no single part here, but "aa" and "bc" are two: what a difference takes away before a tail is not taken from
+// the whole, where the tail can begin inside of it (found by fuzz_regex).
+void tails() {
+    programs::Writer w;
+    w.node({0, w.quoted(w.repeat(w.without(w.literal("aab")), 1, 0xffffffff))});
+    Matcher matcher(Automaton::compile(vocabulary(64 << 20), w.program(0)));
+    const Vocabulary& v = matcher.automaton().vocabulary();
+    Row row(v.words());
+    for (const char byte : std::string("\"aaab")) {
+        matcher.advance(1 + static_cast<std::uint8_t>(byte));
+        matcher.fill_mask(row);
+        for (std::uint32_t t = 0; t < v.size(); ++t) {
+            const std::int64_t ids[] = {t};
+            CHECK((matcher.validate(ids) == 1) == bit(row, t));
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -135,5 +153,6 @@ int main() {
     }
     errors();
     empty_parts();
+    tails();
     return check::report();
 }

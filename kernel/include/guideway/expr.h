@@ -158,9 +158,10 @@ public:
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
     ExprId base_of(ExprId e);
-    // Of nested differences, each perhaps before a tail: the texts taken away, and what follows them.
+    // Of nested differences, each perhaps before a tail: the texts taken away, what follows them, and (before a tail) what
+    // they are taken from.
     struct Layer {
-        ExprId texts, tail;
+        ExprId texts, tail, head;
     };
     // What all of them are taken from; e itself, and no layers, where it is no difference.
     ExprId layers(ExprId e, std::vector<Layer>& made);
@@ -232,6 +233,7 @@ public:
 private:
     friend class Liveness;
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
+    ExprId product(ExprId head, ExprId b);
     ExprId end_of_word(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
     struct Found {  // what was found out about an expression
