@@ -139,6 +139,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.spelled = made.respelled = x.spelled && y.spelled;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) {
         exprs_[known].spelled |= made.spelled;
+        exprs_[known].respelled |= made.respelled;
         return known;
     }
     // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
