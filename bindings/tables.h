@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -45,6 +46,15 @@ inline const ExchangeApi* exchange_api(PyTypeObject* type) {
     return found = api;
 }
 
+// Rows that share memory cannot be written one by one; and some tensors have none (their storage was taken, or they stand
+// for what is still to be computed).
+template <class T>
+std::optional<Table<T>> apart(Table<T> found) {
+    const bool shared = !std::is_const_v<T> && found.rows > 1 && std::abs(found.stride) < static_cast<std::ptrdiff_t>(found.width);
+    if (shared || (!found.data && found.rows && found.width)) return std::nullopt;
+    return found;
+}
+
 template <class T>
 std::optional<Table<T>> numpy_table(PyArrayObject* array) {
     constexpr bool is_float = std::is_same_v<std::remove_const_t<T>, float>;
@@ -55,7 +65,7 @@ std::optional<Table<T>> numpy_table(PyArrayObject* array) {
     const npy_intp *const shape = PyArray_DIMS(array), *const strides = PyArray_STRIDES(array);
     constexpr auto size = static_cast<npy_intp>(sizeof(T));
     if (!fits || (shape[1] > 1 && strides[1] != size) || strides[0] % size) return std::nullopt;
-    return Table<T>{static_cast<T*>(PyArray_DATA(array)), static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), strides[0] / size};
+    return apart(Table<T>{static_cast<T*>(PyArray_DATA(array)), static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), strides[0] / size});
 }
 
 // None where it is no such table, or not writable where T is: nothing is converted or copied.
@@ -75,9 +85,9 @@ std::optional<Table<T>> table(nb::handle given) {
     const bool fits = found.device.device_type == nb::device::cpu::value && found.ndim == 2 && found.dtype.code == code &&
                       found.dtype.bits == 8 * sizeof(T) && found.dtype.lanes == 1;
     if (!fits || (found.strides && found.shape[1] > 1 && found.strides[1] != 1)) return std::nullopt;
-    auto* const data = reinterpret_cast<T*>(static_cast<char*>(found.data) + found.byte_offset);
-    return Table<T>{data, static_cast<std::size_t>(found.shape[0]), static_cast<std::size_t>(found.shape[1]),
-                    static_cast<std::ptrdiff_t>(found.strides ? found.strides[0] : found.shape[1])};
+    auto* const data = found.data ? reinterpret_cast<T*>(static_cast<char*>(found.data) + found.byte_offset) : nullptr;
+    return apart(Table<T>{data, static_cast<std::size_t>(found.shape[0]), static_cast<std::size_t>(found.shape[1]),
+                          static_cast<std::ptrdiff_t>(found.strides ? found.strides[0] : found.shape[1])});
 }
 
 }  // namespace guideway

@@ -311,6 +311,7 @@ def test_rows_of_a_loop_that_are_none_are_a_type_error(rows: Any) -> None:
         (np.zeros((2, 4), np.int64), np.zeros((2, 8), np.float32)),
         (np.ones((2, 3), np.int64), np.zeros((2, 8), np.float32)),
         (np.zeros((2, 3), np.int64), np.frombuffer(bytes(64), np.float32).reshape(2, 8)),
+        (np.zeros((2, 3), np.int64), np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (2, 8), (0, 4))),
         ([[0, 0, 0], [0, 0, 0]], np.zeros((2, 8), np.float32)),
     ],
 )
