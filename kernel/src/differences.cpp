@@ -114,7 +114,7 @@ public:
             const Words::Step step = words_.next(here.step.node, here.step.part, byte);
             const bool goes_on = step.node != Words::kNowhere;
             if (last != kNone) {
-                if (goes_on || last != (tail_ == kEmpty ? next : left)) return false;
+                if (goes_on || (tail_ == kEmpty && last != next)) return false;
                 const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
                 if (cleared_.size() + (end - begin) > bound_) return false;
                 cleared_.insert(cleared_.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);

@@ -58,17 +58,18 @@ bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* par
     return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
 }
 
-std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) const {
-    return interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
+std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
+    const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
+    if (known != IdTable::kMissing) {
+        exprs_[known].spelled |= made.spelled;
+        exprs_[known].respelled |= made.respelled;
+    }
+    return known;
 }
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
-    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) {
-        exprs_[known].spelled |= made.spelled;
-        exprs_[known].respelled |= made.respelled;
-        return known;
-    }
+    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
@@ -118,7 +119,6 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
     if (a == kNone || b == kNone) return kNone;
     if (a == kEmpty) return b;
     if (b == kEmpty) return a;
-    if (exprs_[a].op != Op::cat) return product(a, b);
     std::vector<ExprId> heads;
     while (exprs_[a].op == Op::cat) {
         heads.push_back(exprs_[a].a);
@@ -137,11 +137,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.b = b;
     const Expr x = exprs_[head], y = exprs_[b];
     made.spelled = made.respelled = x.spelled && y.spelled;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) {
-        exprs_[known].spelled |= made.spelled;
-        exprs_[known].respelled |= made.respelled;
-        return known;
-    }
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
     // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
         auto texts = words_->texts(x.a);

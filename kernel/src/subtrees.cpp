@@ -1,6 +1,7 @@
 #include "guideway/subtrees.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "guideway/flat.h"
@@ -175,8 +176,7 @@ bool Subtrees::has_block(const std::uint8_t* bytes, unsigned size, bool or_longe
 
 Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     Loops made;
-    auto returns = [&](ExprId at, unsigned b) {
-        const ExprId to = pool.next(at, static_cast<std::uint8_t>(b));
+    auto comes_back = [&](ExprId to) {
         if (to == state) return true;
         if (exact || !pool.has_part(to, state)) return false;
         made.grows = true;
@@ -197,34 +197,18 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         return here == std::vector<ExprId>{state};
     };
     for (unsigned b = 0; b < 128; ++b)
-        if (returns(state, b)) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
+        if (comes_back(pool.next(state, static_cast<std::uint8_t>(b)))) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
     made.blocks.assign(blocks_.size() / 64 + 1, 0);
     if (!made.any()) return made;
+    made.blocks = exact ? blocks_to(pool, state, comes_back, closed) : blocks_to(pool, state, comes_back);
     std::size_t count = 0;
-    ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead back
-    bool whole = false;
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-        const Block& block = blocks_[i];
-        ExprId at = state;
-        for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
-        bool good = at != kNone;
-        if (good && exact && block.size + 1u < length_of(block.bytes[0])) good = closed(at, length_of(block.bytes[0]) - block.size);
-        if (good && block.size + 1u == length_of(block.bytes[0])) {
-            if (at != known) {
-                known = at;
-                whole = true;
-                for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = returns(at, b);
-            }
-            good = whole;
-        }
-        if (good) made.blocks[i >> 6] |= std::uint64_t{1} << (i & 63);
-        count += good;
-    }
+    for (const std::uint64_t word : made.blocks) count += static_cast<std::size_t>(std::popcount(word));
     made.all_blocks = count == blocks_.size();
     return made;
 }
 
-std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good) const {
+std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
+                                                const std::function<bool(ExprId, unsigned)>& inside) const {
     std::vector<std::uint64_t> made(blocks_.size() / 64 + 1, 0);
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
     bool whole = false;
@@ -233,12 +217,13 @@ std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, con
         ExprId at = state;
         for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
         if (at == kNone) continue;
-        if (block.size + 1u == length_of(block.bytes[0]) && at != known) {
+        const unsigned left = length_of(block.bytes[0]) - block.size;
+        if (left == 1 && at != known) {
             known = at;
             whole = true;
             for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = good(pool.next(at, static_cast<std::uint8_t>(b)));
         }
-        if (block.size + 1u < length_of(block.bytes[0]) || whole) made[i >> 6] |= std::uint64_t{1} << (i & 63);
+        if (left == 1 ? whole : !inside || inside(at, left)) made[i >> 6] |= std::uint64_t{1} << (i & 63);
     }
     return made;
 }

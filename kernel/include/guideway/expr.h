@@ -251,7 +251,8 @@ private:
     };
 
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
-    std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts) const;
+    // The equal expression that is known, which learns what the new one is found to be; IdTable::kMissing.
+    std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts);
     void join_words(std::vector<ExprId>& sum);
     ExprId majority(ExprId e);
     ExprId next_of_words(const Expr& x, std::uint8_t byte);

@@ -37,8 +37,10 @@ public:
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
-    // The blocks that lead from a state to those for which `good` holds, as bits.
-    std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good) const;
+    // The blocks that lead from a state to those for which `good` holds, as bits; of blocks inside a character, those to a
+    // state for which inside(state, bytes left) does, by default all.
+    std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
+                                         const std::function<bool(ExprId, unsigned)>& inside = {}) const;
     // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
