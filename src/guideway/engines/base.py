@@ -7,7 +7,7 @@ library changes its caches in place copies when somebody else still holds the ol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 
 from guideway.errors import ContextOverflow, EngineError
 
-__all__ = ["Arrays", "Cache", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
+__all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
 """What is written to disk: the keys and values of used positions, by the engine's own names."""
+Draw = Callable[[Any], Sequence[int] | None]
+"""Of `go_on(rows, caches, draw) -> caches`, which engines that rewind may have: `forward`, and on with the ids, one for
+each row, that `draw` gives for the logits (lent for its call), until that is None or a later pass fails. The first
+raises as `forward`."""
 
 
 class Cache(Protocol):

@@ -47,7 +47,7 @@ class Partial(Generic[T_co]):
 
 def run(job: Job) -> Any:
     """Generate, and give the results in the form that the prompts had."""
-    for moved in moving(job):
+    for moved in moving(job, strides=True):
         job.finish_all(moved)
     return job.shaped()
 
@@ -59,9 +59,9 @@ def only_values(found: Any) -> Any:
     return found if isinstance(found, Exception) else found.value
 
 
-def moving(job: Job) -> Iterator[list[Row]]:
-    """The rounds of a job; with a bar on standard error where `progress=True`."""
-    going = rounds(job.rows(), job.width)
+def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
+    """The rounds of a job; with a bar on standard error where `progress=True`. `strides`: see `rounds`."""
+    going = rounds(job.rows(), job.width, strides=strides)
     bar = _bar(job.count) if job.progress else None
     try:
         for moved in going:

@@ -15,6 +15,7 @@ from guideway.matcher import Matcher
 from guideway.sampling import Step, report
 from guideway.sessions.session import Session
 from guideway.sessions.stepping import feed_all
+from guideway.sessions.strides import stride
 from guideway.sessions.watching import Watch
 
 __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
@@ -66,9 +67,9 @@ class Row:
     `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
     met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
-    them with these `steps`. `healed`: the text at the start that is no output; `free_after`: the constraint is for this
-    text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`, `Unsatisfiable` for a banned
-    string in what has begun.
+    them with these `steps`. `ends`: ids that end it. `healed`: the text at the start that is no output; `free_after`:
+    the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`,
+    `Unsatisfiable` for a banned string in what has begun.
     """
 
     def __init__(
@@ -104,6 +105,9 @@ class Row:
             raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
+        self.ends = self._eos_ids | limits.stop_ids
+        asked = limits.stop or limits.ban or limits.stop_when is not None or limits.logprobs is not None
+        self._unwatched = not asked and not self._free_after
 
     @property
     def tokens(self) -> list[int]:
@@ -166,6 +170,14 @@ class Row:
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is looked at between its next tokens but whether they end it."""
+        session = self.session
+        if not self._unwatched or session.matcher is not None or not session.is_waiting:
+            return False
+        return len(session) - self._start >= self.limits.min_tokens
+
     def _only(self) -> list[int]:
         """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
         while True:
@@ -218,6 +230,22 @@ class Row:
             self._forced.update(range(start, len(session)))
         else:
             session.take(ids)
+        self._took(ids, start, matcher)
+
+    def took(self, start: int, seconds: float) -> None:
+        """The session, which is free, took what it has from this place on; it took so long up to the first of them."""
+        session = self.session
+        is_first = self._prompt_seconds is None
+        if is_first:
+            self._prompt_seconds = seconds
+        if ids := session.tokens[start:]:
+            self._took(ids, start, None)
+        if is_first and not self.is_over:
+            session.keep_prefix()
+
+    def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
+        """The session took these, from this place on; it had this matcher then."""
+        session = self.session
         reached = len(session)
         found = self._watched(ids, matcher)
         if found is not None:
@@ -242,6 +270,9 @@ class Row:
         """Note the text of these ids, up to the first in which a banned string is whole: its place, and where the
         string began. Special ids have a name as text where a constraint asked for them: all but an end that it did not.
         """
+        if matcher is None and self.watch.is_idle:
+            self.watch.extend(ids)
+            return None
         last, push = len(ids) - 1, self.watch.push
         for place, token_id in enumerate(ids):
             named = matcher is not None and not (place == last and matcher.is_finished)
@@ -269,11 +300,12 @@ class Row:
         del self.steps[max(0, kept - self._unseen) :]
 
 
-def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
+def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iterator[list[Row]]:
     """Generate, at most `width` rows at a time: one that has finished leaves, and the next one joins.
 
-    Yields after each round the rows that took part. What goes wrong in one row ends that row (`Row.error`); what goes
-    wrong in the engine is raised.
+    `strides`: a round may take several tokens, where nobody looks at the rows in between. Yields after each round the
+    rows that took part. What goes wrong in one row ends that row (`Row.error`); what goes wrong in the engine is
+    raised.
     """
     queue, active = iter(waiting), list[Row]()
     while True:
@@ -281,7 +313,7 @@ def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
             active.append(row)
         if not active:
             return
-        step(active)
+        step(active, strides=strides)
         yield active
         for row in active:
             if row.is_over:
@@ -289,8 +321,8 @@ def rounds(waiting: Iterable[Row], width: int) -> Iterator[list[Row]]:
                 break
 
 
-def step(rows: Sequence[Row]) -> None:
-    """One round."""
+def step(rows: Sequence[Row], *, strides: bool = False) -> None:
+    """One round. `strides`: as in `rounds`."""
     going = []
     for row in rows:
         if row.session.matcher is not None:
@@ -300,6 +332,10 @@ def step(rows: Sequence[Row]) -> None:
                 row.error = error
         if not row.is_over:
             going.append(row)
+    if strides and all(row.is_free for row in going):
+        if going:
+            _stride(going)
+        return
     feed_all([row.session for row in going])
     for row in going:
         try:
@@ -308,9 +344,21 @@ def step(rows: Sequence[Row]) -> None:
             row.error = error
 
 
+def _stride(rows: Sequence[Row]) -> None:
+    """Several tokens of each of these, which are free."""
+    sessions = [row.session for row in rows]
+    starts = [(len(session), session.model_seconds) for session in sessions]
+    first = stride(sessions, frozenset().union(*(row.ends for row in rows)), min(row.left for row in rows))
+    for row, (start, seconds) in zip(rows, starts, strict=True):
+        try:
+            row.took(start, seconds + first)
+        except Exception as error:
+            row.error = error
+
+
 def decode(rows: Sequence[Row]) -> None:
     """Generate until every row has finished. Raises what ended a row instead."""
-    for moved in rounds([row for row in rows if not row.is_over], len(rows) or 1):
+    for moved in rounds([row for row in rows if not row.is_over], len(rows) or 1, strides=True):
         for row in moved:
             if row.error is not None:
                 raise row.error

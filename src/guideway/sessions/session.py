@@ -243,15 +243,19 @@ class Session:
         """
         logits = self._here()
         start = perf_counter()
+        token_id = self.draw_from(logits, self._mask if self._masked else None, attempt)
+        self.sample_seconds += perf_counter() - start
+        return token_id
+
+    def draw_from(self, logits: Any, mask: masks.Row | None, attempt: int = 0) -> int:
+        """As `draw`, for these logits."""
         tokens, remembered = self._tokens, self._memory
         while remembered and tokens[remembered[-1].at :][:1] != [remembered[-1].token_id]:
             remembered.pop()  # of a draw that was not taken
-        memory = remembered[-1].value if remembered else None
-        mask, at = self._mask if self._masked else None, len(tokens)
+        memory, at = remembered[-1].value if remembered else None, len(tokens)
         token_id, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
         if memory is not None:
             remembered.append(_Memory(at, token_id, memory))
-        self.sample_seconds += perf_counter() - start
         return token_id
 
     def logits(self) -> Logits:
@@ -415,9 +419,9 @@ class Session:
                 return found, self._tokens[found.length :]
         return cache, self._tokens[covered:]
 
-    def _received(self, ids: Sequence[int], logits: Logits, cache: Cache) -> None:
-        """The model ran `ids`, and has this cache behind them."""
-        count, reached, counted, known = len(ids), cache.length - self._shift, self._counted, self._cache
+    def _received(self, count: int, cache: Cache, logits: Logits | None = None) -> None:
+        """The model ran so many tokens, and has this cache behind them; its logits, where they are to be kept."""
+        reached, counted, known = cache.length - self._shift, self._counted, self._cache
         covered = reached - count
         if known is None or known.length != self._shift + covered:
             before = self._kept(covered)
@@ -426,7 +430,7 @@ class Session:
         if self._checkpoints is not None:
             self._checkpoints.rewind(self._shift + covered)
             self._checkpoints.put(cache)
-        if reached == len(self._tokens):
+        if logits is not None and reached == len(self._tokens):
             # The model pads; ids beyond have no text.
             self._ring.put(reached, logits if len(logits) <= self._width else logits[: self._width])
         counted[0] += count
@@ -434,8 +438,13 @@ class Session:
             counted[1] += min(self._ran, reached) - covered
         if reached > self._ran:
             self._ran = reached
-        if count >= self.model.prefixes.shortest:
+        if logits is not None and count >= self.model.prefixes.shortest:
             self.keep_prefix()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the model has tokens to run before there are logits here, and can go back to any."""
+        return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)
 
     def _mark(self) -> _Mark:
         """Everything that moves, as values."""

@@ -64,7 +64,7 @@ def _run(work: list[Work]) -> None:
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
         for (session, _, ids), row, found, cache in zip(work, rows, logits, caches, strict=True):
-            session._received(row, found, cache)
+            session._received(len(row), cache, found)
             session.model_seconds += seconds
             if len(row) < len(ids):
                 left.append((session, cache, ids[len(row) :]))

@@ -19,7 +19,7 @@ class Watch:
     def __init__(
         self, vocabulary: Vocabulary, stop: Sequence[bytes] = (), banned: Sequence[bytes] = (), healed: str = ""
     ) -> None:
-        self._piece = vocabulary.piece
+        self._vocabulary = vocabulary
         self._stop, self._banned = tuple(stop), tuple(banned)
         self.healed = healed
         self.skipped = len(healed.encode())
@@ -52,9 +52,9 @@ class Watch:
         """
         data = self._data
         before = len(data)
-        data += self._piece(token_id, special=named)
+        data += self._vocabulary.piece(token_id, special=named)
         self._ends.append(len(data))
-        if not (self._banned or self._stop):
+        if self.is_idle:
             return None
         first = _first(self._data, self._banned, before, self.skipped)
         if first is not None:
@@ -64,6 +64,20 @@ class Watch:
             self.cut = stop[0]
             self.stopped_by = stop[1].decode()
         return None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no string is looked for."""
+        return not (self._banned or self._stop)
+
+    def extend(self, ids: Sequence[int]) -> None:
+        """As `push` of each of these tokens, where no string is looked for."""
+        end = len(self._data)
+        pieces = self._vocabulary.pieces(ids)
+        self._data += b"".join(pieces)
+        for piece in pieces:
+            end += len(piece)
+            self._ends.append(end)
 
     def pop(self, count: int) -> None:
         """The last tokens were given back."""

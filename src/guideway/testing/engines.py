@@ -26,7 +26,15 @@ def step_engine_contract(
     if len(set(ids)) < 4:
         raise ValueError("at least four different ids are needed")
     checks = _Checks(engine, list(ids), tolerance)
-    for check in (checks.steps, checks.content, checks.branches, checks.going_back, checks.rows, checks.files):
+    for check in (
+        checks.steps,
+        checks.content,
+        checks.branches,
+        checks.going_back,
+        checks.rows,
+        checks.passes,
+        checks.files,
+    ):
         check()
     checks.errors()
     if close:
@@ -104,6 +112,29 @@ class _Checks:
         more, _ = self.engine.forward([ids[:1], ids[1:3], ids[2:3]], caches)
         expected, _ = self.one(ids[:half] + ids[1:3], None)
         self.equal(more[1], expected, "of a row that goes on in a batch and alone")
+
+    def passes(self) -> None:
+        """Where the engine has `go_on`: the logits and caches of passes one by one, and the caches given are values."""
+        own = getattr(self.engine, "go_on", None)
+        if own is None or not self.engine.rewinds:
+            return
+        ids, half = self.ids, self.half
+        begun = [self.one(ids, None)[1], self.one(ids[:half], None)[1]]
+        lent: list[Logits] = []
+
+        def draw(logits: Any) -> list[int] | None:
+            lent.append(np.array(on_cpu(logits)))
+            return [ids[len(lent)], ids[0]] if len(lent) < 3 else None
+
+        made = own([ids[:1], ids[half:]], begun, draw)
+        rows = [[*ids, ids[0], ids[1], ids[2]], [*ids, ids[0], ids[0]]]
+        for index, row in enumerate(rows):
+            for number, logits in enumerate(lent, 1):
+                expected, _ = self.one(row[: len(row) - 3 + number], None)
+                self.equal(logits[index], expected, f"of pass {number}, row {index}, and at once")
+            _hold(made[index].length == len(row), f"the cache of row {index} covers {made[index].length}")
+            self.equal(self.one(ids[:1], made[index])[0], self.one([*row, ids[0]], None)[0], "behind several passes")
+        self.equal(self.one(ids[half:], begun[1])[0], self.at_once, "behind a cache that passes went on from")
 
     def files(self) -> None:
         arrays = self.engine.export(self.whole)

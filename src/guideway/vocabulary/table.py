@@ -125,6 +125,11 @@ class Vocabulary:
         """The same of one id that the vocabulary has."""
         return b"" if token_id in self._silent and not special else self.token_bytes[token_id]
 
+    def pieces(self, ids: Sequence[int]) -> list[bytes]:
+        """The bytes of each of these ids, which the vocabulary has; EOS and special ids have none."""
+        silent, known = self._silent, self.token_bytes
+        return [b"" if token_id in silent else known[token_id] for token_id in ids]
+
     def checked(self, ids: Iterable[int]) -> list[int]:
         """The ids as plain ints. Raises `InvalidToken` naming the first that this vocabulary does not have."""
         result = []

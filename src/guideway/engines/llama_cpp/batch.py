@@ -54,6 +54,18 @@ class Batch:
         self._numbers[:count], self._wanted[:count] = numbers[begin:end], wanted[begin:end]
         return sum(wanted[begin:end])
 
+    def one_each(self, numbers: Sequence[int]) -> None:
+        """One token for each of these sequences, as `put` says them, and logits behind each."""
+        count = self.struct.n_tokens = len(numbers)
+        self._numbers[:count], self._wanted[:count] = numbers, [1] * count
+
+    def put(self, ids: Sequence[int], positions: Sequence[int]) -> None:
+        """The tokens of these sequences, and where they stand."""
+        if len(ids) == 1:  # a slice takes five times as long
+            self._tokens[0], self._positions[0] = ids[0], positions[0]
+        else:
+            self._tokens[: len(ids)], self._positions[: len(ids)] = ids, positions
+
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:
     """The new tokens of these sequences, one after the other; logits are wanted behind the last of each."""

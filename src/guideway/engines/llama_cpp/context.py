@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
 
-from guideway.engines.base import Logits
-from guideway.engines.llama_cpp.batch import Batch, Begun, laid_out
 from guideway.engines.llama_cpp.log import listen, reason
-from guideway.engines.llama_cpp.logits import Outputs
-from guideway.errors import EngineError, NotAvailable, OutOfRoom
+from guideway.engines.llama_cpp.running import Running
+from guideway.errors import EngineError, NotAvailable
 
-__all__ = ["BATCH", "Context"]
+__all__ = ["Context"]
 
 BATCH = 512  # tokens run at once
 
@@ -65,22 +62,8 @@ class Context:
         head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
         heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
         self.cell_bytes = 2 * heads * head * (2 if half else 4)
-        self._batch = Batch(BATCH)
-        self._outputs = Outputs(self.vocab_size)
-
-    def run(self, sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Logits:
-        """Decode the new tokens of these sequences; the logits behind each. Raises `EngineError`."""
-        columns, blocks = laid_out(sequences, rows), []
-        total = len(columns[0])
-        for begin in range(0, total, BATCH):
-            wanted = self._batch.fill(columns, begin)
-            if code := llama.llama_decode(self.handle, self._batch.struct):
-                if code == 1:
-                    raise OutOfRoom(f"no cells are left for {total} tokens: give the model more room=")
-                raise EngineError(f"llama.cpp failed on {total} tokens ({code}): {reason()}")
-            if wanted:
-                blocks.append(self._outputs.copy(self.handle, wanted))
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        batch = int(llama.llama_n_batch(self.handle))  # fewer where there are fewer cells: more would end the process
+        self.running = Running(self.handle, batch, self.vocab_size)
 
     def remove(self, number: int, start: int) -> None:
         """Drop what a sequence has from this position on."""

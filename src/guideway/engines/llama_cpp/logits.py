@@ -25,11 +25,11 @@ class Outputs:
         self._place: tuple[int, int] = (0, 0)
         self._there: Any = np.empty((0, width), dtype=np.float32)
 
-    def copy(self, handle: Any, rows: int) -> Logits:
-        """Those of the last call, of so many rows, in their order."""
+    def lent(self, handle: Any, rows: int) -> Logits:
+        """Those of the last call, of so many rows, in their order; good until the next call."""
         place = _address_of(handle), rows
         if place != self._place:
             memory: Any = (ctypes.c_float * (rows * self._width)).from_address(place[0])
             self._there, self._place = np.frombuffer(memory, dtype=np.float32).reshape(rows, self._width), place
-        copy: Logits = self._there.copy()
-        return copy
+        there: Logits = self._there
+        return there

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from guideway.engines.base import Arrays, Cache, Logits, check_rows
+from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.llama_cpp.cache import Held, Pool
 from guideway.engines.llama_cpp.cache import Sequence as Cells
 from guideway.engines.llama_cpp.context import Context
-from guideway.engines.llama_cpp.state import State
+from guideway.engines.llama_cpp.state import State, run_state
 from guideway.errors import EngineError
 
 __all__ = ["LlamaCppEngine"]
@@ -57,13 +57,21 @@ class LlamaCppEngine:
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. All rows are one batch, whatever their lengths."""
+        logits: list[Logits] = []
+        if self.rewinds:
+            made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # that is None: one pass
+            return logits[0], made
+        self._check_open()
+        check_rows(self, rows, caches)
+        found = [run_state(self._context, self._pool, row, one) for row, one in zip(rows, caches, strict=True)]
+        return np.array([logits for logits, _ in found]), [state for _, state in found]
+
+    def go_on(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
+        """See `Draw`. Logits are lent from llama.cpp's own memory, and nothing is made between passes."""
         self._check_open()
         if self._pool.dropped:
             self._pool.reclaim()
         check_rows(self, rows, caches)
-        if not self.rewinds:
-            found = [self._recurrent(row, cache) for row, cache in zip(rows, caches, strict=True)]
-            return np.array([logits for logits, _ in found]), [state for _, state in found]
         taken: dict[int, Cells] = {}
         try:
             for cache in caches:
@@ -71,14 +79,12 @@ class LlamaCppEngine:
                 if sequence.number in taken:  # two rows go on from one place
                     sequence = sequence.copy()
                 taken[sequence.number] = sequence
-            logits = self._context.run(taken.values(), rows)
+            if not self._context.running.go_on(list(taken.values()), rows, draw):
+                self._cut(taken.values())
         except BaseException:
-            for sequence in taken.values():
-                self._context.remove(sequence.number, sequence.tip)
+            self._cut(taken.values())
             raise
-        for sequence, row in zip(taken.values(), rows, strict=True):
-            sequence.tip += len(row)
-        return logits, [Held(sequence, sequence.tip) for sequence in taken.values()]
+        return [Held(sequence, sequence.tip) for sequence in taken.values()]
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
@@ -100,15 +106,9 @@ class LlamaCppEngine:
     def close(self) -> None:
         self._context.close()
 
-    def _recurrent(self, row: Sequence[int], cache: Cache | None) -> tuple[Logits, State]:
-        sequence = self._pool.take()  # given back, and emptied, when this returns
-        if cache is not None:
-            if not isinstance(cache, State):
-                raise EngineError(f"a cache of another engine: {type(cache).__name__}")
-            sequence.tip = cache.length
-            self._context.put_state(sequence.number, cache.data, sequence.tip)
-        (logits,) = self._context.run([sequence], [row])
-        return logits, State(self._context.state(sequence.number), sequence.tip + len(row))
+    def _cut(self, sequences: Iterable[Cells]) -> None:
+        for sequence in sequences:  # what a pass that failed has left of these
+            self._context.remove(sequence.number, sequence.tip)
 
     def _own(self, cache: Cache) -> Held:
         if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:

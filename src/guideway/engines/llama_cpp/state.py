@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["State"]
+from guideway.engines.base import Cache, Logits
+from guideway.engines.llama_cpp.cache import Pool
+from guideway.engines.llama_cpp.context import Context
+from guideway.errors import EngineError
+
+__all__ = ["State", "run_state"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,3 +29,15 @@ class State:
 
     def truncated(self, length: int) -> State:
         raise ValueError("the state of a recurrent model cannot be truncated")
+
+
+def run_state(context: Context, pool: Pool, row: Sequence[int], cache: Cache | None) -> tuple[Logits, State]:
+    """Run a row behind a state (None: nothing), in a sequence of its own. Raises `EngineError`."""
+    sequence = pool.take()  # given back, and emptied, when this returns
+    if cache is not None:
+        if not isinstance(cache, State):
+            raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+        sequence.tip = cache.length
+        context.put_state(sequence.number, cache.data, sequence.tip)
+    logits = context.running.run([sequence], [row])[0].copy()
+    return logits, State(context.state(sequence.number), sequence.tip)

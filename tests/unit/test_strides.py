@@ -1,0 +1,173 @@
+"""Several tokens in one call to the engine are those of single steps, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.errors import EngineError, OutOfRoom
+from guideway.generation import generate_details
+from guideway.sampling import Dry, Mirostat, Sampler
+from guideway.sessions import Model, strides
+from guideway.testing import FailingEngine, ToyEngine, tiny_model
+from guideway.vocabulary import Tokenizer, Vocabulary
+
+from ..helpers.engines import model_of
+
+VOCABULARY = Vocabulary([b"", b"a", b"b", b" ", b"x", b"\xc3", b"\xa4", b""], eos_ids=[0], special_ids=[0, 7])
+SEED = 5  # some rows end early, some go on
+PROMPTS = ["ab", "a", "b ax", "xxxx ", "ab", "ba"]
+SAMPLERS = [
+    Sampler(),
+    Sampler(1.0),
+    Sampler(0.8, top_k=4, repetition_penalty=1.3, penalty_window=5),
+    Sampler(1.0, mirostat=Mirostat(2.0)),
+    Sampler(1.0, dry=Dry(0.5)),
+    Sampler(1.0, xtc_probability=0.5),
+]
+OPTIONS: list[dict[str, Any]] = [{}, {"min_tokens": 9}, {"stop_ids": [4]}, {"max_tokens": 1}, {"keep_kv": True}]
+
+
+class Passes(ToyEngine):
+    """Counts its calls; `ill`: at these, the logits of the last row are NaN."""
+
+    calls = 0
+    ill = range(0)
+
+    def forward(self, rows: Any, caches: Any) -> Any:
+        self.calls += 1
+        logits, made = super().forward(rows, caches)
+        if self.calls in self.ill:
+            logits = np.array(logits)
+            logits[-1] = math.nan
+        return logits, made
+
+
+def toy(**named: Any) -> Model:
+    return Model(Passes(len(VOCABULARY), seed=SEED, **named), Tokenizer.of(VOCABULARY))
+
+
+def step_by_step(model: Model, prompts: Any, **options: Any) -> Any:
+    """The results of a stream, which looks at every token."""
+    stream = gw.stream(model, prompts, **options)
+    list(stream)
+    return stream.results
+
+
+def same(one: Any, other: Any) -> None:
+    assert (one.tokens, one.text, one.finish_reason) == (other.tokens, other.text, other.finish_reason)
+    assert (one.prompt_tokens, one.forced, one.state.prompt) == (other.prompt_tokens, other.forced, other.state.prompt)
+    assert (one.state.tokens, one.state.memory) == (other.state.tokens, other.state.memory)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_strides_are_steps(sampler: Sampler) -> None:
+    for options in OPTIONS:
+        model = toy()
+        given = {"max_tokens": 40, "sampler": sampler, "batch_size": 4, "seed": 5, **options}
+        whole = generate_details(model, PROMPTS, **given)
+        for one, other in zip(whole, step_by_step(toy(), PROMPTS, **given), strict=True):
+            same(one, other)
+        again = [gw.resume(model, one.state, max_tokens=7) for one in whole]
+        assert [one.tokens[: len(old.state.tokens)] for one, old in zip(again, whole, strict=True)] == [
+            one.state.tokens for one in whole
+        ]
+    few = toy()
+    assert isinstance(few.engine, Passes)
+    made = generate_details(few, "ab", max_tokens=30, sampler=sampler, stop_ids=[])
+    assert few.engine.calls == len(made.tokens)  # the last token runs for nobody
+    assert 0 < made.timings.prompt < made.timings.prompt + made.timings.model
+
+
+def test_a_stride_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [one.tokens for one in generate_details(toy(), PROMPTS, max_tokens=20)]
+    held: list[int] = []
+    model = toy()
+    engine, run = model.engine, model.run
+    assert isinstance(engine, Passes)
+
+    def counted(*given: Any) -> Any:
+        held.append(engine.calls)
+        return run(*given)
+
+    monkeypatch.setattr(strides, "STRIDE_SECONDS", 0.0)
+    monkeypatch.setattr(model, "run", counted)
+    assert [one.tokens for one in generate_details(model, PROMPTS, max_tokens=20)] == expected
+    assert max(after - before for before, after in pairwise(held)) == 1  # one pass, and the model is free for others
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_pass_that_fails_fails_or_is_made_again(late: bool) -> None:
+    expected = generate_details(toy(), PROMPTS[:3], max_tokens=12)
+    raised = 0
+    for call in range(1, 14):
+        engine = FailingEngine(ToyEngine(len(VOCABULARY), seed=SEED), fail_at=call, late=late)
+        model = Model(engine, Tokenizer.of(VOCABULARY))
+        try:
+            found = generate_details(model, PROMPTS[:3], max_tokens=12)
+        except EngineError:
+            raised += 1
+            found = generate_details(model, PROMPTS[:3], max_tokens=12)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    assert 1 <= raised <= 3  # where a stride begins; of others the tokens before are kept, and the pass is made again
+
+
+def test_a_pass_that_goes_on_failing_is_told_of() -> None:
+    class Broken(ToyEngine):
+        calls = 0
+
+        def forward(self, rows: Any, caches: Any) -> Any:
+            self.calls += 1
+            if self.calls > 4:
+                raise EngineError("broken")
+            return super().forward(rows, caches)
+
+    model = Model(Broken(len(VOCABULARY), seed=SEED), Tokenizer.of(VOCABULARY))
+    with pytest.raises(EngineError, match="broken"):
+        gw.generate(model, "ab", max_tokens=30, stop_ids=[])
+
+
+def test_a_draw_that_fails_ends_its_row_alone() -> None:
+    prompts = [PROMPTS[0], PROMPTS[1], PROMPTS[4]]
+    expected = generate_details(toy(), prompts, max_tokens=12)
+    for call in range(1, 12):
+        model = toy()
+        assert isinstance(model.engine, Passes)
+        model.engine.ill = range(call, call + 1)
+        found = generate_details(model, prompts, max_tokens=12, keep_errors=True)
+        assert isinstance(found[2], EngineError)
+        assert "NaN" in str(found[2])
+        for one, other in zip(found[:2], expected[:2], strict=True):
+            same(one, other)
+
+
+@pytest.mark.engine("llama_cpp", "gguf")
+def test_llama_cpp_lends_its_logits(tmp_path: Path) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    from ..helpers.gguf_models import write_gguf
+
+    folder = tiny_model("llama", tmp_path, context=64)
+    file = write_gguf(folder, tmp_path / "model.gguf")
+    prompts = ["the crab", "scrabble", "of crabs and the"]
+    for sampler in SAMPLERS[:3]:
+        with model_of(LlamaCppEngine(file), file) as one, model_of(LlamaCppEngine(file), file) as other:
+            given = {"max_tokens": 25, "sampler": sampler, "seed": 2}
+            for found, stepped in zip(
+                generate_details(one, prompts, **given), step_by_step(other, prompts, **given), strict=True
+            ):
+                same(found, stepped)
+    with model_of(LlamaCppEngine(file, room=100), file) as model:
+        texts = [f"the crab and the scrabble of crabs {n}" for n in range(12)]
+        with pytest.raises(OutOfRoom, match="room="):
+            gw.generate(model, texts, max_tokens=30, batch_size=12)  # more than a batch of these cells takes
+        with pytest.raises(OutOfRoom, match="room="):
+            gw.generate(model, texts[:6], max_tokens=40)  # in a later pass
+        assert gw.generate(model, "the crab", max_tokens=20) == gw.generate(model, "the crab", max_tokens=20)
