@@ -128,7 +128,7 @@ def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) ->
             made.walk_ahead(grammar.ahead)
         return made
     except ConstraintError as error:  # the kernel knows the number of the node; the grammar knows where it came from
-        place = None if error.node is None or grammar is None else grammar.places[error.node]
+        place = None if error.node is None or grammar is None else grammar.place(error.node)
         if place is None:
             raise
         where = place or "the whole schema"

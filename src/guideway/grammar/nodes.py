@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence as Numbers
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from .regular import Regular
 
@@ -24,11 +24,14 @@ __all__ = [
     "Node",
     "Number",
     "Object",
+    "Origin",
     "Property",
     "Punctuation",
     "Sequence",
     "Value",
     "children",
+    "pointer",
+    "pointer_of",
     "readings",
     "renumbered",
 ]
@@ -199,21 +202,51 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
             return node
 
 
+Origin = str | tuple[Any, ...] | None
+"""Where a node came from: a JSON Pointer; or that of what it stands in, and the names that lead on from there, written
+out when somebody asks; None: from nowhere in particular."""
+
+
+def pointer(place: str, *names: str | int) -> str:
+    """The JSON Pointer of something inside the place."""
+    for name in names:
+        text = str(name)
+        if "~" in text or "/" in text:
+            text = text.replace("~", "~0").replace("/", "~1")
+        place = f"{place}/{text}"
+    return place
+
+
+def pointer_of(place: Origin) -> str | None:
+    """The JSON Pointer, written out."""
+    inside: list[tuple[Any, ...]] = []
+    while isinstance(place, tuple):
+        inside.append(place)
+        place = place[0]
+    if inside:
+        place = pointer(place or "", *(name for names in reversed(inside) for name in names[1:]))
+    return place
+
+
 @dataclass(slots=True)
 class Grammar:
-    """Nodes by number, where each came from (a JSON Pointer, or None), and the root's number.
+    """Nodes by number, where each came from, and the root's number.
 
     `first`: expressions written before others, so that they stand in one place in most programs; `ahead`: microseconds
     that compiling may take longer, to find out what masks will need.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
-    places: list[str | None] = field(default_factory=list)
+    places: list[Origin] = field(default_factory=list)
     root: int = 0
     first: tuple[Regular, ...] = ()
     ahead: int = 0
 
-    def reserve(self, place: str | None = None) -> int:
+    def place(self, number: int) -> str | None:
+        """The JSON Pointer of what a node was made of."""
+        return pointer_of(self.places[number])
+
+    def reserve(self, place: Origin = None) -> int:
         """A number for a node that is given later (with `define`): how recursion is written."""
         self.nodes.append(None)
         self.places.append(place)
@@ -224,6 +257,6 @@ class Grammar:
         self.nodes[number] = node
         return number
 
-    def add(self, node: Node, place: str | None = None) -> int:
+    def add(self, node: Node, place: Origin = None) -> int:
         """Reserve and define at once."""
         return self.define(self.reserve(place), node)

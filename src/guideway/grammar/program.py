@@ -53,11 +53,11 @@ def encode(grammar: Grammar) -> bytes:
     nodes = array("I")
     for number, node in enumerate(grammar.nodes):
         if node is None:
-            raise InvalidConstraint("a part was referred to but never given", grammar.places[number])
+            raise InvalidConstraint("a part was referred to but never given", grammar.place(number))
         try:
             _WRITERS[type(node)](node, nodes, expressions)
         except _TooLarge as error:
-            raise LimitExceeded(str(error), grammar.places[number]) from None
+            raise LimitExceeded(str(error), grammar.place(number)) from None
     words = array("I", [_MAGIC, _VERSION, expressions.count, len(grammar.nodes), grammar.root])
     words += expressions.words
     words += nodes

@@ -9,6 +9,7 @@ terms.py      one schema, read once: what it says; opposites.py: what its opposi
 bundles.py    what simple keywords say, type by type, and how two such bundles merge
 expand.py     sets of schemas -> alternatives (bundles); rivals.py: `oneOf`; evaluated.py: `unevaluated*`
 limits.py     the budgets of that
+straight.py   schemas that say one thing -> nodes at once; the rest is left to
 lowering.py   alternatives -> nodes; scalars.py, numbers.py: numbers and strings; keys.py: classes of keys
 contract.py   what became of every keyword; explain.py: the same with examples, for refused schemas too
 reader.py     JSON text <-> values without recursion, numbers exact

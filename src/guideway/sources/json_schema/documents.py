@@ -26,7 +26,7 @@ from .keywords import (
 )
 from .reader import read_json
 
-__all__ = ["Documents", "Resource"]
+__all__ = ["Documents", "Resource", "simple_dialect"]
 
 
 class Resource:
@@ -183,6 +183,19 @@ class Documents:
         if not isinstance(found, (dict, bool)):
             raise InvalidConstraint(f"at {place!r}: {reference!r} leads to what is no schema", place)
         return found, target, resource
+
+
+def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
+    """The dialect of a document with a plain identifier if any, which names a known one if any; None: look closer."""
+    if type(document) is not dict or "$recursiveAnchor" in document:
+        return None
+    for own in (document.get("$id"), document.get("id")):
+        if type(own) is str and ("[" in own or "]" in own or not own.isascii()):
+            return None  # perhaps no URI
+    name = document.get("$schema")
+    if name is None:
+        return given or DEFAULT_DIALECT
+    return DIALECTS.get(name.partition("://")[2].rstrip("#")) if type(name) is str else None
 
 
 def _joined(base: str, reference: str, place: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from guideway.errors import InvalidConstraint
+from guideway.grammar.nodes import pointer
 
 __all__ = [
     "ALL_TYPES",
@@ -282,16 +283,6 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
             f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
         )
     return row
-
-
-def pointer(place: str, *names: str | int) -> str:
-    """The JSON Pointer of something inside the place."""
-    for name in names:
-        text = str(name)
-        if "~" in text or "/" in text:
-            text = text.replace("~", "~0").replace("/", "~1")
-        place = f"{place}/{text}"
-    return place
 
 
 def name_of(part: str) -> str:

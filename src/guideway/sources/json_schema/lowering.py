@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from guideway.errors import LimitExceeded, Unsupported
 from guideway.grammar.nodes import (
@@ -16,14 +15,14 @@ from guideway.grammar.nodes import (
     Node,
     Number,
     Object,
+    Origin,
     Property,
-    Punctuation,
     Sequence,
     Value,
     children,
+    pointer_of,
 )
-from guideway.grammar.program import shared
-from guideway.grammar.regular import NEVER, Literals, Regular, chars, either, repeat
+from guideway.grammar.regular import NEVER, Literals, Regular, either
 
 from .bundles import (
     ARRAY,
@@ -47,14 +46,12 @@ from .expand import Expander
 from .keywords import pointer
 from .objects import Objects, check_readings, value_of
 from .reader import write_json
-from .scalars import any_key, any_scalar, number, plain_scalar, string
+from .scalars import number, plain_scalar, string
+from .straight import MAX_NODES, SPACE, Straight, anything, punctuation, reserve
 from .style import MAX_INDENTED, Style
-from .terms import Term
+from .terms import Term, want
 
 __all__ = ["MAX_NODES", "Lowering"]
-
-MAX_NODES = 200_000
-"""How many nodes a schema may come to."""
 
 MAX_BOXES = 2000
 """How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
@@ -65,64 +62,74 @@ MAX_WIDE = 250
 MOST_TYPES = 7
 """How many types there are, as bundles tell them."""
 
-_SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
 
-@cache
-def _punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
-    """Of arrays and of objects, by level."""
-    levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
-    return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
-
-
-@cache
-def _first(style: Style) -> tuple[Regular, ...]:
-    """What most grammars hold, as it is written."""
-    return (any_scalar(style).text, any_key(style), *((_SPACE,) if style.whitespace == "any" else ()))
-
-
 class Lowering:
-    """One walk over one document."""
+    """One walk over one document; or what `straight` leaves of it, whose grammar and nodes are then its own."""
 
-    def __init__(self, expander: Expander, style: Style) -> None:
+    def __init__(self, expander: Expander, style: Style, straight: Straight | None = None) -> None:
         self._expander = expander
         self._style = style
-        self._grammar = Grammar()
+        self._straight = straight
+        self._grammar = Grammar() if straight is None else straight.grammar
         self._deepest = MAX_INDENTED if style.whitespace == "indented" else 0
         levels = range(self._deepest + 1)
         self._numbers: list[dict[Want, int]] = [{} for _ in levels]
+        self._singles: list[dict[int, int]] = [{} for _ in levels]  # of wants of one literal, and of none (0)
         self._plain: list[dict[Term, int]] = [{} for _ in levels]  # of terms that are the same wherever they stand
         self._values: list[dict[str, int]] = [{} for _ in levels]
-        self._todo: list[tuple[int, Want, int]] = []
-        self._boxes: list[tuple[int, object, int]] = []
+        self._todo: list[tuple[int, Any, Any]] = [] if straight is None else straight.todo
         self._level = 0  # of what is being made, where lines are indented
         self._texts: dict[StringPart | None, Regular] = {}
-        self._punctuation = _punctuation(style)
+        self._punctuation = punctuation(style)
         self._objects = Objects(expander, style, self._node)
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
         """The grammar; `Unsupported` names every place that is refused."""
-        root = self._node_at(frozenset((self._expander.root(),)) - {0}, 0)
-        while self._todo or self._boxes:
-            if self._boxes:
-                self._define_value(*self._boxes.pop())
-                continue
-            number, wanted, self._level = self._todo.pop()
-            place = self._grammar.places[number] or ""
-            try:
-                self._define(number, wanted, place)
-            except Unsupported as problem:
-                self._refuse(problem, place)
-                self._grammar.define(number, Leaf(NEVER))
-        self._raise_refusals()
-        self._check_breadth()
+        root = self._single_at(self._expander.root(), 0)
+        while self._todo:
+            self.define(*self._todo.pop())
+        self.finish()
         if self._style.whitespace == "any":
-            space = self._grammar.add(Leaf(_SPACE))
+            space = self._grammar.add(Leaf(SPACE))
             root = self._grammar.add(Sequence((space, root, space)))
         self._grammar.root = root
         return self._grammar
+
+    def define(self, number: int, wanted: Want | _Given, level: int) -> None:
+        """Make the node of what was put aside."""
+        self._level = level
+        if isinstance(wanted, _Given):
+            self._define_value(number, wanted.value, level)
+            return
+        place = self._grammar.place(number) or ""
+        try:
+            self._define(number, wanted, place)
+        except Unsupported as problem:
+            self._refuse(problem, place)
+            self._grammar.define(number, Leaf(NEVER))
+
+    def define_schema(self, number: int, schema: dict[str, Any]) -> None:
+        """Make the node of a schema of the document."""
+        self.define(number, want(self._literal(schema, self._grammar.places[number])), 0)
+
+    def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
+        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+        literal = self._literal(schema, place)
+        if literal == 1:
+            return -1
+        return None if self._expander.places[literal >> 1].schema is schema else self._single_at(literal, 0)
+
+    def _literal(self, schema: dict[str, Any], place: Origin) -> int:
+        expander = self._expander
+        return expander.literal(schema, pointer_of(place) or "", expander.documents.main, ())
+
+    def finish(self) -> None:
+        """Refuse what cannot be enforced, or is too wide."""
+        self._raise_refusals()
+        self._check_breadth()
 
     def _check_breadth(self) -> None:
         """Refuse what would open thousands of alternatives at once while a text is read."""
@@ -135,7 +142,7 @@ class Lowering:
                 node = nodes[todo.pop()]
                 new = set(children(node)) - seen if node is not None else set()
                 if new & wide:
-                    place = self._grammar.places[start] or ""
+                    place = self._grammar.place(start) or ""
                     raise LimitExceeded(
                         f"at {place!r}: more than {MAX_WIDE} alternatives within such alternatives", place
                     )
@@ -144,42 +151,50 @@ class Lowering:
 
     def _node(self, wanted: Want) -> int:
         """The number of the node of a want, of a value inside what is being made; it is defined later."""
-        return self._node_at(wanted, min(self._level + 1, self._deepest))
+        level = min(self._level + 1, self._deepest)
+        if len(wanted) < 2:
+            return self._single_at(next(iter(wanted), 0), level)
+        found = self._numbers[level].get(wanted)
+        if found is None:
+            found = self._numbers[level][wanted] = reserve(
+                self._grammar, self._expander.places[min(wanted) >> 1].pointer
+            )
+            self._todo.append((found, wanted, level))
+        return found
 
-    def _node_at(self, wanted: Want, level: int) -> int:
-        numbers, plain = self._numbers[level], self._plain[level]
-        found = numbers.get(wanted)
+    def _single_at(self, literal: int, level: int) -> int:
+        numbers, plain = self._singles[level], self._plain[level]
+        found = numbers.get(literal)
         if found is not None:
             return found
-        term = self._expander.plain_term(wanted)
+        straight, place = self._straight, self._expander.places[literal >> 1]
+        if straight is not None and not literal & 1 and (not literal or self._expander.is_own(place)):
+            if not literal:
+                return straight.any_number()
+            known = straight.numbers.get(id(place.schema))
+            return straight.own_number(place.schema, place.pointer) if known is None else known
+        term = None if literal & 1 or not literal else self._expander.plain_term(place)
         if term is not None and (found := plain.get(term)) is not None:
-            numbers[wanted] = found
+            numbers[literal] = found
             return found
-        place = self._expander.places[min(wanted) >> 1].pointer if wanted else None
-        found = numbers[wanted] = self._grammar.reserve(place)
+        found = numbers[literal] = reserve(self._grammar, place.pointer if literal else None)
         if term is not None:
             plain[term] = found
         scalar = None if term is None else plain_scalar(term.own.types, term.own.number, self._style)
         if scalar is not None:
             self._grammar.define(found, scalar)
-        elif (term is not None and term.own is FREE) or not wanted:
+        elif (term is not None and term.own is FREE) or not literal:
             self._define_anything(found, level)
         else:
-            self._todo.append((found, wanted, level))
-        if found > MAX_NODES:
-            raise LimitExceeded(f"at {place!r}: the schema comes to more than {MAX_NODES} nodes", place)
+            self._todo.append((found, want(literal), level))
         return found
 
     def _define_anything(self, number: int, level: int) -> None:
-        """The node of any JSON value, which is the same in all grammars of a style but for its number."""
-        grammar, style = self._grammar, self._style
-        grammar.first = _first(style)
-        inside = number if level == self._deepest else self._node_at(frozenset(), level + 1)
-        brackets, braces = self._punctuation[level]
-        entry = Property(any_key(style), inside, False)
-        frames = self._frames(Array(brackets, (), inside), level)
-        frames += self._frames(Object(braces, (), (entry,), style.key_order == "schema"), level)
-        grammar.define(number, Alternative(tuple(map(grammar.add, (any_scalar(style), *frames)))))
+        """The node of any JSON value, as its level has it."""
+        inside = number if level == self._deepest else self._single_at(0, level + 1)
+        scalar, array, object_ = anything(self._grammar, self._style, inside, level)
+        nodes = [scalar, *self._frames(array, level), *self._frames(object_, level)]
+        self._grammar.define(number, Alternative(tuple(map(self._grammar.add, nodes))))
 
     def _frames(self, frame: Array | Object | None, level: int) -> list[Node]:
         """The frame; where lines are indented, an empty one is written on one line."""
@@ -363,7 +378,7 @@ class Lowering:
         key, values = box_key(value), self._values[level]
         if key not in values:
             values[key] = self._grammar.reserve()
-            self._boxes.append((values[key], value, level))
+            self._todo.append((values[key], _Given(value), level))
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
@@ -400,6 +415,12 @@ class Lowering:
         if len(lines) == 1:
             raise Unsupported(f"not supported {lines[0]}", first)
         raise Unsupported(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
+
+
+class _Given(NamedTuple):
+    """One value that is put aside."""
+
+    value: object
 
 
 _Part = TypeVar("_Part")

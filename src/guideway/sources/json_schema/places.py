@@ -9,7 +9,7 @@ from guideway.errors import InvalidConstraint, Unsupported
 from .bundles import ANYTHING, Want, box_key
 from .documents import Documents, Resource
 from .keywords import KEYWORDS, pointer
-from .reading import read_schema
+from .reading import MAX_PLAIN, read_schema
 from .terms import Fork, Place, Term
 
 __all__ = ["Places"]
@@ -57,6 +57,10 @@ class Places:
                 return self._refuse(problem, where)
         return 0 if schema else 1
 
+    def is_own(self, place: Place) -> bool:
+        """Whether a schema of the document at hand, wherever it is met, is this place."""
+        return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
+
     def _only_ref(self, schema: dict[str, Any], resource: Resource) -> bool:
         if not isinstance(schema["$ref"], str):
             return False
@@ -90,7 +94,8 @@ class Places:
             return scope
         return (*scope, home)
 
-    def _child(self, place: Place, schema: object, names: tuple[str | int, ...]) -> int:
+    def child(self, place: Place, schema: object, names: tuple[str | int, ...]) -> int:
+        """The literal of a schema inside that at a place."""
         if schema is True:
             return 0
         if schema is False:
@@ -140,19 +145,12 @@ class Places:
     def term(self, place: Place) -> Term:
         """What the schema at a place says."""
         if place.term is None:
-            place.term = read_schema(place, self._child, self._reference)
+            place.term = read_schema(place, self.child, self._reference)
         return place.term
 
-    def plain_term(self, wanted: Want) -> Term | None:
-        """The term of a want that is one schema which says no more than a type."""
-        if len(wanted) != 1:
-            return None
-        (literal,) = wanted
-        if literal & 1:
-            return None
-        place = self.places[literal >> 1]
-        schema = place.schema
-        if place.term is None and not (isinstance(schema, dict) and len(schema) <= 4):
+    def plain_term(self, place: Place) -> Term | None:
+        """The term of a schema which says no more than a type; None for others."""
+        if place.term is None and len(place.schema) > MAX_PLAIN:
             return None
         term = self.term(place)
         return term if term.plain else None

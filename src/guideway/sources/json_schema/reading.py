@@ -25,10 +25,13 @@ from .bundles import (
     merge,
     tidy_array,
 )
-from .keywords import BOOLS_ONCE, KEYWORDS, check_keyword, pointer
+from .keywords import BOOLS_ONCE, KEYWORDS, Dialect, check_keyword, pointer
 from .terms import Fork, Place, Term, want
 
-__all__ = ["MAX_COUNT", "bundle_of_values", "read_schema"]
+__all__ = [
+    *("KEYWORD_NAMES", "MAX_COUNT", "MAX_PLAIN", "PLAIN_TERMS", "TYPE_BITS"),
+    *("bundle_of_values", "listed_texts", "plain_term", "read_schema"),
+]
 
 MAX_COUNT = 2**31 - 1
 """The greatest count of characters or items that is told apart; no text is longer."""
@@ -36,6 +39,9 @@ MAX_COUNT = 2**31 - 1
 TYPE_BITS = {"null": 1, "boolean": 6, "number": 8, "integer": 8, "string": 16, "array": 32, "object": 64}
 
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
+MAX_PLAIN = 4
+"""How many keywords and annotations a schema may have that is looked at as one that says no more than a type."""
+
 Child = Callable[[Place, object, tuple["str | int", ...]], int]
 
 
@@ -84,13 +90,10 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     if not isinstance(schema, dict):
         return _FREE if schema else Term(Bundle(0))
     dialect = place.resource.dialect
-    names = schema.keys() & _NAMES
-    if not names:
-        return _FREE
-    if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
-        plain = _PLAIN.get(schema["type"]) if type(schema["type"]) is str else None
-        if plain is not None:
-            return plain
+    names = schema.keys() & KEYWORD_NAMES
+    plain = plain_term(schema, names, dialect)
+    if plain is not None:
+        return plain
     if dialect.ref_alone and "$ref" in names:
         literal = ref(place, "$ref", str(schema["$ref"]))
         return Term(also=(literal,), leads=(literal,))
@@ -123,6 +126,15 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
         counts = dialect.contains_evaluates and "contains" in found
         told = (found, dialect.items_list, child(place, found["contains"], ("contains",)) if counts else None)
     return Term(bundle, tuple(reading.also), tuple(reading.forks), _left(place, child, found), told, leads)
+
+
+def plain_term(schema: dict[str, Any], names: set[str], dialect: Dialect) -> Term | None:
+    """The term of a schema (with such keywords) that says no more than a type, or nothing: one of a few."""
+    if not names:
+        return _FREE
+    if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
+        return _PLAIN.get(schema["type"]) if type(schema["type"]) is str else None
+    return None
 
 
 def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None, int | None] | None:
@@ -261,11 +273,17 @@ def _counter(part: str, slot: str, name: str) -> Callable[[_Reading, Any, dict[s
     return read
 
 
+def listed_texts(pattern: str) -> dict[str, None] | None:
+    """The texts that a pattern lists; None if it does more."""
+    found = _LIST.fullmatch(pattern)
+    return dict.fromkeys((found[1] or found[2]).split("|")) if found else None
+
+
 def _test(kind: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
     def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-        listed = _LIST.fullmatch(value) if kind == "pattern" else None
+        listed = listed_texts(value) if kind == "pattern" else None
         if listed and not found.get("minLength") and "maxLength" not in found:
-            r.string.given = dict.fromkeys((listed[1] or listed[2]).split("|"))
+            r.string.given = listed
         else:
             r.string.tests += ((True, kind, value, r.at(kind)),)
 
@@ -402,10 +420,11 @@ _LATER = frozenset(
         *("additionalItems", "unevaluatedProperties", "unevaluatedItems"),
     }
 )
-_NAMES = frozenset(_READERS) | _LATER
+KEYWORD_NAMES = frozenset(_READERS) | _LATER
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _FREE = Term(plain=True)
 _PLAIN = {
     name: Term(Bundle(bits, number=NumberPart(multiple=(1,)) if name == "integer" else None), plain=True)
     for name, bits in TYPE_BITS.items()
 }
+PLAIN_TERMS = (_FREE, *_PLAIN.values())

@@ -44,6 +44,7 @@ __all__ = [
         "any_scalar",
         "is_asserted",
         "number",
+        "other_keys",
         "pattern_language",
         "plain_scalar",
     ),
@@ -186,6 +187,11 @@ def any_scalar(style: Style) -> Leaf:
 def any_key(style: Style) -> Regular:
     """The key of an object about which nothing is said."""
     return shared(style.quoted(ANY_TEXT))
+
+
+def other_keys(names: tuple[str, ...], style: Style) -> Regular:
+    """Every key but these."""
+    return style.quoted(Not(Literals(names)))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
@@ -17,7 +17,7 @@ from guideway.sources.fits import single_bytes
 
 from .conflicts import MAX_PLACES, conflict
 from .contract import contract
-from .documents import Documents
+from .documents import Documents, simple_dialect
 from .expand import Expander
 from .explain import Explanation, draw_examples, explain
 from .judging import Judge
@@ -25,7 +25,8 @@ from .keys import MAX_STATES
 from .keywords import dialect_named
 from .lowering import Lowering
 from .reader import copy_schema, copy_value, read_float, read_int, read_json, write_json
-from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Whitespace, make_style
+from .straight import Straight
+from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Style, Whitespace, make_style
 
 __all__ = ["JsonSchema", "explain_schema"]
 
@@ -43,7 +44,10 @@ def explain_schema(
     together. Raises `InvalidConstraint` and `LimitExceeded`.
     """
     style = make_style(profile, None, None, None, None, formats)
-    found = explain(_documents(schema, dialect, resources), style, examples)
+    document, named = _copied(schema)
+    given = None if dialect is None else dialect_named(dialect)
+    supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
+    found = explain(Documents(document, given, supplied, named), style, examples)
     if found.conflict is None:
         return found
     source = JsonSchema(schema, profile=profile, formats=formats, dialect=dialect, resources=resources)
@@ -51,17 +55,14 @@ def explain_schema(
     return found if why is None else replace(found, conflict=f"nothing meets {why}")
 
 
-def _documents(
-    schema: Mapping[str, object] | bool | str, dialect: str | None, resources: Mapping[str, object] | None
-) -> Documents:
+def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
+    """The document, and whether schemas inside of it may have identifiers."""
     if not isinstance(schema, (Mapping, bool, str)):
         raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
     document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
     if not isinstance(document, (dict, bool)):
         raise InvalidConstraint("a schema is an object or a boolean", "")
-    given = None if dialect is None else dialect_named(dialect)
-    supplied = {uri: copy_value(one) for uri, one in (resources or {}).items()}
-    return Documents(document, given, supplied, named)
+    return document, named
 
 
 class JsonSchema(Source[Any]):
@@ -92,12 +93,32 @@ class JsonSchema(Source[Any]):
         dialect: str | None = None,
         resources: Mapping[str, object] | None = None,
     ) -> None:
-        documents = _documents(schema, dialect, resources)
+        self._document, self._named = _copied(schema)
         self._dialect = None if dialect is None else dialect_named(dialect)
+        self._supplied = {} if resources is None else {uri: copy_value(one) for uri, one in resources.items()}
         self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
-        self._document = documents.main.root
-        self._expander = Expander(documents)
-        self._grammar = Lowering(self._expander, self._style).run()
+        self._grammar = self._lowered(self._style)
+
+    def _lowered(self, style: Style) -> Grammar:
+        """The grammar in a style."""
+        document = self._document
+        plain = None if self._named else simple_dialect(document, self._dialect)
+        if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
+            return Lowering(Expander(self._documents()), style).run()
+        return Straight(document, style, plain, partial(self._rest, style)).run()
+
+    def _rest(self, style: Style, straight: Straight) -> Lowering:
+        return Lowering(Expander(self._documents()), style, straight)
+
+    def _documents(self) -> Documents:
+        return Documents(self._document, self._dialect, self._supplied, self._named)
+
+    @cached_property
+    def _expander(self) -> Expander:
+        """All places of the document, read."""
+        made = Expander(self._documents())
+        Lowering(made, self._style).run()
+        return made
 
     @cached_property
     def schema(self) -> Any:
@@ -135,7 +156,7 @@ class JsonSchema(Source[Any]):
         document, searched = copy_value(self._document), single_bytes(MAX_STATES)
 
         def is_empty() -> bool:
-            documents = Documents(document, self._dialect, self._expander.documents.supplied, True)
+            documents = Documents(document, self._dialect, self._supplied, True)
             try:
                 return grammar_is_empty(Lowering(Expander(documents), self._style).run(), searched)
             except (InvalidConstraint, Unsupported):  # without a keyword that others need
@@ -161,13 +182,13 @@ class JsonSchema(Source[Any]):
     def _judge(self) -> Judge:
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
-            return Judge(Lowering(self._expander, exact).run(), True)
+            return Judge(self._lowered(exact), True)
         except (LimitExceeded, Unsupported):  # too much may be written in every way
             return Judge(self._grammar, False)
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is made again when it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "_judge"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_judge", "_expander")}
 
     def read(self, text: str) -> Any:
         """The JSON value of a text that is known to fit. Raises `InvalidText` for what is no JSON."""

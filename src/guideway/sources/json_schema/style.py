@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
 
 from guideway.errors import InvalidConstraint
@@ -79,6 +79,11 @@ class Style:
         """One of the given strings, as JSON."""
         return _strings(tuple(texts), self.escapes)
 
+    @property
+    def key_of(self) -> Callable[[str], Regular]:
+        """Gives the only string that a key may be, as JSON."""
+        return _key_of(self.escapes)
+
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose characters are in the language."""
         return Cat((_QUOTE, Spelled(language, self.spelling), _QUOTE))
@@ -90,6 +95,11 @@ def _strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     if escapes == "canonical":
         return Literals(tuple(map(write_json, texts)))
     return Cat((_QUOTE, Spelled(Literals(texts), "json-any"), _QUOTE))
+
+
+@cache
+def _key_of(escapes: Escapes) -> Callable[[str], Regular]:
+    return lru_cache(maxsize=16384)(lambda key: _strings((key,), escapes))
 
 
 def make_style(
