@@ -1,12 +1,15 @@
 """Tokens per second of whole generations, beside the loops of transformers and llama-cpp-python over the same weights.
 
-    python benchmarks/bench_generation.py [--tokens 96] [--rounds 5] [--record]
+    python benchmarks/bench_generation.py [--tokens 96] [--seconds 6] [--rounds 5] [--record]
 
 The bundled `tiny` (V = 4,096) and a random llama of 131,072 tokens (2 layers, width 128), float32, greedy, one thread.
-Peers and we run in turn, round by round; the figures are medians of tokens per second of processor time, since the
-machine is shared; a ratio is that of the medians.
-"unconstrained": transformers.generate and our loop over the same engine, batch 1 and 16; llama-cpp-python's own
-`Llama.generate` and our loop over llama.cpp, batch 1, and 16 prompts one after the other for it. "overhead": what a
+Peers and we run in pairs in one process, who is first by turns, for so many seconds a line (at least so many rounds),
+behind two pairs to warm up. Time is the process's own, since the machine is shared; before each run the collector runs,
+and leaves alone what loading has made. A ratio is the median of those of the pairs, with their quartiles; tokens per
+second are medians.
+"unconstrained": transformers.generate and `generate_details` over the same weights, batch 1 and 16; llama-cpp-python's
+own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after the other for it. Prompts are token ids
+for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a
 constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
@@ -23,8 +26,9 @@ import tempfile
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from statistics import median
-from time import process_time, thread_time
+from statistics import median, quantiles
+from time import perf_counter, process_time, thread_time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +42,15 @@ sys.path[:0] = [str(Path(__file__).parents[1])]  # the writer of GGUF files, of 
 TINY = Path(gw.__file__).parent / "tiny"
 PROMPT = "Ada Lovelace, 36, mathematician from London, met"
 WIDE = 131_072
+Way = Callable[[], int]
+"""Generates, and says how many tokens."""
+
+
+class Given(argparse.Namespace):
+    tokens: int
+    seconds: float
+    rounds: int
+    record: bool
 
 
 def wide_model(folder: Path) -> Path:
@@ -78,20 +91,47 @@ def wide_model(folder: Path) -> Path:
     return folder
 
 
-def rates(ways: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
-    """Tokens per second of each way, the median of rounds in which each had its turn."""
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(rounds + 1):
-        for name, way in ways.items():
+class Pairs(NamedTuple):
+    """Tokens per second of two ways, and how many times the first the second is: quartiles of the pairs."""
+
+    first: float
+    second: float
+    low: float
+    ratio: float
+    high: float
+
+    def row(self) -> list[str]:
+        return [
+            f"{self.first:,.0f}",
+            f"{self.second:,.0f}",
+            f"{self.ratio:.2f}x",
+            f"{self.low:.2f}-{self.high:.2f}",
+        ]
+
+
+def in_pairs(first: Way, second: Way, seconds: float, rounds: int) -> Pairs:
+    """Both ways in turn, the one and then the other in front."""
+    gc.collect()
+    gc.freeze()  # a collection before each run then looks at what that run could have made
+    found: list[tuple[float, float]] = []
+    begun = perf_counter()
+    while len(found) < rounds + 2 or perf_counter() - begun < seconds:
+        pair = {}
+        for way in (first, second) if len(found) % 2 else (second, first):
             gc.collect()
             start = process_time()
             tokens = way()
-            if number:  # the first round warms up
-                found[name].append(tokens / (process_time() - start))
-    return {name: median(values) for name, values in found.items()}
+            pair[way] = tokens / (process_time() - start), tokens
+        if pair[first][1] != pair[second][1]:
+            raise SystemExit(f"they wrote different numbers of tokens: {pair[first][1]} and {pair[second][1]}")
+        found.append((pair[first][0], pair[second][0]))
+    gc.unfreeze()
+    del found[:2]
+    low, ratio, high = quantiles([b / a for a, b in found], n=4)
+    return Pairs(median([a for a, _ in found]), median([b for _, b in found]), low, ratio, high)
 
 
-def ours(model: gw.Model, prompts: list[str], tokens: int) -> Callable[[], int]:
+def ours(model: gw.Model, prompts: list[list[int]], tokens: int) -> Way:
     def way() -> int:
         model.prefixes.clear()
         made = generate_details(model, prompts, max_tokens=tokens, batch_size=len(prompts))
@@ -100,7 +140,7 @@ def ours(model: gw.Model, prompts: list[str], tokens: int) -> Callable[[], int]:
     return way
 
 
-def against_transformers(folder: Path, place: str, tokens: int, rounds: int, batch: int) -> dict[str, float]:
+def against_transformers(folder: Path, place: str, tokens: int, batch: int, given: Given) -> Pairs:
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -110,7 +150,8 @@ def against_transformers(folder: Path, place: str, tokens: int, rounds: int, bat
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     theirs.generation_config.eos_token_id = None
     theirs.generation_config.pad_token_id = 0
-    ids = torch.tensor([[*model.opening, *endless.encode(PROMPT)]] * batch)
+    prompt = [*model.opening, *endless.encode(PROMPT)]
+    ids = torch.tensor([prompt] * batch)
     mask = torch.ones_like(ids)
 
     def way() -> int:
@@ -119,10 +160,10 @@ def against_transformers(folder: Path, place: str, tokens: int, rounds: int, bat
         return int(made.numel() - ids.numel())
 
     with model:
-        return rates({"theirs": way, "ours": ours(model, [PROMPT] * batch, tokens)}, rounds)
+        return in_pairs(way, ours(model, [prompt] * batch, tokens), given.seconds, given.rounds)
 
 
-def against_llama_cpp(folder: Path, place: str, tokens: int, rounds: int, batch: int) -> dict[str, float]:
+def against_llama_cpp(folder: Path, place: str, tokens: int, batch: int, given: Given) -> Pairs:
     import llama_cpp
 
     from tests.helpers.gguf_models import write_gguf
@@ -135,17 +176,17 @@ def against_llama_cpp(folder: Path, place: str, tokens: int, rounds: int, batch:
     theirs = llama_cpp.Llama(
         str(file), n_ctx=1024, n_threads=1, n_threads_batch=1, type_k=0, type_v=0, flash_attn=False, verbose=False
     )
-    ids = [*model.opening, *endless.encode(PROMPT)]
+    prompt = [*model.opening, *endless.encode(PROMPT)]
 
     def way() -> int:
         made = 0
         for _ in range(batch):
             theirs.reset()
-            made += sum(1 for _ in islice(theirs.generate(ids, temp=0.0), tokens))
+            made += sum(1 for _ in islice(theirs.generate(prompt, temp=0.0), tokens))
         return made
 
     with model:
-        return rates({"theirs": way, "ours": ours(model, [PROMPT] * batch, tokens)}, rounds)
+        return in_pairs(way, ours(model, [prompt] * batch, tokens), given.seconds, given.rounds)
 
 
 def overhead(size: int, tokens: int, rounds: int) -> tuple[float, float]:
@@ -164,7 +205,7 @@ def overhead(size: int, tokens: int, rounds: int) -> tuple[float, float]:
     return min(times[False]), min(times[True])
 
 
-def records(rounds: int) -> tuple[dict[str, float], float]:
+def records(given: Given) -> tuple[Pairs, float]:
     """Tokens per second of records and of free text of the same length; the part of tokens that is forced."""
     fields = ["identifier", "family_name", "date_of_birth", "place_of_residence", "profession", "nationality"]
     kinds = {name: {"enum": ["yes", "no", None]} for name in fields}
@@ -176,16 +217,17 @@ def records(rounds: int) -> tuple[dict[str, float], float]:
             model.prefixes.clear()
             return len(generate_details(model, PROMPT, source).tokens)
 
-        ways = {"free": ours(endless, [PROMPT], len(made.tokens)), "records": held}
-        return rates(ways, rounds), made.forced / len(made.tokens)
+        free = ours(endless, [endless.tokenizer.encode(PROMPT)], len(made.tokens))
+        return in_pairs(free, held, given.seconds, given.rounds), made.forced / len(made.tokens)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--record", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_args(namespace=Given())
     report = Report("generation", [line for line in __doc__.splitlines()[4:] if line])
     rows, slow = [], []
     with tempfile.TemporaryDirectory() as place:
@@ -202,23 +244,23 @@ def main() -> None:
             for name, folder in folders.items():
                 for batch in (1, 16):
                     tokens = given.tokens if batch == 1 else given.tokens // 2
-                    found = run(folder, place, tokens, given.rounds, batch)
-                    ratio = found["ours"] / found["theirs"]
-                    rows.append(
-                        [peer, name, str(batch), f"{found['theirs']:,.0f}", f"{found['ours']:,.0f}", f"{ratio:.2f}x"]
-                    )
-                    slow.append((f"{peer}, {name}, batch {batch}", ratio, 1.0))
+                    found = run(folder, place, tokens, batch, given)
+                    rows.append([peer, name, str(batch), *found.row()])
+                    slow.append((f"{peer}, {name}, batch {batch}", found.ratio, 1.0))
                     print(*rows[-1], file=sys.stderr, flush=True)  # it takes minutes
-    report.table("unconstrained, tokens per second", ["peer", "model", "batch", "theirs", "ours", "ratio"], rows)
+    heads = ["peer", "model", "batch", "theirs", "ours", "ratio", "quartiles"]
+    report.table("unconstrained, tokens per second", heads, rows)
     for size in (4_096, WIDE):
         free, held = overhead(size, 300, given.rounds)
         report.limit(
             f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step", held - free, 10, "us"
         )
-    found, forced = records(given.rounds)
-    rated = ", ".join(f"{name} {rate:,.0f}" for name, rate in found.items())
-    report.line(f"tokens per second of tiny: {rated}; {forced:.0%} of the records' tokens are forced")
-    slow.append(("records against free text", found["records"] / found["free"], 1.5))
+    found, forced = records(given)
+    report.line(
+        f"tokens per second of tiny: free {found.first:,.0f}, records {found.second:,.0f};"
+        f" {forced:.0%} of the records' tokens are forced"
+    )
+    slow.append(("records against free text", found.ratio, 1.5))
     for what, ratio, least in slow:
         report.line(f"bar: {what}: {ratio:.2f}x, at least {least:g}x: {'met' if ratio >= least else 'MISSED'}")
     report.done(given.record)

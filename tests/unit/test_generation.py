@@ -200,8 +200,22 @@ def test_options_out_of_range_are_named(model: gw.Model, options: dict[str, Any]
         gw.generate(model, "Ada", **options)
 
 
+def test_prompts_may_be_token_ids(model: gw.Model) -> None:
+    text = "Ada was"
+    ids = model.tokenizer.encode(text)
+    expected = gw.generate(model, text, max_tokens=6)
+    for given in (ids, tuple(ids), list(np.array(ids)), [*model.opening, *ids], gw.Request(ids)):
+        assert gw.generate(model, given, max_tokens=6) == expected  # type: ignore[call-overload]  # an array's integers
+    assert gw.generate(model, [ids, ids], max_tokens=6) == [expected] * 2
+    assert gw.generate(model, [ids, text], max_tokens=6) == [expected] * 2  # type: ignore[call-overload]  # mixed
+    assert "".join(gw.stream(model, ids, max_tokens=6)) == expected
+    assert gw.score(model, ids, ["a", "b"]) == gw.score(model, text, ["a", "b"])
+    with pytest.raises(gw.InvalidToken, match="outside the vocabulary"):
+        gw.generate(model, [len(model.vocabulary)])
+
+
 def test_what_is_no_prompt_is_refused(model: gw.Model) -> None:
-    for wrong in (3, None, [3], ["a", {"role": "user"}], b"Ada"):
+    for wrong in (3, None, [3.5], [[3.5]], [3, "a"], ["a", {"role": "user"}], b"Ada"):
         with pytest.raises(TypeError, match="a prompt is"):
             gw.generate(model, wrong)  # type: ignore[call-overload]  # the mistake under test
     with pytest.raises(gw.NoTokens):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import guideway as gw
 from guideway.errors import EngineError, OutOfRoom
 from guideway.generation import generate_details
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions import Model, strides
+from guideway.sessions import Model, Row, Session, strides
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
 from guideway.vocabulary import Tokenizer, Vocabulary
 
@@ -53,11 +53,11 @@ def toy(**named: Any) -> Model:
     return Model(Passes(len(VOCABULARY), seed=SEED, **named), Tokenizer.of(VOCABULARY))
 
 
-def step_by_step(model: Model, prompts: Any, **options: Any) -> Any:
-    """The results of a stream, which looks at every token."""
-    stream = gw.stream(model, prompts, **options)
-    list(stream)
-    return stream.results
+def step_by_step(model: Model, prompts: Any, output: Any = None, **options: Any) -> Any:
+    """The same without strides."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Row, "strides", False)
+        return generate_details(model, prompts, output, **options)
 
 
 def same(one: Any, other: Any) -> None:
@@ -83,6 +83,54 @@ def test_strides_are_steps(sampler: Sampler) -> None:
     made = generate_details(few, "ab", max_tokens=30, sampler=sampler, stop_ids=[])
     assert few.engine.calls == len(made.tokens)  # the last token runs for nobody
     assert 0 < made.timings.prompt < made.timings.prompt + made.timings.model
+
+
+def test_strides_of_constrained_rows_are_steps() -> None:
+    """Forced tokens, stop strings, healed prompts, and rows beside them that have none of these."""
+    forms = [
+        gw.Regex(r"(ab|x{3}b) [ab]{2,6}xxxxb"),
+        gw.Regex(r"(a|b|\\xc3\\xa4| x)*"),
+        gw.Choice(["abba", "xx x", "a"]),
+    ]
+    for seed, temperature in product(range(6), (0.0, 1.5)):
+        prompts: list[Any] = [gw.Request(text, form) for text, form in zip(PROMPTS, forms, strict=False)]
+        prompts += [gw.Request("ab", stop="ax"), gw.Request("b ax", heal=True), "xx"]
+        given: dict[str, Any] = {"max_tokens": 24, "temperature": temperature, "seed": seed}
+        for one, other in zip(
+            generate_details(toy(), prompts, **given), step_by_step(toy(), prompts, **given), strict=True
+        ):
+            same(one, other)
+            assert one.value == other.value
+            assert one.stopped_by == other.stopped_by
+
+
+def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the way on becomes longer than it looked, a row goes back, over what has run."""
+    asked: set[tuple[int, int]] = set()
+    legal = Session.only_legal
+
+    def refusing(self: Session, tokens_left: int | None = None, **given: Any) -> int | None:
+        if (place := (self.row, len(self))) not in asked and (len(self) + self.row) % 5 == 0 and len(self) > 8:
+            asked.add(place)
+            raise gw.BudgetTooSmall("longer")
+        return legal(self, tokens_left, **given)
+
+    monkeypatch.setattr(Session, "only_legal", refusing)
+    form, backs = gw.Regex(r"([ab]{2}x? ){7,}"), 0
+    for seed in range(10):
+        given: dict[str, Any] = {"max_tokens": 30, "seed": seed, "temperature": 2.0, "keep_kv": True}
+        found, models = [], [toy(), toy()]
+        for model, way in zip(models, (generate_details, step_by_step), strict=True):
+            asked.clear()
+            found.append(way(model, PROMPTS, form, **given))
+            backs += len(asked)
+        for one, other in zip(*found, strict=True):
+            same(one, other)
+            asked.clear()
+            again = gw.resume(models[0], one.state, max_tokens=9)
+            asked.clear()
+            same(again, gw.resume(models[1], one.state, max_tokens=9))
+    assert backs > 100
 
 
 def test_a_stride_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

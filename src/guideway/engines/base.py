@@ -20,10 +20,10 @@ __all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "che
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
 """What is written to disk: the keys and values of used positions, by the engine's own names."""
-Draw = Callable[[Any], Sequence[int] | None]
-"""Of `go_on(rows, caches, draw) -> caches`, which engines that rewind may have: `forward`, and on with the ids, one for
-each row, that `draw` gives for the logits (lent for its call), until that is None or a later pass fails. The first
-raises as `forward`."""
+Draw = Callable[[Any], Sequence[Sequence[int]] | None]
+"""Of `go_on(rows, caches, draw) -> caches`, which engines that rewind may have: `forward`, and on with the rows of new
+ids that `draw` gives for the logits (lent for its call), until that is None or a later pass fails. The first raises as
+`forward`."""
 
 
 class Cache(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from guideway import masks
-from guideway.generation.options import Messages, Options, check_names
+from guideway.generation.options import Options, Prompt, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.sampling import Step, log_softmax
@@ -31,7 +31,7 @@ class _Beam:
 
 def beam_search(
     model: Model,
-    prompt: str | Messages,
+    prompt: Prompt,
     output: object = None,
     *,
     width: int = 4,

@@ -5,9 +5,9 @@
     stream, stream_values                pieces of text, and values that grow, as they come
     resume                               a text that was cut or edited, gone on with
 
-A prompt that is a str goes to the model verbatim; a list of messages goes through its chat template; a `Request` has an
-output and options of its own. One prompt gives one result, a list of prompts a list; `samples=` makes each of them a
-list.
+A prompt that is a str goes to the model verbatim, and so does a list of token ids; a list of messages goes through its
+chat template; a `Request` has an output and options of its own. One prompt gives one result, a list of prompts a list;
+`samples=` makes each of them a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from guideway import sources
 from guideway.errors import InvalidConstraint
-from guideway.generation.options import Messages, Options, check_model
+from guideway.generation.options import Messages, Options, Prompt, Prompts, check_model
 from guideway.generation.plan import Job, Request
 from guideway.generation.results import Generation
 from guideway.generation.streams import Partial, Piece, Stream, moving, only_values, pieces_of, run, values_of
@@ -36,43 +36,43 @@ T = TypeVar("T")
 
 # fmt: off
 @overload
-def generate(model: Model, prompt: str | Messages, output: None = None, *, samples: None = None,
+def generate(model: Model, prompt: Prompt, output: None = None, *, samples: None = None,
              **options: Unpack[Options]) -> str: ...
 @overload
-def generate(model: Model, prompt: str | Messages, output: type[T] | Source[T], *, samples: None = None,
+def generate(model: Model, prompt: Prompt, output: type[T] | Source[T], *, samples: None = None,
              **options: Unpack[Options]) -> T: ...
 @overload
-def generate(model: Model, prompt: str | Messages, output: object, *, samples: None = None,
+def generate(model: Model, prompt: Prompt, output: object, *, samples: None = None,
              **options: Unpack[Options]) -> Any: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: None = None, *, samples: None = None,
+def generate(model: Model, prompt: Prompts, output: None = None, *, samples: None = None,
              **options: Unpack[Options]) -> list[str]: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: type[T] | Source[T], *, samples: None = None,
+def generate(model: Model, prompt: Prompts, output: type[T] | Source[T], *, samples: None = None,
              **options: Unpack[Options]) -> list[T]: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: object, *, samples: None = None,
+def generate(model: Model, prompt: Prompts, output: object, *, samples: None = None,
              **options: Unpack[Options]) -> list[Any]: ...
 @overload
-def generate(model: Model, prompt: str | Messages, output: None = None, *, samples: int,
+def generate(model: Model, prompt: Prompt, output: None = None, *, samples: int,
              **options: Unpack[Options]) -> list[str]: ...
 @overload
-def generate(model: Model, prompt: str | Messages, output: type[T] | Source[T], *, samples: int,
+def generate(model: Model, prompt: Prompt, output: type[T] | Source[T], *, samples: int,
              **options: Unpack[Options]) -> list[T]: ...
 @overload
-def generate(model: Model, prompt: str | Messages, output: object, *, samples: int,
+def generate(model: Model, prompt: Prompt, output: object, *, samples: int,
              **options: Unpack[Options]) -> list[Any]: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: None = None, *, samples: int,
+def generate(model: Model, prompt: Prompts, output: None = None, *, samples: int,
              **options: Unpack[Options]) -> list[list[str]]: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: type[T] | Source[T], *, samples: int,
+def generate(model: Model, prompt: Prompts, output: type[T] | Source[T], *, samples: int,
              **options: Unpack[Options]) -> list[list[T]]: ...
 @overload
-def generate(model: Model, prompt: list[str] | list[Messages], output: object, *, samples: int,
+def generate(model: Model, prompt: Prompts, output: object, *, samples: int,
              **options: Unpack[Options]) -> list[list[Any]]: ...
 @overload
-def generate(model: Model, prompt: Request | Sequence[str | Messages | Request], output: object = None, *,
+def generate(model: Model, prompt: Request | Sequence[Prompt | Request], output: object = None, *,
              samples: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
 def generate(
@@ -106,25 +106,25 @@ def generate(
 
 # fmt: off
 @overload
-def generate_details(model: Model, prompt: str | Messages, output: None = None, *, samples: None = None,
+def generate_details(model: Model, prompt: Prompt, output: None = None, *, samples: None = None,
                      **options: Unpack[Options]) -> Generation[str]: ...
 @overload
-def generate_details(model: Model, prompt: str | Messages, output: type[T] | Source[T], *, samples: None = None,
+def generate_details(model: Model, prompt: Prompt, output: type[T] | Source[T], *, samples: None = None,
                      **options: Unpack[Options]) -> Generation[T]: ...
 @overload
-def generate_details(model: Model, prompt: str | Messages, output: object, *, samples: None = None,
+def generate_details(model: Model, prompt: Prompt, output: object, *, samples: None = None,
                      **options: Unpack[Options]) -> Generation[Any]: ...
 @overload
-def generate_details(model: Model, prompt: list[str] | list[Messages], output: object = None, *, samples: None = None,
+def generate_details(model: Model, prompt: Prompts, output: object = None, *, samples: None = None,
                      **options: Unpack[Options]) -> list[Generation[Any]]: ...
 @overload
-def generate_details(model: Model, prompt: str | Messages, output: object = None, *, samples: int,
+def generate_details(model: Model, prompt: Prompt, output: object = None, *, samples: int,
                      **options: Unpack[Options]) -> list[Generation[Any]]: ...
 @overload
-def generate_details(model: Model, prompt: list[str] | list[Messages], output: object = None, *, samples: int,
+def generate_details(model: Model, prompt: Prompts, output: object = None, *, samples: int,
                      **options: Unpack[Options]) -> list[list[Generation[Any]]]: ...
 @overload
-def generate_details(model: Model, prompt: Request | Sequence[str | Messages | Request], output: object = None, *,
+def generate_details(model: Model, prompt: Request | Sequence[Prompt | Request], output: object = None, *,
                      samples: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
 def generate_details(
@@ -170,13 +170,13 @@ def extract_details(model: Model, text: str | list[str], output: object, **optio
 
 # fmt: off
 @overload
-def stream(model: Model, prompt: str | Messages | Request, output: object = None, *, samples: None = None,
+def stream(model: Model, prompt: Prompt | Request, output: object = None, *, samples: None = None,
            **options: Unpack[Options]) -> Stream[str]: ...
 @overload
-def stream(model: Model, prompt: list[str] | list[Messages] | list[Request], output: object = None, *,
+def stream(model: Model, prompt: Prompts | list[Request], output: object = None, *,
            samples: int | None = None, **options: Unpack[Options]) -> Stream[Piece]: ...
 @overload
-def stream(model: Model, prompt: str | Messages | Request, output: object = None, *, samples: int,
+def stream(model: Model, prompt: Prompt | Request, output: object = None, *, samples: int,
            **options: Unpack[Options]) -> Stream[Piece]: ...
 # fmt: on
 def stream(
@@ -197,10 +197,10 @@ def stream(
 
 # fmt: off
 @overload
-def stream_values(model: Model, prompt: str | Messages | Request, output: type[T] | Source[T],
+def stream_values(model: Model, prompt: Prompt | Request, output: type[T] | Source[T],
                   **options: Unpack[Options]) -> Stream[Partial[T]]: ...
 @overload
-def stream_values(model: Model, prompt: str | Messages | Request, output: object,
+def stream_values(model: Model, prompt: Prompt | Request, output: object,
                   **options: Unpack[Options]) -> Stream[Partial[Any]]: ...
 # fmt: on
 def stream_values(model: Model, prompt: Any, output: object, **options: Unpack[Options]) -> Any:

@@ -12,9 +12,24 @@ from typing import Any, TypedDict
 from guideway.sampling import Sampler
 from guideway.sessions import Limits, Model
 
-__all__ = ["BATCH", "CALL_ONLY", "MAX_TOKENS", "Messages", "Options", "Settings", "check_model", "check_names"]
+__all__ = [
+    "BATCH",
+    "CALL_ONLY",
+    "MAX_TOKENS",
+    "Messages",
+    "Options",
+    "Prompt",
+    "Prompts",
+    "Settings",
+    "check_model",
+    "check_names",
+]
 
 Messages = list[dict[str, Any]]
+Ids = list[int]
+Prompt = str | Messages | Ids
+"""Text, messages for the chat template, or token ids."""
+Prompts = list[str] | list[Messages] | list[Ids]
 
 MAX_TOKENS = 512
 """How many tokens a generation takes at most, unless told; never more than the context holds."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from guideway import masks
 from guideway.errors import BudgetTooSmall
-from guideway.generation.options import Messages, Options, check_names
+from guideway.generation.options import Options, Prompt, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.sampling import log_softmax, uniform
@@ -68,7 +68,7 @@ class _Particle:
 
 def smc(
     model: Model,
-    prompt: str | Messages,
+    prompt: Prompt,
     output: object = None,
     *,
     particles: int = 32,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from guideway import sources
@@ -17,23 +18,23 @@ from guideway.errors import (
     InvalidToken,
     NoTokens,
 )
-from guideway.generation.options import BATCH, CALL_ONLY, Messages, Options, Settings, check_model, check_names
+from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names
 from guideway.generation.results import Generation, State
 from guideway.sessions import LOGITS_BYTES, Limits, Model, Row, Session, feed_all
 from guideway.sources import Regex
 from guideway.sources.base import Literal
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeIs, Unpack
 
     from guideway.compiler import Automaton
     from guideway.sources import Source
 
-__all__ = ["ANY_TEXT", "Job", "Plan", "Request"]
+__all__ = ["ANY_TEXT", "Job", "Plan", "Request", "is_many"]
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
-_PROMPTS = "a prompt is a str, a list of messages (dicts) or a Request"
+_PROMPTS = "a prompt is a str, a list of messages (dicts), a list of token ids or a Request"
 
 
 class Request:
@@ -43,10 +44,12 @@ class Request:
     wherever it stands in the list.
     """
 
-    def __init__(self, prompt: str | Messages, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
+    def __init__(self, prompt: Prompt, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
-            raise TypeError(f"the prompt of a Request is a str or a list of messages (dicts), not {prompt!r}")
+            raise TypeError(
+                f"the prompt of a Request is a str, a list of messages (dicts) or of token ids, not {prompt!r}"
+            )
         if shared := [name for name in CALL_ONLY if name in options]:
             raise ValueError(f"{shared[0]} is for the whole call, not for one request")
         self.prompt = prompt
@@ -86,12 +89,14 @@ class Plan:
         limits = self.settings.limits
         return limits if self.source is not None else replace(limits, close=False)
 
-    def prompted(self, prompt: str | Messages) -> Prompted:
+    def prompted(self, prompt: Prompt) -> Prompted:
         """A session that was fed the prompt, and has room for an answer."""
         kept = LOGITS_BYTES if self.settings.limits.ban else 0  # rows go back for banned strings, and hardly ever else
         session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
-        if isinstance(prompt, str):
+        if isinstance(prompt, str) or _is_ids(prompt):
             session.feed(prompt)
+        elif not all(isinstance(one, Mapping) for one in prompt):
+            raise TypeError(f"{_PROMPTS}; got a list that is neither of ids nor of messages")
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
         if not len(session):
@@ -235,7 +240,7 @@ class Job:
             raise ValueError(f"samples must be at least 1, got {samples}")
         self.model = model
         self.samples = samples
-        self.many = _is_many(prompt)
+        self.many = is_many(prompt)
         self.width = options.get("batch_size", BATCH)
         if self.width < 1:
             raise ValueError(f"batch_size must be at least 1, got {self.width}")
@@ -330,11 +335,20 @@ def _plan_of(
     return shared["plain"]
 
 
-def _is_many(prompt: object) -> bool:
+def _is_ids(prompt: object) -> TypeIs[list[int]]:
+    """Whether it is a prompt of token ids."""
+    if not isinstance(prompt, (list, tuple)) or not prompt:
+        return False
+    return all(type(one) is int or isinstance(one, Integral) for one in prompt)
+
+
+def is_many(prompt: object) -> bool:
     """Whether it is a list of prompts. Raises `TypeError` for what is neither a prompt nor a list of them."""
     if isinstance(prompt, (str, Request)):
         return False
     if isinstance(prompt, (list, tuple)):
+        if _is_ids(prompt):
+            return False
         if all(isinstance(one, (str, list, tuple, Request)) for one in prompt):
             return True
         if all(isinstance(one, dict) for one in prompt):

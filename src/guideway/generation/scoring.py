@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from guideway.generation.options import BATCH, Messages
-from guideway.generation.plan import Plan
+from guideway.generation.options import BATCH, Prompt, Prompts
+from guideway.generation.plan import Plan, is_many
 from guideway.sampling import log_softmax
 from guideway.sessions import Model, Session, feed_all
 
@@ -33,10 +33,10 @@ class Score:
 
 # fmt: off
 @overload
-def score(model: Model, prompt: str | Messages, options: Sequence[str], *, end: bool = False,
+def score(model: Model, prompt: Prompt, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[Score]: ...
 @overload
-def score(model: Model, prompt: list[str] | list[Messages], options: Sequence[str], *, end: bool = False,
+def score(model: Model, prompt: Prompts, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[list[Score]]: ...
 # fmt: on
 def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
@@ -49,7 +49,7 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     one whose tokens begin another's without `end`.
     """
     plan = Plan(model, None, {})
-    if isinstance(prompt, (list, tuple)) and not all(isinstance(one, dict) for one in prompt):
+    if is_many(prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")

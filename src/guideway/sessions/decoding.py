@@ -6,9 +6,13 @@ finished leaves, and the next one joins.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
 
 from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
 from guideway.matcher import Matcher
@@ -67,7 +71,8 @@ class Row:
     `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
     met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
-    them with these `steps`. `ends`: ids that end it. `healed`: the text at the start that is no output; `free_after`:
+    them with these `steps`. `lowest`: to which
+    place it went back in a stride. `healed`: the text at the start that is no output; `free_after`:
     the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`,
     `Unsatisfiable` for a banned string in what has begun.
     """
@@ -105,9 +110,9 @@ class Row:
             raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
-        self.ends = self._eos_ids | limits.stop_ids
-        asked = limits.stop or limits.ban or limits.stop_when is not None or limits.logprobs is not None
-        self._unwatched = not asked and not self._free_after
+        self._ends = self._eos_ids | limits.stop_ids
+        self._unwatched = not limits.ban and limits.stop_when is None and limits.logprobs is None
+        self.lowest = sys.maxsize
 
     @property
     def tokens(self) -> list[int]:
@@ -171,12 +176,56 @@ class Row:
             self.finish_reason = "stop"
 
     @property
-    def is_free(self) -> bool:
-        """Whether nothing is looked at between its next tokens but whether they end it."""
-        session = self.session
-        if not self._unwatched or session.matcher is not None or not session.is_waiting:
+    def strides(self) -> bool:
+        """Whether its next tokens ask for nothing but their logits (`stride`)."""
+        if not self._unwatched or self._forbidden or not self.session.is_waiting:
             return False
-        return len(session) - self._start >= self.limits.min_tokens
+        return len(self.session) - self._start >= self.limits.min_tokens
+
+    def taker(self) -> Callable[[Any], bool]:
+        """What draws a token from logits and takes it, in a stride, and says whether the stride is over."""
+        self.lowest = sys.maxsize
+        self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
+        if not self._free:
+            return self._draw_held
+        sampler = self.session.sampler
+        bare = sampler.kernel.draw if sampler.bare and sampler.kernel is not None else None
+        return partial(self._draw_free, bare, len(self.session) + self.left)
+
+    def _draw_free(self, bare: Callable[[Any, None], int | None] | None, most: int, logits: Any) -> bool:
+        """`bare`: draws the most probable token or gives None, where no more is asked for. `settle` does the rest."""
+        session = self.session
+        try:
+            quick = bare is not None and type(logits) is np.ndarray and logits.dtype == np.float32
+            token_id = bare(logits, None) if quick and bare is not None else None
+            if token_id is None:
+                token_id = session.draw_from(logits, None)
+        except Exception as error:
+            self.error = error
+            return True
+        session.take((token_id,))
+        return token_id in self._ends or len(session) >= most
+
+    def _draw_held(self, logits: Any) -> bool:
+        session = self.session
+        try:
+            mask = session.mask if session.matcher is not None else None
+            self._take([session.draw_from(logits, mask)], forced=False)
+            if session.matcher is not None and not self.is_over:
+                self.take_forced()
+        except Exception as error:
+            self.error = error
+        return self.is_over or bool(self._forbidden)
+
+    def settle(self, start: int, seconds: float) -> None:
+        """A stride is over; it began at this place, and `seconds` is the model's time up to its first draw."""
+        is_first = self._prompt_seconds is None
+        if is_first:
+            self._prompt_seconds = seconds
+        if self._free and (ids := self.session.tokens[start:]):
+            self._took(ids, start, None)
+        if is_first and not self.is_over:
+            self.session.keep_prefix()
 
     def _only(self) -> list[int]:
         """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
@@ -232,17 +281,6 @@ class Row:
             session.take(ids)
         self._took(ids, start, matcher)
 
-    def took(self, start: int, seconds: float) -> None:
-        """The session, which is free, took what it has from this place on; it took so long up to the first of them."""
-        session = self.session
-        is_first = self._prompt_seconds is None
-        if is_first:
-            self._prompt_seconds = seconds
-        if ids := session.tokens[start:]:
-            self._took(ids, start, None)
-        if is_first and not self.is_over:
-            session.keep_prefix()
-
     def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
         """The session took these, from this place on; it had this matcher then."""
         session = self.session
@@ -293,6 +331,7 @@ class Row:
                 f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"
             )
         token_id = self.session.rewind(count)[0]
+        self.lowest = min(self.lowest, place)
         self.watch.pop(count)
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
         self._forbidden.setdefault(place, set()).add(token_id)
@@ -332,26 +371,13 @@ def step(rows: Sequence[Row], *, strides: bool = False) -> None:
                 row.error = error
         if not row.is_over:
             going.append(row)
-    if strides and all(row.is_free for row in going):
-        if going:
-            _stride(going)
+    if strides and going and all(row.strides for row in going):
+        stride(going)
         return
     feed_all([row.session for row in going])
     for row in going:
         try:
             row.draw()
-        except Exception as error:
-            row.error = error
-
-
-def _stride(rows: Sequence[Row]) -> None:
-    """Several tokens of each of these, which are free."""
-    sessions = [row.session for row in rows]
-    starts = [(len(session), session.model_seconds) for session in sessions]
-    first = stride(sessions, frozenset().union(*(row.ends for row in rows)), min(row.left for row in rows))
-    for row, (start, seconds) in zip(rows, starts, strict=True):
-        try:
-            row.took(start, seconds + first)
         except Exception as error:
             row.error = error
 

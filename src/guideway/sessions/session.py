@@ -446,6 +446,12 @@ class Session:
         """Whether the model has tokens to run before there are logits here, and can go back to any."""
         return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)
 
+    def _went_on(self, cache: Cache, count: int, lowest: int) -> None:
+        """As `_received`, after a stride in which it went back to `lowest` tokens at the least."""
+        self._received(count, cache)
+        if lowest < cache.length - self._shift:
+            self._cache, self._ran = self._kept(lowest), lowest
+
     def _mark(self) -> _Mark:
         """Everything that moves, as values."""
         return _Mark(

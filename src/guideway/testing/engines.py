@@ -122,9 +122,9 @@ class _Checks:
         begun = [self.one(ids, None)[1], self.one(ids[:half], None)[1]]
         lent: list[Logits] = []
 
-        def draw(logits: Any) -> list[int] | None:
+        def draw(logits: Any) -> list[list[int]] | None:
             lent.append(np.array(on_cpu(logits)))
-            return [ids[len(lent)], ids[0]] if len(lent) < 3 else None
+            return [[ids[len(lent)]], [ids[0]]] if len(lent) < 3 else None
 
         made = own([ids[:1], ids[half:]], begun, draw)
         rows = [[*ids, ids[0], ids[1], ids[2]], [*ids, ids[0], ids[0]]]

@@ -29,6 +29,7 @@ class Batch:
         self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
         self._counts[:] = [1] * size
         self._size = size
+        self._alone: list[int] = []  # the sequences of a step with one token for each
         pointer = ctypes.POINTER(llama.llama_seq_id)
         start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
         self._pointers = (pointer * size)(
@@ -49,22 +50,25 @@ class Batch:
         tokens, positions, numbers, wanted = columns
         count = min(len(tokens) - begin, self._size)
         end = begin + count
+        self._alone = []
         self.struct.n_tokens = count
         self._tokens[:count], self._positions[:count] = tokens[begin:end], positions[begin:end]
         self._numbers[:count], self._wanted[:count] = numbers[begin:end], wanted[begin:end]
         return sum(wanted[begin:end])
 
-    def one_each(self, numbers: Sequence[int]) -> None:
-        """One token for each of these sequences, as `put` says them, and logits behind each."""
-        count = self.struct.n_tokens = len(numbers)
-        self._numbers[:count], self._wanted[:count] = numbers, [1] * count
-
-    def put(self, ids: Sequence[int], positions: Sequence[int]) -> None:
-        """The tokens of these sequences, and where they stand."""
-        if len(ids) == 1:  # a slice takes five times as long
-            self._tokens[0], self._positions[0] = ids[0], positions[0]
+    def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
+        """One token for each of these sequences, and logits behind each."""
+        numbers = [sequence.number for sequence in sequences]
+        count = len(numbers)
+        if numbers != self._alone:  # else these stand there from the step before
+            self.struct.n_tokens = count
+            self._numbers[:count], self._wanted[:count] = numbers, [1] * count
+            self._alone = numbers
+        if count == 1:  # a slice takes five times as long
+            self._tokens[0], self._positions[0] = rows[0][0], sequences[0].tip
         else:
-            self._tokens[: len(ids)], self._positions[: len(ids)] = ids, positions
+            self._tokens[:count] = [row[0] for row in rows]
+            self._positions[:count] = [sequence.tip for sequence in sequences]
 
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:

@@ -30,8 +30,14 @@ class Running:
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:
         """Run the new tokens of these sequences; the logits behind each. Tips move along. Raises `EngineError`."""
+        total = sum(map(len, rows))
+        if total == len(rows) <= self._size:  # one for each: the usual step
+            self._batch.put(sequences, rows)
+            self._decode(total)
+            for sequence in sequences:
+                sequence.tip += 1
+            return self._outputs.lent(self._handle, total)
         columns, blocks = laid_out(sequences, rows), []
-        total = len(columns[0])
         for begin in range(0, total, self._size):
             wanted = self._batch.fill(columns, begin)
             self._decode(total)
@@ -44,20 +50,13 @@ class Running:
 
     def go_on(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], draw: Draw) -> bool:
         """As `run`, and on with what `draw` gives, until that is None; False where a later pass failed before."""
-        ids = draw(self.run(sequences, rows))
-        if ids is None:
-            return True
-        count, batch, lent = len(sequences), self._batch, self._outputs.lent
-        batch.one_each([sequence.number for sequence in sequences])
-        while ids is not None:
-            batch.put(ids, [sequence.tip for sequence in sequences])
+        more = draw(self.run(sequences, rows))
+        while more is not None:
             try:
-                self._decode(count)
+                logits = self.run(sequences, more)
             except EngineError:  # it comes again where these tokens run next, and is told of there
                 return False
-            for sequence in sequences:
-                sequence.tip += 1
-            ids = draw(lent(self._handle, count))
+            more = draw(logits)
         return True
 
     def _decode(self, total: int) -> None:
