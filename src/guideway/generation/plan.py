@@ -20,7 +20,7 @@ from guideway.errors import (
 )
 from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names
 from guideway.generation.results import Generation, State
-from guideway.sessions import LOGITS_BYTES, Limits, Model, Row, Session, feed_all
+from guideway.sessions import LOGITS_BYTES, Model, Row, Session, feed_all
 from guideway.sources import Regex
 from guideway.sources.base import Literal
 
@@ -78,16 +78,14 @@ class Plan:
         self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
-        if self.source is not None:
+        self.limits = self.settings.limits
+        if self.source is None:
+            # What heals free text is not closed: it ends with the prompt's last characters.
+            self.limits = replace(self.limits, close=False)
+        else:
             if not model.vocabulary.eos_ids:
                 raise EngineError(f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids")
             self.automaton = compile(self.source, model.vocabulary)
-
-    @property
-    def limits(self) -> Limits:
-        """Of the rows. What heals free text is not closed: it ends with the prompt's last characters."""
-        limits = self.settings.limits
-        return limits if self.source is not None else replace(limits, close=False)
 
     def prompted(self, prompt: Prompt) -> Prompted:
         """A session that was fed the prompt, and has room for an answer."""
@@ -130,12 +128,9 @@ class Plan:
         room = session.context_size - len(session)
         if limits.min_tokens > room:
             raise ContextOverflow(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
-        return Row(
-            session,
-            replace(limits, max_tokens=min(limits.max_tokens, room)),
-            healed=prompted.healed,
-            free_after=self.source is None,
-        )
+        if limits.max_tokens > room:
+            limits = replace(limits, max_tokens=room)
+        return Row(session, limits, healed=prompted.healed, free_after=self.source is None)
 
     def result(self, row: Row) -> Generation[Any]:
         """What a row came to. Raises what ended it instead."""
@@ -156,17 +151,17 @@ class Plan:
             row.forced,
             reason,
             row.timings,
-            self.state(row),
+            self.state(row, tokens),
             row.watch.stopped_by,
             tuple(row.steps),
         )
 
-    def state(self, row: Row) -> State:
-        """Where a row stands, its end token left out."""
-        session, tokens = row.session, row.tokens
+    def state(self, row: Row, tokens: list[int]) -> State:
+        """Where a row stands, its end token left out. `tokens`: the row's."""
+        session = row.session
+        start = len(session) - len(tokens)
         if tokens and tokens[-1] in session.tokenizer.eos_ids:
             tokens = tokens[:-1]
-        start = len(session) - len(row.tokens)
         return State(
             tuple(session.tokens[:start]),
             tuple(tokens),
@@ -304,7 +299,7 @@ class Job:
     def states(self) -> list[State]:
         """Where the rows stand that have begun and not ended."""
         going = ((self.plans[number], row) for row, (number, _) in self.place.items())
-        return [plan.state(row) for plan, row in going if plan is not None]
+        return [plan.state(row, row.tokens) for plan, row in going if plan is not None]
 
     def _failed(self, error: Exception, number: int, sample: int | None = None) -> None:
         """Keep it in the place of the result (of all samples of a prompt), or raise it again."""

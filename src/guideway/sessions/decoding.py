@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +25,7 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 
 FinishReason = Literal["stop", "length"]
 
+_FLOAT = np.dtype(np.float32)
 MOST_TAKEN_BACK = 512
 """How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
 
@@ -106,7 +106,7 @@ class Row:
         matcher = session.matcher
         if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
-        if self._watched(self.tokens, matcher) is not None:
+        if begun and self._watched(self.tokens, matcher) is not None:
             raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
@@ -182,32 +182,35 @@ class Row:
             return False
         return len(self.session) - self._start >= self.limits.min_tokens
 
-    def taker(self) -> Callable[[Any], bool]:
-        """What draws a token from logits and takes it, in a stride, and says whether the stride is over."""
+    def taker(self) -> Callable[[Any], list[int] | None]:
+        """What draws a token from logits and takes it, in a stride; gives the ids to run next, or None."""
         self.lowest = sys.maxsize
         self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
-        if not self._free:
-            return self._draw_held
-        sampler = self.session.sampler
+        return self._free_taker() if self._free else self._take_held
+
+    def _free_taker(self) -> Callable[[Any], list[int] | None]:
+        """Of a row of which only the end is looked for; `settle` does the rest."""
+        session, ends, most = self.session, self._ends, len(self.session) + self.left
+        sampler = session.sampler
         bare = sampler.kernel.draw if sampler.bare and sampler.kernel is not None else None
-        return partial(self._draw_free, bare, len(self.session) + self.left)
 
-    def _draw_free(self, bare: Callable[[Any, None], int | None] | None, most: int, logits: Any) -> bool:
-        """`bare`: draws the most probable token or gives None, where no more is asked for. `settle` does the rest."""
-        session = self.session
-        try:
-            quick = bare is not None and type(logits) is np.ndarray and logits.dtype == np.float32
-            token_id = bare(logits, None) if quick and bare is not None else None
-            if token_id is None:
-                token_id = session.draw_from(logits, None)
-        except Exception as error:
-            self.error = error
-            return True
-        session.take((token_id,))
-        return token_id in self._ends or len(session) >= most
+        def take(logits: Any) -> list[int] | None:
+            try:
+                token_id = bare(logits, None) if bare is not None and logits.dtype is _FLOAT else None
+                if token_id is None:
+                    token_id = session.draw_from(logits, None)
+            except Exception as error:
+                self.error = error
+                return None
+            ids = [token_id]
+            session.take(ids)
+            return None if token_id in ends or len(session) >= most else ids
 
-    def _draw_held(self, logits: Any) -> bool:
+        return take
+
+    def _take_held(self, logits: Any) -> list[int] | None:
         session = self.session
+        ran = len(session)
         try:
             mask = session.mask if session.matcher is not None else None
             self._take([session.draw_from(logits, mask)], forced=False)
@@ -215,7 +218,7 @@ class Row:
                 self.take_forced()
         except Exception as error:
             self.error = error
-        return self.is_over or bool(self._forbidden)
+        return None if self.is_over or self._forbidden else session.tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
         """A stride is over; it began at this place, and `seconds` is the model's time up to its first draw."""

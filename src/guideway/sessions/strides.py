@@ -30,23 +30,22 @@ def stride(rows: Sequence[Row]) -> None:
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]
     starts = [(len(session), session.model_seconds, session.mask_seconds) for session in sessions]
-    ran = [start for start, _, _ in starts]  # how many tokens of each the engine has
     drawing, first, width = 0.0, 0.0, len(sessions[0].tokenizer.vocabulary)
+    pads = sessions[0].model.engine.vocab_size > width  # ids beyond have no text
 
     def draw(logits: Any) -> list[list[int]] | None:
         nonlocal drawing, first
         start = perf_counter()
         first = first or start - begun
-        over = start - begun > STRIDE_SECONDS
-        for take, here in zip(takers, logits[:, :width], strict=True):  # the model pads; ids beyond have no text
-            over = take(here) or over
-        more: list[list[int]] = []
-        for place, session in enumerate(sessions):
-            more.append(session._tokens[ran[place] :])
-            if not over:
-                ran[place] += len(more[-1])
+        more: list[list[int]] | None = [] if start - begun < STRIDE_SECONDS else None
+        for take, here in zip(takers, logits[:, :width] if pads else logits, strict=True):
+            ids = take(here)
+            if ids is None:
+                more = None
+            elif more is not None:
+                more.append(ids)
         drawing += perf_counter() - start
-        return None if over else more
+        return more
 
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, islice
 
 from guideway.vocabulary import TextStream, Vocabulary
 
@@ -72,12 +73,10 @@ class Watch:
 
     def extend(self, ids: Sequence[int]) -> None:
         """As `push` of each of these tokens, where no string is looked for."""
-        end = len(self._data)
         pieces = self._vocabulary.pieces(ids)
+        ends = accumulate(map(len, pieces), initial=len(self._data))
+        self._ends += islice(ends, 1, None)
         self._data += b"".join(pieces)
-        for piece in pieces:
-            end += len(piece)
-            self._ends.append(end)
 
     def pop(self, count: int) -> None:
         """The last tokens were given back."""

@@ -30,7 +30,7 @@ class Running:
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:
         """Run the new tokens of these sequences; the logits behind each. Tips move along. Raises `EngineError`."""
-        total = sum(map(len, rows))
+        total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one for each: the usual step
             self._batch.put(sequences, rows)
             self._decode(total)

@@ -26,5 +26,6 @@ class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
     def go_on(self) -> Batch:
         """Itself, as it was when it last ran: a run that failed may have gone further."""
         for layer in self.layers:
-            layer.crop(self.tip - layer.get_seq_length())
+            if (beyond := layer.get_seq_length() - self.tip) > 0:
+                layer.crop(-beyond)
         return self
