@@ -78,10 +78,7 @@ private:
         raw.at = at_;
         switch (raw.op) {
             case 0: scan_ranges(); break;
-            case 1:
-                for (std::uint32_t n = counted(1); n--;)
-                    for (std::uint32_t length = counted(1); length--;) code_point();
-                break;
+            case 1: scan_texts(); break;
             case 2:
             case 3:
             case 4: {
@@ -106,6 +103,11 @@ private:
                 for (std::uint32_t n = counted(1); n--;) code_point();
                 break;
             case 10: word(); break;
+            case 11:
+                if (below(kSpellings) == 0) fail("a string without a spelling");
+                below(2);
+                scan_texts();
+                break;
             default: fail("an unknown expression");
         }
         exprs_.push_back(raw);
@@ -118,6 +120,11 @@ private:
             for (std::uint32_t n = counted(2); n--; below(states))
                 if (exprs_[below(index)].op != 0) fail("a step of a graph that is not a set of characters");
         }
+    }
+
+    void scan_texts() {
+        for (std::uint32_t n = counted(1); n--;)
+            for (std::uint32_t length = counted(1); length--;) code_point();
     }
 
     void scan_ranges() {
@@ -268,6 +275,7 @@ private:
                 if (raw.wanted != 1) fail("a spelling inside a spelling");
                 exprs_[inner].wanted |= static_cast<std::uint8_t>(1u << spelling);
             }
+            else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
         }
         for (RawExpr& raw : exprs_)
             for (unsigned spelling = 0; spelling < kSpellings; ++spelling)
@@ -339,6 +347,14 @@ private:
         return raw.lowered[spelling];
     }
 
+    ExprId string(Spelling mode, bool others) {
+        if (quote_ == kNone) quote_ = bytes("\"");
+        auto texts = read_texts();
+        if (!others) return pool_.cat(quote_, speller_.literals(std::move(texts), mode, quote_));
+        const ExprId rest = pool_.both({speller_.universe(mode), pool_.negate(speller_.literals(std::move(texts), mode))});
+        return pool_.cat(quote_, pool_.cat(rest, quote_));
+    }
+
     ExprId lower_one(const RawExpr& raw, unsigned spelling) {
         at_ = raw.at;
         const auto mode = static_cast<Spelling>(spelling);
@@ -377,6 +393,10 @@ private:
                     throw Error(ErrorKind::invalid, "token " + std::to_string(id) + " is no special token of this vocabulary");
                 return bytes(special_text(id));
             }
+            case 11: {
+                const auto inside = static_cast<Spelling>(word());
+                return string(inside, word() != 0);
+            }
             default: break;
         }
         if (raw.op == 2) {
@@ -397,6 +417,7 @@ private:
     Speller& speller_;
     const Vocabulary* vocabulary_;
     std::vector<RawExpr> exprs_;
+    ExprId quote_ = kNone;
     std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words
 };
 

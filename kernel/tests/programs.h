@@ -21,6 +21,13 @@ public:
         cps.insert(cps.begin(), static_cast<std::uint32_t>(text.size()));
         return expr(1, 1, cps);
     }
+    // Each of these texts: its length and its characters.
+    std::uint32_t literals(std::uint32_t count, const Words& texts) { return expr(1, count, texts); }
+    std::uint32_t string(std::uint32_t spelling, bool others, std::uint32_t count, const Words& texts) {
+        Words rest{others, count};
+        rest.insert(rest.end(), texts.begin(), texts.end());
+        return expr(11, spelling, rest);
+    }
     std::uint32_t cat(Words ids) { return list(2, ids); }
     std::uint32_t either(Words ids) { return list(3, ids); }
     std::uint32_t both(Words ids) { return list(4, ids); }

@@ -8,6 +8,7 @@
 #include "guideway/spelling.h"
 #include "guideway/texts.h"
 #include "guideway/values.h"
+#include "programs.h"
 
 using namespace guideway;
 
@@ -154,6 +155,36 @@ void test_values() {
     for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"}) CHECK(!pool.values().spelled(text));
 }
 
+// A string as one expression of a program is the same as in pieces.
+void test_strings_of_programs() {
+    ExprPool pool;
+    for (const std::uint32_t spelling : {1u, 2u})
+        for (const bool others : {false, true})
+            for (const std::vector<std::string>& texts : {std::vector<std::string>{"a"}, {"ab", "b\"", ""}, {}}) {
+                programs::Writer w;
+                programs::Words list;
+                for (const std::string& text : texts) {
+                    list.push_back(static_cast<std::uint32_t>(text.size()));
+                    for (char c : text) list.push_back(static_cast<std::uint8_t>(c));
+                }
+                const std::uint32_t whole = w.string(spelling, others, static_cast<std::uint32_t>(texts.size()), list);
+                const std::uint32_t quote = w.literal("\""), inner = w.literals(static_cast<std::uint32_t>(texts.size()), list);
+                const std::uint32_t pieces = w.cat({quote, w.spelled(others ? w.without(inner) : inner, spelling), quote});
+                w.node({0, whole});
+                w.node({0, pieces});
+                const Program made = read_program(w.program(0), pool);
+                CHECK(made.nodes[0].expr == made.nodes[1].expr);
+            }
+    for (const std::uint32_t spelling : {0u, 3u}) {
+        programs::Writer w;
+        w.node({0, w.string(spelling, false, 1, {1, 'a'})});
+        CHECK_THROWS(read_program(w.program(0), pool), Error);
+    }
+    programs::Writer w;
+    w.node({0, w.spelled(w.string(1, false, 1, {1, 'a'}), 1)});
+    CHECK_THROWS(read_program(w.program(0), pool), Error);
+}
+
 }  // namespace
 
 int main() {
@@ -164,5 +195,6 @@ int main() {
     test_limits();
     test_labels();
     test_values();
+    test_strings_of_programs();
     return check::report();
 }

@@ -6,6 +6,8 @@
 //             | 8 graph n (accepting m (id state)*m)*n : steps by characters (kind 0), from the first state
 //             | 9 special n code_point*n : the special tokens of that name, or the name as text where there are none
 //             | 10 id : the special token of that id; one that is none is an error
+//             | 11 spelling others n (length code_point*)*n : a JSON string, quotes and all, of one of the texts, or (others: 1)
+//               of none of them
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
 //             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
@@ -32,7 +34,7 @@
 namespace guideway {
 
 inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
-inline constexpr std::uint32_t kProgramVersion = 2;
+inline constexpr std::uint32_t kProgramVersion = 3;
 
 class Vocabulary;
 

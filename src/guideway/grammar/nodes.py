@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from .regular import Regular
+from .values import value
 
 __all__ = [
     "Alternative",
@@ -37,28 +38,28 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Leaf:
     """A regular piece of text."""
 
     text: Regular
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sequence:
     """Nodes one after the other; none: the empty text."""
 
     parts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Alternative:
     """Any of the nodes. They may overlap: the machine then follows all that still fit."""
 
     parts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Punctuation:
     """The fixed text of a frame. `space`: JSON whitespace may stand around every piece as well.
 
@@ -72,7 +73,7 @@ class Punctuation:
     space: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Marked:
     """One way to read a value; read so, it counts for the demands (or counters) whose bits stand in `marks`."""
 
@@ -88,7 +89,7 @@ def readings(value: Value) -> tuple[Marked, ...]:
     return (Marked(0, value),) if isinstance(value, int) else value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Property:
     """A key (its whole text, quotes included), its value, and whether it must be there."""
 
@@ -97,7 +98,7 @@ class Property:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Object:
     """Keyed entries. Keys of `properties` and `open` must be disjoint languages; no key comes twice.
 
@@ -116,7 +117,7 @@ class Object:
     demands: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Array:
     """Items: the i-th is `prefix[i]`, later ones `rest` (None: there are none). `maximum` None: no end.
 
@@ -134,7 +135,7 @@ class Array:
     counts: tuple[tuple[int, int | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cell:
     """Numbers between two bounds (None: no bound; `open_`: the bound itself is out), by what divides them."""
 
@@ -146,7 +147,7 @@ class Cell:
     not_multiple_of: tuple[Decimal, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Number:
     """JSON numbers whose exact value is in one of the cells.
 

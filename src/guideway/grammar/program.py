@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from sys import byteorder
 from typing import Any
@@ -33,12 +34,15 @@ from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Re
 __all__ = ["encode", "shared"]
 
 _MAGIC = 0x31505747
-_VERSION = 2
+_VERSION = 3
 _NONE = 0xFFFFFFFF
 _SPELLINGS = {"json": 1, "json-any": 2}
 _MAX_MARKS = 32  # bits of a word
 _MAX_PUNCTUATION = 256
 _MAX_MOVED = 16  # places at which the words of a block are kept
+_MAX_SHARED = 2048
+_MAX_KEY = 256  # characters of a key whose words are kept
+_QUOTE = ('"',)
 _POINTS = "utf-32-le" if byteorder == "little" else "utf-32-be"  # a text's characters as words
 
 
@@ -50,17 +54,18 @@ def encode(grammar: Grammar) -> bytes:
     expressions = _Expressions()
     for expression in grammar.first:
         expressions.number(expression)
-    nodes = array("I")
-    for number, node in enumerate(grammar.nodes):
-        if node is None:
-            raise InvalidConstraint("a part was referred to but never given", grammar.place(number))
-        try:
+    nodes: list[int] = []
+    number = 0
+    try:
+        for number, node in enumerate(grammar.nodes):  # noqa: B007 (read where it fails)
             _WRITERS[type(node)](node, nodes, expressions)
-        except _TooLarge as error:
-            raise LimitExceeded(str(error), grammar.place(number)) from None
-    words = array("I", [_MAGIC, _VERSION, expressions.count, len(grammar.nodes), grammar.root])
+    except _TooLarge as error:
+        raise LimitExceeded(str(error), grammar.place(number)) from None
+    except _NotGiven:
+        raise InvalidConstraint("a part was referred to but never given", grammar.place(number)) from None
+    words = array("I", (_MAGIC, _VERSION, expressions.count, len(grammar.nodes), grammar.root))
     words += expressions.words
-    words += nodes
+    words.fromlist(nodes)
     if byteorder == "big":
         words.byteswap()
     return words.tobytes()
@@ -85,7 +90,7 @@ _SHARED: dict[int, _Block] = {}  # by identity; a block keeps its expression
 
 def shared(expression: Regular) -> Regular:
     """The same expression, from now on written in one piece: for the few that most grammars hold."""
-    if id(expression) not in _SHARED:
+    if id(expression) not in _SHARED and len(_SHARED) < _MAX_SHARED:
         first, second = _Expressions(), _Expressions()
         first.number(expression)
         second.number(Cat(()))  # one number further on
@@ -103,32 +108,39 @@ class _Expressions:
     def __init__(self) -> None:
         self.words = array("I")
         self.count = 0
-        self._numbers: dict[int, int] = {}  # by identity: hashing deep expressions would recurse
+        self.numbers: dict[int, int] = {}  # by identity: hashing deep expressions would recurse
         self._kept: list[Regular] = []  # keeps identities from being used again
 
     def number(self, expression: Regular) -> int:
-        numbers = self._numbers
+        numbers = self.numbers
         found = numbers.get(id(expression))
         if found is not None:
             return found
-        if id(expression) in _SHARED:
-            return self._copy(_SHARED[id(expression)])
+        block = _SHARED.get(id(expression))
+        if block is not None:
+            return self._copy(block)
         if type(expression) is Cat and len(expression.parts) == 3:
-            spelled = expression.parts[1]
-            if type(spelled) is Spelled:
+            before, spelled, after = expression.parts
+            if type(spelled) is Spelled and type(before) is Literals and before.texts == _QUOTE and after == before:
                 inner = spelled.part
                 others = type(inner) is Not
                 texts = inner.part if type(inner) is Not else inner
-                if type(texts) is Literals:
-                    return self._quoted(expression, texts.texts, others, _SPELLINGS[spelled.spelling])
+                if type(texts) is Literals:  # as most are; it refers to no other, so its words are the same anywhere
+                    short = len(texts.texts) == 1 and len(texts.texts[0]) <= _MAX_KEY
+                    write = _key_words if short else _text_words
+                    self.words.frombytes(write((11, _SPELLINGS[spelled.spelling], others), texts.texts))
+                    self._kept.append(expression)
+                    self.numbers[id(expression)] = found = self.count
+                    self.count = found + 1
+                    return found
         elif type(expression) is Literals:
-            self._write_texts(expression.texts)
+            self.words.frombytes(_text_words((1,), expression.texts))
             self.count += 1
             return self._known(expression)
         return self._walk(expression)
 
     def _walk(self, expression: Regular) -> int:
-        numbers, stack = self._numbers, [expression]
+        numbers, stack = self.numbers, [expression]
         while stack:
             at = stack[-1]
             if id(at) in numbers:
@@ -147,33 +159,6 @@ class _Expressions:
             self._write(at, found)
         return numbers[id(expression)]
 
-    def _quoted(self, expression: Cat, texts: tuple[str, ...], others: bool, spelling: int) -> int:
-        """Keys, or all keys but some, as most expressions are, without the walk."""
-        parts, numbers = expression.parts, self._numbers
-        before = numbers.get(id(parts[0]))
-        if before is None:
-            before = self.number(parts[0])
-        after = before if parts[2] is parts[0] else self.number(parts[2])
-        words, count = self.words, self.count
-        self._write_texts(texts)
-        if others:
-            words.extend((5, count))
-            count += 1
-        words.extend((7, count, spelling, 2, 3, before, count + 1, after))
-        self.count = count + 3
-        return self._known(expression)
-
-    def _write_texts(self, texts: tuple[str, ...]) -> None:
-        words = self.words
-        if len(texts) == 1:
-            words.extend((1, 1, len(texts[0])))
-            words.frombytes(texts[0].encode(_POINTS, "surrogatepass"))
-            return
-        words.extend((1, len(texts)))
-        for text in texts:
-            words.append(len(text))
-            words.frombytes(text.encode(_POINTS, "surrogatepass"))
-
     def _copy(self, block: _Block) -> int:
         count = self.count
         moved = block.moved.get(count)
@@ -185,13 +170,13 @@ class _Expressions:
                 block.moved[count] = moved
         self.words += moved
         self.count = count + block.count
-        self._numbers[id(block.expression)] = number = self.count - 1
+        self.numbers[id(block.expression)] = number = self.count - 1
         return number
 
     def _write(self, at: Regular, parts: list[Any]) -> None:
         words, kind = self.words, type(at)
         if kind is Literals:
-            self._write_texts(at.texts)  # type: ignore[union-attr]  # as its type says
+            words.frombytes(_text_words((1,), at.texts))  # type: ignore[union-attr]  # as its type says
         elif kind in _LISTS:
             words.extend((_LISTS[kind], len(parts), *parts))
         elif kind is Chars:
@@ -203,8 +188,24 @@ class _Expressions:
 
     def _known(self, at: Regular) -> int:
         self._kept.append(at)
-        self._numbers[id(at)] = number = self.count - 1
+        self.numbers[id(at)] = number = self.count - 1
         return number
+
+
+def _text_words(head: tuple[int, ...], texts: tuple[str, ...]) -> bytes:
+    """Some words, how many texts there are, and each with its length: as one text, its numbers as characters."""
+    try:
+        text = "".join([*map(chr, head), chr(len(texts)), *[chr(len(text)) + text for text in texts]])
+    except ValueError:  # a number that is no code point
+        words = array("I", (*head, len(texts)))
+        for text in texts:
+            words.append(len(text))
+            words.frombytes(text.encode(_POINTS, "surrogatepass"))
+        return words.tobytes()
+    return text.encode(_POINTS, "surrogatepass")
+
+
+_key_words = lru_cache(maxsize=16384)(_text_words)
 
 
 def _words(at: Regular, parts: list[int]) -> list[int]:
@@ -240,51 +241,59 @@ _PARTS: dict[type, Callable[[Any], tuple[Regular, ...]]] = {
 }
 
 
-def _write_leaf(node: Leaf, words: array[int], expressions: _Expressions) -> None:
-    words.extend((0, expressions.number(node.text)))
+def _write_leaf(node: Leaf, words: list[int], expressions: _Expressions) -> None:
+    words += (0, expressions.number(node.text))
 
 
-def _write_sequence(node: Sequence, words: array[int], expressions: _Expressions) -> None:
+def _write_sequence(node: Sequence, words: list[int], expressions: _Expressions) -> None:
     words.extend((1, len(node.parts), *node.parts))
 
 
-def _write_alternative(node: Alternative, words: array[int], expressions: _Expressions) -> None:
+def _write_alternative(node: Alternative, words: list[int], expressions: _Expressions) -> None:
     words.extend((2, len(node.parts), *node.parts))
 
 
-def _write_object(node: Object, words: array[int], expressions: _Expressions) -> None:
-    bounds = _bounds(node.minimum, node.maximum)
-    words.extend((3, *_punctuation(node.punctuation), node.ordered, *bounds, _marks(node.demands)))
-    number = expressions.number
+def _write_object(node: Object, words: list[int], expressions: _Expressions) -> None:
+    minimum, maximum, demands = node.minimum, node.maximum, node.demands
+    bounds = (0, _NONE) if minimum == 0 and maximum is None else _bounds(minimum, maximum)
+    words += (3, *_punctuation(node.punctuation), node.ordered, *bounds, demands and _marks(demands))
+    number, known = expressions.number, expressions.numbers
     for entries in (node.properties, node.open):
         words.append(len(entries))
         for entry in entries:
-            value = entry.value
+            key, value = known.get(id(entry.key)), entry.value
+            if key is None:
+                key = number(entry.key)
             if type(value) is int:
-                words.extend((number(entry.key), entry.required, 1, 0, value))
+                words += (key, entry.required, 1, 0, value)
             else:
-                words.extend((number(entry.key), entry.required, *_value(value)))
+                words += (key, entry.required, *_value(value))
 
 
-def _write_array(node: Array, words: array[int], expressions: _Expressions) -> None:
-    _marks((1 << len(node.counts)) - 1)
-    words.extend((4, *_punctuation(node.punctuation), *_bounds(node.minimum, node.maximum), int(node.unique)))
-    words.append(len(node.counts))
-    for least, most in node.counts:
-        words.extend(_bounds(least, most))
+def _write_array(node: Array, words: list[int], expressions: _Expressions) -> None:
+    words += (4, *_punctuation(node.punctuation), *_bounds(node.minimum, node.maximum), node.unique, len(node.counts))
+    if node.counts:
+        _marks((1 << len(node.counts)) - 1)
+        for least, most in node.counts:
+            words += _bounds(least, most)
     words.append(len(node.prefix))
     for value in node.prefix:
-        words.extend(_value(value))
-    words.extend([0] if node.rest is None else _value(node.rest))
+        words += _value(value)
+    words += (0,) if node.rest is None else _value(node.rest)
 
 
-def _write_number(node: Number, words: array[int], expressions: _Expressions) -> None:
+def _write_number(node: Number, words: list[int], expressions: _Expressions) -> None:
     words.extend((5, int(node.spelling == "plain"), len(node.cells)))
     for cell in node.cells:
         words.extend(_cell(cell))
 
 
-_WRITERS: dict[type, Callable[[Any, array[int], _Expressions], None]] = {
+def _write_nothing(node: None, words: list[int], expressions: _Expressions) -> None:
+    raise _NotGiven
+
+
+_WRITERS: dict[type, Callable[[Any, list[int], _Expressions], None]] = {
+    type(None): _write_nothing,
     Leaf: _write_leaf,
     Sequence: _write_sequence,
     Alternative: _write_alternative,
@@ -292,6 +301,10 @@ _WRITERS: dict[type, Callable[[Any, array[int], _Expressions], None]] = {
     Array: _write_array,
     Number: _write_number,
 }
+
+
+class _NotGiven(Exception):
+    """A number was reserved, and never defined."""
 
 
 class _TooLarge(Exception):
@@ -324,11 +337,11 @@ def _marks(marks: int) -> int:
     return marks
 
 
-def _value(value: Value) -> list[int]:
+def _value(value: Value) -> tuple[int, ...]:
     if isinstance(value, int):
-        return [1, 0, value]
+        return (1, 0, value)
     ways = readings(value)
-    return [len(ways), *(word for way in ways for word in (_marks(way.marks), way.node))]
+    return (len(ways), *(word for way in ways for word in (_marks(way.marks), way.node)))
 
 
 def _cell(cell: Cell) -> Iterable[int]:

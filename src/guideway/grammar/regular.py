@@ -7,8 +7,9 @@ text (UTF-8), or the inside of a JSON string, in its canonical or in any legal s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from .values import value
 
 __all__ = [
     "ANY_CHAR",
@@ -44,49 +45,49 @@ MAX_CODE_POINT = 0x10FFFF
 Spelling = Literal["json", "json-any"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Chars:
     """One character out of inclusive code point ranges, sorted and disjoint. Surrogates are never matched."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Literals:
     """One of some fixed texts; the kernel folds them into a trie, so tens of thousands are fine."""
 
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cat:
     """One after the other; no parts: the empty text."""
 
     parts: tuple[Regular, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Either:
     """Any of the parts; no parts: nothing matches."""
 
     parts: tuple[Regular, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Both:
     """All of the parts at once (intersection); at least one part."""
 
     parts: tuple[Regular, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Not:
     """Every text (of the spelling it stands in) that the part does not match."""
 
     part: Regular
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Repeat:
     """The part, `minimum` to `maximum` times (None: no end)."""
 
@@ -95,7 +96,7 @@ class Repeat:
     maximum: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Graph:
     """An automaton drawn out: by state whether the text may end there, and its steps (a character, the state after).
 
@@ -105,7 +106,7 @@ class Graph:
     states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Special:
     """One special token, by its name or id, and no text: complements are of text alone, and do not hold it.
 
@@ -116,7 +117,7 @@ class Special:
     name: str | int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Spelled:
     """The part's characters as written inside a JSON string.
 

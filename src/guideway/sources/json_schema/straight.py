@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from guideway.errors import ConstraintError, LimitExceeded
 from guideway.grammar.nodes import (
@@ -104,7 +104,8 @@ class _Common:
                 if listed is not None:
                     part.given, left = listed, tuple(one for one in tests if one is not test)
         part.tests = tuple((True, kind, text, "") for kind, text in left)
-        return Leaf(string(part, self.style))
+        made = string(part, self.style)
+        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Null, booleans, numbers and strings, as far as they are among the kinds of values."""
@@ -132,9 +133,13 @@ def reserve(grammar: Grammar, place: Origin) -> int:
     """A number for a node, as long as there are not too many."""
     found = grammar.reserve(place)
     if found > MAX_NODES:
-        where = pointer_of(place)
-        raise LimitExceeded(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
+        _refuse_nodes(place)
     return found
+
+
+def _refuse_nodes(place: Origin) -> NoReturn:
+    where = pointer_of(place)
+    raise LimitExceeded(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
@@ -236,18 +241,22 @@ class Straight:
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """The same of one that does not only refer to another, and is met for the first time."""
-        names = schema.keys() & KEYWORD_NAMES
-        term = plain_term(schema, names, self._dialect)
+        names, grammar = schema.keys() & KEYWORD_NAMES, self.grammar
+        term = plain_term(schema, names, self._dialect) if len(names) < 2 else None
         if term is None:
-            found = self.numbers[id(schema)] = reserve(self.grammar, place)
+            found = self.numbers[id(schema)] = len(grammar.nodes)
+            grammar.nodes.append(None)
+            grammar.places.append(place)
             self.todo.append((found, schema, names))
+            if found > MAX_NODES:
+                _refuse_nodes(place)
             return found
         known = self.plain.get(term)
         if known is None:
-            known = self.plain[term] = reserve(self.grammar, place)
+            known = self.plain[term] = reserve(grammar, place)
             scalar = self._common.scalars[term]
             if scalar is not None:
-                self.grammar.nodes[known] = scalar
+                grammar.nodes[known] = scalar
             elif term.own is FREE:
                 self._define_anything(known)
             else:
@@ -366,7 +375,8 @@ class Straight:
             else:
                 value = numbers.get(id(one), _NEVER)
                 if value == _NEVER:
-                    value = self.number_of(one, (place, "properties", name))
+                    plain = one and "$ref" not in one
+                    value = (self.own_number if plain else self.number_of)(one, (place, "properties", name))
             if value != _NEVER:
                 entries.append(Property(key_of(name), value, name in needed))
             elif name in needed:
@@ -403,8 +413,12 @@ class Straight:
         return Array(self._common.brackets, (), value, least, most if "maxItems" in schema else None)
 
     def _given(self, values: Any, kinds: Any) -> Leaf | None:
+        if type(values) is not list:
+            return None
+        if values and (kinds == "string" or kinds is _ALL_KINDS) and _STR.issuperset(map(type, values)):
+            return Leaf(self._common.style.strings(dict.fromkeys(values)))
         kinds = kinds if type(kinds) is list else [kinds]
-        if type(values) is not list or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+        if not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
         if not _GIVEN.issuperset(map(type, values)):
             return None
