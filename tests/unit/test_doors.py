@@ -128,3 +128,68 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
 def test_a_prompt_of_a_wrong_kind_is_named() -> None:
     with pytest.raises(TypeError, match=r"^prompt 2 of 3: a prompt is a str.*; got NoneType$"):
         gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]  # what is tested
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("max_new_tokens", "did you mean max_tokens?"),
+        ("temprature", "did you mean temperature?"),
+        ("Seed", "did you mean seed?"),
+        ("sample", "did you mean samples?"),
+        ("repetition_penalty", r"repetition_penalty is given by sampler=Sampler\(repetition_penalty=...\)"),
+        ("xyzzy", "unknown options: xyzzy; known are max_tokens"),
+    ],
+)
+def test_a_misspelt_option_is_told_with_what_was_meant(name: str, meant: str) -> None:
+    record = gw.JsonSchema({"type": "object", "properties": {}})
+    calls: list[Callable[..., object]] = [
+        lambda **options: gw.generate(MODEL, "a", **options),
+        lambda **options: gw.stream(MODEL, "a", **options),
+        lambda **options: gw.extract(MODEL, "a", record, **options),
+        lambda **options: gw.Request("a", **options),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=meant):
+            call(**{name: 1})
+    with pytest.raises(TypeError, match="samples is for generate and stream"):
+        gw.extract(MODEL, "a", record, samples=2)  # type: ignore[call-overload]  # the mistake under test
+
+
+def test_rows_draw_as_they_say() -> None:
+    """Each as it would be alone: its own temperature or cuts change the call's sampler, its own sampler replaces it."""
+    wild, calm = gw.Sampler(3.0), gw.Sampler(0.4, top_k=2)
+    call: dict[str, Any] = {"max_tokens": 12, "sampler": calm}
+    rows = [
+        (gw.Request("a", seed=1), calm),
+        (gw.Request("a", seed=2, temperature=3.0), gw.Sampler(3.0, top_k=2)),
+        (gw.Request("a", seed=3, top_k=0, top_p=0.5), gw.Sampler(0.4, top_p=0.5)),
+        (gw.Request("a", seed=4, sampler=wild), wild),
+        (gw.Request("a", seed=5, sampler=gw.Sampler()), gw.Sampler()),
+    ]
+    together = generate_details(MODEL, [request for request, _ in rows], **call)
+    for (request, sampler), one in zip(rows, together, strict=True):
+        alone = generate_details(MODEL, "a", max_tokens=12, sampler=sampler, seed=request.options["seed"])
+        assert one.tokens == alone.tokens
+    named = gw.generate(MODEL, [gw.Request("a", seed=4, sampler=wild)], max_tokens=12, temperature=0.5, top_k=2)
+    assert named == [together[3].text]
+    with pytest.raises(ValueError, match="sampler and top_k exclude each other"):
+        gw.generate(MODEL, [gw.Request("a", sampler=wild, top_k=2)])
+    with pytest.raises(ValueError, match="prompt 1 of 1: temperature must be 0"):
+        gw.generate(MODEL, [gw.Request("a", temperature=-1.0)], sampler=calm)
+
+
+def test_a_text_that_was_cut_says_where() -> None:
+    endless = ConstantModel(Vocabulary([b"a", b"\xc3", b""], eos_ids=[2]), [0.5, 1.0, -9.0], context_size=40)
+    cut = generate_details(endless, "a", max_tokens=3)
+    assert (cut.finish_reason, cut.text, cut.cut) == ("length", "\ufffd\ufffd\ufffd", ("max_tokens", 3, 2))
+    full = generate_details(endless, "a")
+    assert full.cut == ("context", 39, 38)
+    whole = generate_details(MODEL, "a", AB)
+    assert (whole.finish_reason, whole.cut) == ("stop", None)
+    part = generate_details(MODEL, "a", AB, max_tokens=2, close=False)
+    assert (part.value, part.cut) == (None, ("max_tokens", 2, 2))
+    assert gw.resume(MODEL, part.state, max_tokens=9).cut is None
+    stream = gw.stream(MODEL, "a", max_tokens=4)
+    assert "".join(stream) == stream.results.text
+    assert stream.results.cut == ("max_tokens", 4, 4)

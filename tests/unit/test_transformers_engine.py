@@ -79,3 +79,18 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
         gw.load("tiny", device="cuda:x")
     model = gw.load(f"hf:{folder}", device="cpu", context_size=50)
     assert (model.context_size, model.opening) == (50, (0,))
+
+
+def test_a_model_that_was_moved_says_so(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    from guideway.engines.transformers import TransformersEngine
+
+    folder = tiny_model("llama", tmp_path)
+    loaded = AutoModelForCausalLM.from_pretrained(folder)
+    engine = TransformersEngine(loaded)
+    _, caches = engine.forward([[1, 2, 3]], [None])
+    loaded.to("meta")  # as to a GPU: the weights are elsewhere
+    for row, before in (([1, 2], None), ([4], caches[0])):
+        with pytest.raises(EngineError, match="was moved from cpu to meta"):
+            engine.forward([row], [before])

@@ -100,7 +100,7 @@ def generate(
             raise NotAvailable(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
 
 
-_OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal")
+_OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal", "temperature", "top_k", "top_p", "min_p")
 
 
 def _request(line: dict[str, Any]) -> Request | Exception:
@@ -130,6 +130,8 @@ def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: i
         "finish_reason": one.finish_reason,
         "tokens_per_second": round(one.tokens_per_second, 1),
     }
+    if one.cut is not None:
+        made["cut"] = one.cut._asdict()
     if one.stopped_by is not None:
         made["stopped_by"] = one.stopped_by
     if logprobs is not None:  # a page keeps them for itself

@@ -11,7 +11,7 @@ options.py       what they take by name
 plan.py          what a call asks for, checked and compiled; its rows
 streams.py       rows as they move: results, pieces of text, values that grow
 view.py          `View`: a generation to look at
-results.py       `Generation`: one result, and how it came about; `State`: what it goes on from
+results.py       `Generation`: one result, and how it came about; `Cut`: where it was cut; `State`: what it goes on from
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from guideway.generation.loading import load
 from guideway.generation.options import MAX_TOKENS, Options
 from guideway.generation.particles import Posterior, smc
 from guideway.generation.plan import Request
-from guideway.generation.results import Generation, State
+from guideway.generation.results import Cut, Generation, State
 from guideway.generation.resuming import resume
 from guideway.generation.scoring import Score, score
 from guideway.generation.streams import Partial, Piece, Stream
@@ -39,6 +39,7 @@ from guideway.generation.view import View
 
 __all__ = [
     "MAX_TOKENS",
+    "Cut",
     "Generation",
     "Options",
     "Partial",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from guideway.sampling import Sampler
 from guideway.sessions import Limits, Model
@@ -37,6 +38,10 @@ MAX_TOKENS = 512
 BATCH = 16
 """How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
 
+
+_SAMPLERS = frozenset(field.name for field in fields(Sampler))
+_NAMED = frozenset({"temperature", "top_k", "top_p", "min_p"})
+"""What a sampler says too."""
 
 CALL_ONLY = ("batch_size", "progress", "keep_errors")
 """The options that are for a whole call, not for one of its prompts."""
@@ -101,13 +106,39 @@ def check_model(model: object) -> None:
 
 def check_names(options: Mapping[str, object]) -> None:
     """Raises `TypeError` for an option that there is not."""
-    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
-        raise TypeError(f"unknown options: {', '.join(unknown)}; known are {', '.join(Options.__annotations__)}")
+    known = Options.__annotations__
+    if unknown := sorted(options.keys() - known.keys()):
+        meant = ", ".join(filter(None, map(_meant, unknown)))
+        raise TypeError(f"unknown options: {', '.join(unknown)}{meant and f' ({meant})'}; known are {', '.join(known)}")
+
+
+def _meant(name: str) -> str:
+    """What an unknown name was likely to mean; "" where nothing is near."""
+    if name in _SAMPLERS:
+        return f"{name} is given by sampler=Sampler({name}=...)"
+    if name == "samples":
+        return "samples is for generate and stream"
+    near = difflib.get_close_matches(name.lower(), [*Options.__annotations__, *_SAMPLERS, "samples"], 1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def merged(options: Options, own: Options) -> Options:
+    """The options of a row that has some of its own. A temperature or cut of its own changes the call's sampler; a
+    sampler of its own replaces all that the call says of drawing.
+    """
+    found: dict[str, Any] = {**options, **own}
+    if own.get("sampler") is not None:
+        for name in _NAMED - own.keys():
+            found.pop(name, None)
+    elif (shared := options.get("sampler")) is not None and (changed := _NAMED & own.keys()):
+        values = {name: found.pop(name) for name in changed}
+        found["sampler"] = replace(shared, **{name: one for name, one in values.items() if one is not None})
+    return cast(Options, found)
 
 
 def _sampler(options: Options, sampled: bool) -> Sampler:
     given = options.get("sampler")
-    named = [name for name in ("temperature", "top_k", "top_p", "min_p") if name in options]
+    named = [name for name in Options.__annotations__ if name in _NAMED and name in options]
     if given is not None:
         if not isinstance(given, Sampler):
             raise TypeError(f"sampler must be a Sampler, got {given!r}")

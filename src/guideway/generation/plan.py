@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -18,8 +19,8 @@ from guideway.errors import (
     InvalidToken,
     NoTokens,
 )
-from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names
-from guideway.generation.results import Generation, State
+from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
+from guideway.generation.results import Cut, Generation, State
 from guideway.sessions import LOGITS_BYTES, Model, Row, Session, feed_all
 from guideway.sources import Regex
 from guideway.sources.base import Literal
@@ -154,6 +155,7 @@ class Plan:
             self.state(row, tokens),
             row.watch.stopped_by,
             tuple(row.steps),
+            None if reason == "stop" else _cut(row),
         )
 
     def state(self, row: Row, tokens: list[int]) -> State:
@@ -173,6 +175,13 @@ class Plan:
             session.kv() if self.settings.keep_kv else None,
             row.watch.healed,
         )
+
+
+def _cut(row: Row) -> Cut:
+    """Where a text was cut, and by what."""
+    whole = getincrementaldecoder("utf-8")("replace").decode(row.watch.data)
+    session = row.session
+    return Cut("context" if len(session) >= session.context_size else "max_tokens", len(row.tokens), len(whole))
 
 
 def _value(source: Source[Any], text: str) -> Any:
@@ -323,7 +332,7 @@ def _plan_of(
     """The plan of one prompt; prompts that say nothing of their own share one."""
     if isinstance(one, Request):
         wanted = output if one.output is _OF_THE_CALL else one.output
-        return Plan(model, wanted, {**options, **one.options}, sampled=sampled, own=one.options)
+        return Plan(model, wanted, merged(options, one.options), sampled=sampled, own=one.options)
     shared = {} if shared is None else shared
     if "plain" not in shared:
         shared["plain"] = Plan(model, output, options, sampled=sampled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from guideway.errors import InvalidToken
 from guideway.sampling import Step
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from guideway.sources import Source
     from guideway.sources.captures import Capture, Captures
 
-__all__ = ["Generation", "State"]
+__all__ = ["Cut", "Generation", "State"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -77,15 +77,28 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
+class Cut(NamedTuple):
+    """Where a text was cut.
+
+    `by`: "max_tokens", or "context" where the model has no room for more. `tokens`: behind so many. `characters`: so
+    many of the text are whole; what follows them (U+FFFD) is the beginning of another.
+    """
+
+    by: Literal["max_tokens", "context"]
+    tokens: int
+    characters: int
+
+
 @dataclass(frozen=True)
 class Generation(Generic[T_co]):
     """One result, and how it came about.
 
     `value`: of the type that was asked for; None where `close=False` let the text be cut. `tokens`: the ids generated,
     EOS included. `forced`: how many of them had no alternative and were not drawn. `finish_reason`: "stop" at EOS or a
-    stop, "length" where `max_tokens` or the context cut the text; a constraint is never cut, unless `close=False`.
-    `stopped_by`: the stop string, which is not in the text. `steps`: a `Step` of each token where `logprobs=` was
-    given: probabilities under the model and under the mask, the mass removed. `state`: what `resume` goes on from.
+    stop, "length" where `max_tokens` or the context cut the text, and `cut` says where; a constraint is never cut,
+    unless `close=False`. `stopped_by`: the stop string, which is not in the text. `steps`: a `Step` of each token where
+    `logprobs=` was given: probabilities under the model and under the mask, the mass removed. `state`: what `resume`
+    goes on from.
     """
 
     value: T_co
@@ -98,6 +111,7 @@ class Generation(Generic[T_co]):
     state: State
     stopped_by: str | None = None
     steps: tuple[Step, ...] = ()
+    cut: Cut | None = None
 
     @property
     def captures(self) -> Captures:

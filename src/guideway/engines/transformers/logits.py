@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["last_logits", "stacked"]
+from guideway.errors import EngineError
+
+__all__ = ["check_place", "last_logits", "stacked"]
+
+
+def check_place(now: Any, loaded: Any) -> None:
+    """Raises `EngineError` where the model is on another device than when it was loaded."""
+    if now != loaded:
+        raise EngineError(f"the model was moved from {loaded} to {now} after it was loaded here: load it anew")
 
 
 def last_logits(logits: Any, *, on_device: bool) -> Any:

@@ -17,11 +17,10 @@ from guideway.engines.transformers.arrays import fill_states, from_arrays, to_ar
 from guideway.engines.transformers.batch import Batch
 from guideway.engines.transformers.cache import States, gather, given_out
 from guideway.engines.transformers.loading import load, slides
-from guideway.engines.transformers.logits import last_logits, stacked
+from guideway.engines.transformers.logits import check_place, last_logits, stacked
 from guideway.errors import EngineError
 
 __all__ = ["TransformersEngine"]
-
 
 _ENDLESS = 1 << 20
 """The context of a recurrent model that names none."""
@@ -56,6 +55,7 @@ class TransformersEngine:
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
+        self._answers = found.logits.device
         self.vocab_size = int(found.logits.shape[-1])
         cache = _cache_of(found)
         self.rewinds = bool(getattr(cache, "is_croppable", False)) and not slides(config)
@@ -65,8 +65,7 @@ class TransformersEngine:
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
 
     @cached_property
-    def fingerprint(self) -> str:
-        """Over every weight, in the order of their names."""
+    def fingerprint(self) -> str:  # over every weight, in the order of their names
         digest = hashlib.blake2b(self._model.config.model_type.encode(), digest_size=16)
         for name, tensor in sorted(self._model.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -87,8 +86,9 @@ class TransformersEngine:
         for part in _parts(rows, whole=self.rewinds or not cached):
             found = self._run(part, past)
             past = _cache_of(found)
-        logits = last_logits(found.logits, on_device=self.on_device)
-        return logits, given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
+        check_place(found.logits.device, self._answers)
+        made = given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
+        return last_logits(found.logits, on_device=self.on_device), made
 
     def export(self, cache: Cache) -> Arrays:
         return to_arrays(cache)
@@ -106,6 +106,7 @@ class TransformersEngine:
             with torch.inference_mode():
                 return self._model(input_ids=ids, use_cache=True, logits_to_keep=1, **before)
         except Exception as error:  # models are of many hands, and raise what they like
+            check_place(self._model.device, self._device)
             raise EngineError(f"transformers failed on {ids.shape[0]} x {ids.shape[1]} tokens: {error}") from error
 
 
