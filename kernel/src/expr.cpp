@@ -363,6 +363,16 @@ ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
     return intern(made);
 }
 
+bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
+    if (!is_word(e) || !is_word(next)) return false;
+    const Expr &from = exprs_[e], &to = exprs_[next];
+    const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
+        return x.b == 0 || (words_->children(x.a) == 1 && words_->end(x.a) == kNone);
+    };
+    const std::uint32_t count = words_->count(from.a);
+    return count < kInfinite - 1 && count == words_->count(to.a) && leaves_none(from) && leaves_none(to) && (to.b || words_->end(to.a) == kNone);
+}
+
 ExprId ExprPool::end_of_word(ExprId e) const {
     const Expr& x = exprs_[e];
     return x.op == Op::words && x.b == 0 ? words_->end(x.a) : kNone;
@@ -498,9 +508,9 @@ ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& k
             made.push_back(cat(key, label(number)));
             continue;
         }
-        auto text = words_->texts(y.a);
-        text[0].end = cat(text[0].end, label(number));
-        texts[{quoted ? x.a : kEmpty, words_->spelling(y.a)}].push_back(std::move(text[0]));
+        Words::Text text = words_->only_text(y.a);
+        text.end = cat(text.end, label(number));
+        texts[{quoted ? x.a : kEmpty, words_->spelling(y.a)}].push_back(std::move(text));
     }
     for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
     return alt(std::move(made));

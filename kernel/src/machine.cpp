@@ -1,6 +1,7 @@
 #include "guideway/machine.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "guideway/error.h"
 
@@ -236,7 +237,7 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
     out.clear();
     Outcome outcome;
     for (const Config& c : from) step(c, byte, out, outcome);
-    if (out.size() > 1) {
+    if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<>()) != out.end()) {
         std::sort(out.begin(), out.end());
         out.erase(std::unique(out.begin(), out.end()), out.end());
     }
@@ -248,6 +249,8 @@ bool Machine::accepting(const Config& config) {
         const bool done = is_leaf(config) ? pool_.nullable(config.state) : is_sequence(config) && may_skip_rest(config);
         return config.node == kDone || (done && may_end_at(config.parent));
     }
+    if (config.node == kDone) return true;
+    if (!is_leaf(config) || !pool_.nullable(config.state)) return false;  // nearly always
     Configs todo{config};
     Gone gone;
     while (!todo.empty()) {

@@ -280,31 +280,38 @@ void Runs::close_recording(Machine& machine) {
 bool Runs::take_names(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
-    const Span names = names_of(machine, task);
-    if (names.end == kNoTokens) return false;
-    const std::size_t before = spans_.size();
-    std::size_t count = 0;
-    for (std::uint32_t n = names.begin; n < names.end; ++n) {
+    const Names all = names_of(machine, task);
+    if (!all.known) return false;
+    std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come stand before it
+    before.assign(1, 0);
+    for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
         const Name name = named_[n];
-        if (!machine.may_open(c.node, c.regs, name.label)) continue;
-        count += name.end - name.begin;
-        if (spans_.size() > before && spans_.back().end == name.begin) spans_.back().end = name.end;
-        else if (name.begin < name.end) spans_.push_back({name.begin, name.end});
-        if (name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
+        const bool open = machine.may_open(c.node, c.regs, name.label);
+        before.push_back(before.back() + open);
+        if (open && name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
+    }
+    const std::size_t others = spans_.size();
+    std::size_t count = 0;
+    for (std::uint32_t w = all.ways.begin; w < all.ways.end; ++w) {
+        const Way way = ways_[w];
+        if (before[way.first] == before[way.last]) continue;
+        count += way.end - way.begin;
+        if (spans_.size() > others && spans_.back().end == way.begin) spans_.back().end = way.end;
+        else spans_.push_back({way.begin, way.end});
     }
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
-    for (std::size_t i = before; i < spans_.size(); ++i)
+    for (std::size_t i = others; i < spans_.size(); ++i)
         for (std::uint32_t t = spans_[i].begin; t < spans_[i].end; ++t) row_[listed_[t] >> 5] |= 1u << (listed_[t] & 31);
-    spans_.resize(before);
+    spans_.resize(others);
     found_.push_back(sets_.row(row_));
     return true;
 }
 
-Runs::Span Runs::names_of(Machine& machine, const Task& task) {
+Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const Key key{task.trie, machine.component(c.node).id, c.state, 0};
-    if (const Span* known = names_.find(key)) {
+    if (const Names* known = names_.find(key)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
@@ -312,29 +319,32 @@ Runs::Span Runs::names_of(Machine& machine, const Task& task) {
     const Grove grove = residuals_.grove(task.trie);
     const Trie& x = *grove.trie;
     KeyWalk walked;
-    if (!walked.run(machine.pool(), grove, rest_of(c.state))) return names_.add(key, {0, kNoTokens});
-    std::sort(walked.places.begin(), walked.places.end());
-    std::sort(walked.exits.begin(), walked.exits.end());
-    const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
-    const auto first = static_cast<std::uint32_t>(named_.size()), listed = static_cast<std::uint32_t>(listed_.size());
-    std::vector<std::uint32_t> pieces;
-    for (std::size_t place = 0, exit = 0; place < walked.places.size() || exit < walked.exits.size();) {
-        const auto label_at = [](const auto& all, std::size_t i) { return i < all.size() ? all[i].first : kInfinite; };
-        const std::uint32_t label = std::min(label_at(walked.places, place), label_at(walked.exits, exit));
-        Name name{label, static_cast<std::uint32_t>(listed_.size()), 0, 0};
-        for (; label_at(walked.places, place) == label; ++place) {
-            const auto here = x.tokens_at(walked.places[place].second);
-            listed_.insert(listed_.end(), here.begin(), here.end());
-        }
-        for (pieces.clear(); label_at(walked.exits, exit) == label; ++exit)
-            for (std::uint32_t n = walked.exits[exit].second, child = n + 1; child < x.end[n]; child = x.end[child])
-                if (colon.contains(x.byte[child])) pieces.push_back(child);
-        name.end = static_cast<std::uint32_t>(listed_.size());
-        name.residual = residuals_.behind(x, pieces);
-        if (name.begin < name.end || name.residual) named_.push_back(name);
+    used_ += kRunBytes;
+    if (!walked.run(machine.pool(), grove, rest_of(c.state))) return names_.add(key, {{}, {}, false});
+    const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
+    const std::uint32_t listed = size(listed_);
+    Names made{{size(named_), 0}, {size(ways_), 0}, true};
+    for (const std::uint32_t label : walked.labels) named_.push_back({label, 0});
+    for (const KeyWalk::Place& place : walked.places) {
+        const auto here = x.tokens_at(place.node);
+        const std::uint32_t begin = size(listed_);
+        listed_.insert(listed_.end(), here.begin(), here.end());
+        if (size(ways_) > made.ways.begin && ways_.back().first == place.first && ways_.back().last == place.last) ways_.back().end = size(listed_);
+        else ways_.push_back({place.first, place.last, begin, size(listed_)});
     }
-    const Span made{first, static_cast<std::uint32_t>(named_.size())};
-    used_ += (made.end - made.begin) * sizeof(Name) + (listed_.size() - listed) * 4 + kRunBytes;
+    const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
+    std::vector<std::uint32_t> pieces;
+    std::sort(walked.exits.begin(), walked.exits.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (std::size_t at = 0; at < walked.exits.size();) {
+        const std::uint32_t name = walked.exits[at].name;
+        for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
+            for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
+                if (colon.contains(x.byte[child])) pieces.push_back(child);
+        named_[made.names.begin + name].residual = residuals_.behind(x, pieces);
+    }
+    made.names.end = size(named_);
+    made.ways.end = size(ways_);
+    used_ += walked.labels.size() * sizeof(Name) + (made.ways.end - made.ways.begin) * sizeof(Way) + (listed_.size() - listed) * 4;
     return names_.add(key, made);
 }
 

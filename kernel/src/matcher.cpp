@@ -130,6 +130,7 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     const std::string_view bytes = automaton_->vocabulary_->token(token);
     Configs& next = automaton_->store_->scratch;
     for (char b : bytes) {
+        if (configs.size() == 1 && automaton_->machine_->step_within(configs[0], static_cast<std::uint8_t>(b))) continue;
         automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
         configs.swap(next);
         if (configs.empty()) return false;

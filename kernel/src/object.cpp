@@ -148,8 +148,9 @@ Config Machine::behind_value(const Config& c, std::uint32_t label) {
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;
-    const std::uint32_t last = pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
-    bool goes_on = last != kInfinite && may_open(c.node, c.regs, last);
+    bool goes_on = pool_.leads_as_far(state, next);  // as some name of the state does that may come
+    const std::uint32_t last = goes_on ? kInfinite : pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
+    goes_on = goes_on || (last != kInfinite && may_open(c.node, c.regs, last));
     if (!goes_on && last != kInfinite) {
         const auto& reach = pool_.labels(next);
         goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(c.node, c.regs, l.label); });

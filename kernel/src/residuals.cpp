@@ -24,6 +24,15 @@ std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& piece
     if (pieces.empty()) return 0;
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+    if (pieces.size() > kMaxPieces) return made_behind(x, pieces);
+    std::uint64_t h = reinterpret_cast<std::uintptr_t>(&x);
+    for (const std::uint32_t piece : pieces) h = mix(h, piece);
+    Left& lately = lefts_[h % kLefts];
+    if (lately.trie != &x || lately.pieces != pieces) lately = {&x, pieces, made_behind(x, pieces)};
+    return lately.id;
+}
+
+std::uint32_t Residuals::made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces) {
     std::size_t nodes = 0;
     for (std::uint32_t p : pieces) nodes += x.end[p] - p;
     Residual made;
@@ -130,6 +139,7 @@ bool Residuals::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens
 }
 
 void Residuals::sweep(const std::vector<bool>& used) {
+    lefts_.assign(kLefts, {});
     std::erase_if(ids_, [&](const auto& entry) {
         if (used[entry.second]) return false;
         bytes_ -= kept_[entry.second - 1]->bytes();
@@ -142,6 +152,7 @@ void Residuals::sweep(const std::vector<bool>& used) {
 void Residuals::clear() {
     kept_.clear();
     free_.clear();
+    lefts_.assign(kLefts, {});
     ids_.clear();
     bytes_ = 0;
 }

@@ -52,6 +52,7 @@ void Runs::clear_parts() {
     yields_.clear();
     names_.clear();
     named_.clear();
+    ways_.clear();
     listed_.clear();
 }
 

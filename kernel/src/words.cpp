@@ -284,31 +284,26 @@ std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
         std::vector<ExprId> ends;
         std::vector<Edge> edges;
     };
-    std::vector<Level> path(1);
-    std::u32string current;
-    std::uint32_t closed = kNowhere;
-    auto close = [&] {
-        Level& last = path.back();
-        const ExprId end = last.ends.size() == 1 ? last.ends[0] : pool_.alt(last.ends);
-        closed = intern(end, last.edges, spelling);
-        path.pop_back();
+    std::vector<Level> path(1);  // as deep as the longest text so far; closed levels wait empty, with their memory
+    std::u32string_view current;
+    auto close = [&](Level& last) {
+        const std::uint32_t closed = intern(last.ends.size() == 1 ? last.ends[0] : pool_.alt(last.ends), last.edges, spelling);
+        last.ends.clear();
+        last.edges.clear();
+        return closed;
     };
     auto close_to = [&](std::size_t depth) {
-        while (path.size() > depth + 1) {
-            close();
-            path.back().edges.emplace_back(current[path.size() - 1], closed);
-        }
+        for (std::size_t at = current.size(); at > depth; --at) path[at - 1].edges.emplace_back(current[at - 1], close(path[at]));
     };
     for (const Text& text : texts) {
         const auto apart = std::mismatch(text.characters.begin(), text.characters.end(), current.begin(), current.end()).first;
         close_to(static_cast<std::size_t>(apart - text.characters.begin()));
         current = text.characters;
-        path.resize(current.size() + 1);
-        path.back().ends.push_back(text.end);
+        if (path.size() <= current.size()) path.resize(current.size() + 1);
+        path[current.size()].ends.push_back(text.end);
     }
     close_to(0);
-    close();
-    return closed;
+    return close(path[0]);
 }
 
 // Copies the path of the text, and shares the rest.
@@ -333,6 +328,13 @@ std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId
         }
     }
     return below;
+}
+
+Words::Text Words::only_text(std::uint32_t node) const {
+    Text made{{}, kNone};
+    for (; nodes_[node].count; node = edges_[nodes_[node].first].second) made.characters.push_back(edges_[nodes_[node].first].first);
+    made.end = nodes_[node].end;
+    return made;
 }
 
 std::vector<Words::Text> Words::texts(std::uint32_t node) const {

@@ -62,6 +62,22 @@ void test_random_sets(Spelling spelling, unsigned seed) {
     compare(pool, words, together, random);
     compare(pool, pool.word(grown), together, random);
 
+    // Its texts, in one order whichever way they are met.
+    if (grown != Words::kNowhere) {
+        const Words& all_words = pool.words();
+        const auto listed = all_words.texts(grown);
+        CHECK(listed.size() == all_words.count(grown));
+        std::size_t ends = 0;
+        all_words.each_end(grown, [&](ExprId end) { CHECK(end == listed[ends++].end); });
+        CHECK(ends == listed.size());
+        all_words.each_child(grown, 0, [&](std::uint32_t child, std::uint32_t) {
+            const std::uint32_t first = all_words.texts_before(grown, child);
+            const auto below = all_words.texts(child);
+            for (std::size_t i = 0; i < below.size(); ++i) CHECK(listed[first + i].characters.substr(1) == below[i].characters);
+        });
+        if (listed.size() == 1) CHECK(all_words.only_text(grown).characters == listed[0].characters && all_words.only_text(grown).end == listed[0].end);
+    }
+
     // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
     const ExprId all = pool.cat(pool.speller().universe(spelling), quote);
     const ExprId endless = pool.alt({together, pool.cat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});

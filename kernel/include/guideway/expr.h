@@ -118,6 +118,13 @@ public:
     bool is_word(ExprId e) const { return exprs_[e].op == Op::words; }
     std::pair<std::uint32_t, std::uint32_t> node_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
 
+    // What follows a byte that all texts begin with, if it is written so; else kNone. The number of a label, or kInfinite.
+    ExprId behind(std::uint8_t byte, ExprId e) const {
+        const Expr& x = exprs_[e];
+        return x.op == Op::cat && exprs_[x.a].op == Op::set && sets_[exprs_[x.a].a] == ByteSet::range(byte, byte) ? x.b : kNone;
+    }
+    std::uint32_t label_of(ExprId e) const { return exprs_[e].op == Op::label ? exprs_[e].a : kInfinite; }
+
     ExprId set(const ByteSet& bytes);
     ExprId cat(ExprId a, ExprId b);
     ExprId alt(std::vector<ExprId> parts);
@@ -146,7 +153,12 @@ public:
     ExprId next(ExprId e, std::uint8_t byte) {
         std::uint32_t r = found_[e].live_row;
         if (r == 0) [[unlikely]] {
-            if (const ExprId known = next_without_row(e, byte); known != kInfinite) return known;
+            Followed& lately = followed_[(e * 31 + byte) % kFollowed];
+            if (lately.expr == e && lately.byte == byte) return lately.next;
+            if (const ExprId known = next_without_row(e, byte); known != kInfinite) {
+                lately = {e, known, byte};
+                return known;
+            }
             r = make_live_row(e);
         }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
@@ -206,6 +218,8 @@ public:
     const std::vector<LabelDistance>& labels(ExprId e);
     // The greatest label that can still be reached, kInfinite if there is none; `further`: by a text that is not empty.
     std::uint32_t last_label(ExprId e, bool further);
+    // Whether a set of texts and what is left of it behind a character hold the same ones: none has ended, none is left out.
+    bool leads_as_far(ExprId e, ExprId next) const;
     // Calls f(label) for each label that e matches with the empty text.
     template <class F>
     void each_accepted_label(ExprId e, F&& f) {
@@ -242,6 +256,11 @@ private:
         std::uint8_t looked_up = 0;               // how often, while it has no row
         std::uint8_t escapes = 0;                 // liveness.cpp; 0: not known yet
     };
+    struct Followed {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
+        ExprId expr = kNone, next = kNone;
+        std::uint8_t byte = 0;
+    };
+    static constexpr std::uint32_t kFollowed = 4096;
     struct Row {
         std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
     };
@@ -291,6 +310,7 @@ private:
     std::vector<ByteSet> sets_;
     IdTable set_ids_, interned_;
     Blocks<Found> found_;  // by expression
+    std::vector<Followed> followed_ = std::vector<Followed>(kFollowed);  // by a hash of expression and byte
     std::vector<Row> rows_;
     std::vector<ExprId> targets_;
     std::vector<std::array<std::uint8_t, 256>> classes_;

@@ -89,16 +89,6 @@ struct LeafWalk {
     void add_up_to(std::uint8_t characters, Places more);
 };
 
-// How a trie is walked over the names of an object, character by character; no expression is made.
-struct KeyWalk {
-    using At = std::pair<std::uint32_t, std::uint32_t>;  // a label, and a node
-    std::vector<At> places;  // where a token ends on the way to the label
-    std::vector<At> exits;   // where the label's name has ended; its tokens are taken too
-
-    // False: the state is not a set of texts whose ends are a quote and a label, or there are too many places.
-    bool run(ExprPool& pool, const Grove& grove, ExprId state);
-};
-
 // Tokens that a leaf takes (or that leave it) in one state and not in the other.
 struct Difference {
     std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only

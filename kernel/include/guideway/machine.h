@@ -149,6 +149,14 @@ public:
     // Adds what `config` becomes by `byte`.
     void step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome);
     Outcome step_all(const Configs& from, std::uint8_t byte, Configs& out);
+    // By a byte, in place, where it only stays in its leaf, of which nothing is noted; false: more happens, nothing has changed.
+    bool step_within(Config& c, std::uint8_t byte) {
+        if (!is_leaf(c) || (c.regs != Tapes::kUnknown && c.regs != Tapes::kOther)) return false;
+        const ExprId next = pool_.next(c.state, byte);
+        if (next <= kEmpty || (pool_.nullable(c.state) && components_[c.node].follow.contains(byte))) return false;
+        c.state = next;
+        return true;
+    }
     // Drops what leaves have read where it is so unlike all that a completion would write that it changes none: neither
     // what is needed from here on, nor behind `further` bytes more. Steps from there record nothing.
     void settle(Configs& configs, std::uint32_t further);

@@ -49,6 +49,14 @@ private:
         std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
     };
 
+    struct Left {  // what was made of pieces lately
+        const Trie* trie = nullptr;
+        std::vector<std::uint32_t> pieces;
+        std::uint32_t id = 0;
+    };
+    static constexpr std::size_t kLefts = 512, kMaxPieces = 32;
+
+    std::uint32_t made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces);
     std::uint32_t keep(Residual made);
     struct Spot {
         const Trie* trie;
@@ -62,6 +70,7 @@ private:
     std::uint32_t longest_;
     std::vector<std::unique_ptr<Residual>> kept_;
     std::vector<std::uint32_t> free_;
+    std::vector<Left> lefts_ = std::vector<Left>(kLefts);  // by a hash of the pieces
     std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
     std::size_t bytes_ = 0;
 };

@@ -44,6 +44,7 @@
 #include <vector>
 
 #include "guideway/flat_map.h"
+#include "guideway/key_walk.h"
 #include "guideway/leaf_walk.h"
 #include "guideway/machine.h"
 #include "guideway/residuals.h"
@@ -144,8 +145,15 @@ private:
         Parts parts;
         std::uint32_t pops = 0, afters = 0;
     };
-    struct Name {  // of an object over a trie: an entry, tokens on the way to its name (in listed_), a residual behind it
-        std::uint32_t label, begin, end, residual;
+    struct Name {  // of an object over a trie: an entry, and a residual behind its name
+        std::uint32_t label, residual;
+    };
+    struct Way {  // tokens (in listed_) on the way to some names
+        std::uint32_t first, last, begin, end;
+    };
+    struct Names {  // in named_ and ways_; known: it can be told which
+        Span names, ways;
+        bool known;
     };
     struct Recording {  // a yield that is being found; what comes of its tasks is on top of theirs
         Key key;
@@ -215,7 +223,7 @@ private:
     void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
     void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
     bool take_names(Machine& machine, const Task& task);
-    Span names_of(Machine& machine, const Task& task);
+    Names names_of(Machine& machine, const Task& task);
     bool take_yield(Machine& machine, const Task& task);
     void record(Machine& machine, const Task& task);
     void close_recording(Machine& machine);
@@ -244,8 +252,9 @@ private:
     FlatMap<Place, Mask, PlaceHash> masks_;
     std::unordered_map<Key, Wider, KeyHash> widers_;
     FlatMap<Key, Yield, KeyHash> yields_;
-    FlatMap<Key, Span, KeyHash> names_;  // by trie, component and state, those of entries that may come: in named_; ends at kNoTokens: it cannot be told
+    FlatMap<Key, Names, KeyHash> names_;  // by trie, component and state
     std::vector<Name> named_;
+    std::vector<Way> ways_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     std::vector<std::uint32_t> parts_, listed_;
@@ -266,7 +275,7 @@ private:
     std::vector<Span> spans_;
     std::unordered_map<std::uint32_t, Gone> gone_;
     std::size_t taken_ = 0;
-    std::vector<std::uint32_t> scratch_, unsure_, row_;
+    std::vector<std::uint32_t> scratch_, unsure_, row_, may_come_;
     Configs below_, next_, after_;
 };
 

@@ -45,6 +45,9 @@ public:
     // All texts, `tail` behind each.
     std::vector<Text> texts(std::uint32_t node) const;
 
+    // The text of a node that has one.
+    Text only_text(std::uint32_t node) const;
+
     // By a byte of a character; what a text's end takes is not looked at.
     Step next(std::uint32_t node, Part part, std::uint8_t byte) const;
     void live(std::uint32_t node, Part part, ByteSet& made) const;
@@ -58,6 +61,7 @@ public:
     // The greatest label that its texts lead to, kInfinite if there is none; `below`: not counting the empty text.
     std::uint32_t last_label(std::uint32_t node) const { return nodes_[node].label; }
     std::uint32_t last_label_below(std::uint32_t node, Part part) const;
+    std::uint32_t children(std::uint32_t node) const { return nodes_[node].count; }
     std::uint32_t count(std::uint32_t node) const { return nodes_[node].texts; }            // of texts
     std::uint32_t characters(std::uint32_t node) const { return nodes_[node].characters; }  // of all its texts, and one for each
     std::uint16_t depth(std::uint32_t node) const { return nodes_[node].depth; }            // of its ends
@@ -70,6 +74,23 @@ public:
     template <class F>
     void each_character(std::uint32_t node, Part part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
+    }
+    // How many texts come before those that go on with this child, in the order of all.
+    std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
+        std::uint32_t made = nodes_[node].end != kNone;
+        for (std::uint32_t at = nodes_[node].first; edges_[at].second != child; ++at) made += nodes_[edges_[at].second].texts;
+        return made;
+    }
+    // Calls f(end) for each text, in that order.
+    template <class F>
+    void each_end(std::uint32_t node, F&& f) const {
+        std::vector<std::uint32_t> open{node};
+        while (!open.empty()) {
+            const Node& at = nodes_[open.back()];
+            open.pop_back();
+            if (at.end != kNone) f(at.end);
+            for (std::uint32_t i = at.count; i-- > 0;) open.push_back(edges_[at.first + i].second);
+        }
     }
     std::size_t bytes() const { return nodes_.size() * (sizeof(Node) + 16) + edges_.size() * sizeof(edges_[0]); }
 
