@@ -32,6 +32,11 @@ AB = gw.Regex("[ab]{3}")
         (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", samples=1.5), "samples must be an integer"),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.generate(MODEL, "a", batch_size="8"), "batch_size must be an integer"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", stop_when="b"), "stop_when must be a function"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, [True]), "a prompt is"),
+        (lambda: gw.generate(MODEL, [gw.Request("a", top_k=3)], sampler="calm"), "must be a Sampler"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", stop_ids=["b"]), "stop_ids must be token ids"),  # type: ignore[list-item]  # what is tested
         (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]  # what is tested
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,17 @@ def test_a_draw_that_fails_ends_its_row_alone() -> None:
         assert "NaN" in str(found[2])
         for one, other in zip(found[:2], expected[:2], strict=True):
             same(one, other)
+
+
+@pytest.mark.parametrize("change", [np.asfortranarray, lambda logits: logits.astype(np.float64)])
+def test_logits_of_another_layout(change: Callable[[Any], Any]) -> None:
+    class Other(ToyEngine):
+        def forward(self, rows: Any, caches: Any) -> Any:
+            logits, made = super().forward(rows, caches)
+            return change(logits), made
+
+    model = Model(Other(len(VOCABULARY), seed=SEED), Tokenizer.of(VOCABULARY))
+    assert gw.generate(model, PROMPTS, max_tokens=9) == gw.generate(toy(), PROMPTS, max_tokens=9)
 
 
 @pytest.mark.engine("llama_cpp", "gguf")

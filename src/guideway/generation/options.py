@@ -130,7 +130,7 @@ def merged(options: Options, own: Options) -> Options:
     if own.get("sampler") is not None:
         for name in _NAMED - own.keys():
             found.pop(name, None)
-    elif (shared := options.get("sampler")) is not None and (changed := _NAMED & own.keys()):
+    elif isinstance(shared := options.get("sampler"), Sampler) and (changed := _NAMED & own.keys()):
         values = {name: found.pop(name) for name in changed}
         found["sampler"] = replace(shared, **{name: one for name, one in values.items() if one is not None})
     return cast(Options, found)
@@ -159,21 +159,22 @@ _remembered = lru_cache(maxsize=256)(Sampler)
 
 
 def _limits(options: Options) -> Limits:
-    most = _integer(options, "max_tokens", MAX_TOKENS)
+    most = integer("max_tokens", options.get("max_tokens", MAX_TOKENS), 1)
     least = _integer(options, "min_tokens", 0)
-    if most < 1:
-        raise ValueError(f"max_tokens must be at least 1, got {most}")
     if not 0 <= least <= most:
         raise ValueError(f"min_tokens must be 0 to max_tokens ({most}), got {least}")
     logprobs = None if options.get("logprobs") is None else _integer(options, "logprobs", 0)
     if logprobs is not None and logprobs < 0:
         raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {logprobs}")
+    ask = options.get("stop_when")
+    if ask is not None and not callable(ask):
+        raise TypeError(f"stop_when must be a function of the text, got {ask!r}")
     return Limits(
         most,
         least,
         _strings(options.get("stop", ()), "stop"),
         _ids(options.get("stop_ids", ())),
-        options.get("stop_when"),
+        ask,
         _strings(options.get("ban", ()), "ban"),
         bool(options.get("close", True)),
         logprobs,
@@ -181,11 +182,18 @@ def _limits(options: Options) -> Limits:
 
 
 def _integer(options: Options, name: str, default: int) -> int:
-    value: Any = options.get(name, default)
+    return integer(name, options.get(name, default))
+
+
+def integer(name: str, value: Any, least: int | None = None) -> int:
+    """Raises `TypeError` for what is no integer, `ValueError` for one below `least`."""
     try:
-        return operator.index(value)
+        found = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if least is not None and found < least:
+        raise ValueError(f"{name} must be at least {least}, got {found}")
+    return found
 
 
 def _ids(given: Iterable[int]) -> frozenset[int]:

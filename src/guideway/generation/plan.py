@@ -19,7 +19,17 @@ from guideway.errors import (
     InvalidToken,
     NoTokens,
 )
-from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
+from guideway.generation.options import (
+    BATCH,
+    CALL_ONLY,
+    Options,
+    Prompt,
+    Settings,
+    check_model,
+    check_names,
+    integer,
+    merged,
+)
 from guideway.generation.results import Cut, Generation, State
 from guideway.sessions import LOGITS_BYTES, Model, Row, Session, feed_all
 from guideway.sources import Regex
@@ -240,14 +250,10 @@ class Job:
 
     def __init__(self, model: Model, prompt: Any, output: object, samples: int | None, options: Options) -> None:
         check_names(options)
-        if samples is not None and samples < 1:
-            raise ValueError(f"samples must be at least 1, got {samples}")
         self.model = model
-        self.samples = samples
+        self.samples = samples = None if samples is None else integer("samples", samples, 1)
         self.many = is_many(prompt)
-        self.width = options.get("batch_size", BATCH)
-        if self.width < 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.width}")
+        self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("keep_errors", False))
         prompts = prompt if self.many else [prompt]
@@ -343,7 +349,7 @@ def _is_ids(prompt: object) -> TypeIs[list[int]]:
     """Whether it is a prompt of token ids."""
     if not isinstance(prompt, (list, tuple)) or not prompt:
         return False
-    return all(type(one) is int or isinstance(one, Integral) for one in prompt)
+    return all(type(one) is int or (isinstance(one, Integral) and not isinstance(one, bool)) for one in prompt)
 
 
 def is_many(prompt: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from guideway.generation.options import BATCH, Prompt, Prompts
+from guideway.generation.options import BATCH, Prompt, Prompts, integer
 from guideway.generation.plan import Plan, is_many
 from guideway.sampling import log_softmax
 from guideway.sessions import Model, Session, feed_all
@@ -51,8 +51,7 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     plan = Plan(model, None, {})
     if is_many(prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    batch_size = integer("batch_size", batch_size, 1)
     spelled = _spelled(model, options, end)
     root = plan.prompted(prompt).session
     found = np.zeros(len(spelled))

@@ -196,7 +196,8 @@ class Row:
 
         def take(logits: Any) -> list[int] | None:
             try:
-                token_id = bare(logits, None) if bare is not None and logits.dtype is _FLOAT else None
+                plain = bare is not None and logits.dtype is _FLOAT and logits.flags.c_contiguous
+                token_id = bare(logits, None) if plain and bare is not None else None
                 if token_id is None:
                     token_id = session.draw_from(logits, None)
             except Exception as error:
