@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
 from guideway.matcher import Matcher
 from guideway.sampling import Step, report
@@ -25,7 +23,6 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 
 FinishReason = Literal["stop", "length"]
 
-_FLOAT = np.dtype(np.float32)
 MOST_TAKEN_BACK = 512
 """How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
 
@@ -190,22 +187,26 @@ class Row:
 
     def _free_taker(self) -> Callable[[Any], list[int] | None]:
         """Of a row of which only the end is looked for; `settle` does the rest."""
-        session, ends, most = self.session, self._ends, len(self.session) + self.left
-        sampler = session.sampler
+        session, sampler, ends, most = self.session, self.session.sampler, self._ends, len(self.session) + self.left
+        tokens = session._tokens  # what is done here is done for every token of every free text
         bare = sampler.kernel.draw if sampler.bare and sampler.kernel is not None else None
 
         def take(logits: Any) -> list[int] | None:
+            nonlocal bare
+            token_id = None
             try:
-                plain = bare is not None and logits.dtype is _FLOAT and logits.flags.c_contiguous
-                token_id = bare(logits, None) if plain and bare is not None else None
+                if bare is not None:
+                    try:
+                        token_id = bare(logits, None)
+                    except TypeError:  # a tensor, or of another type or layout than the kernel takes
+                        bare = None
                 if token_id is None:
                     token_id = session.draw_from(logits, None)
             except Exception as error:
                 self.error = error
                 return None
-            ids = [token_id]
-            session.take(ids)
-            return None if token_id in ends or len(session) >= most else ids
+            tokens.append(token_id)
+            return None if token_id in ends or len(tokens) >= most else [token_id]
 
         return take
 

@@ -32,20 +32,19 @@ def stride(rows: Sequence[Row]) -> None:
     starts = [(len(session), session.model_seconds, session.mask_seconds) for session in sessions]
     drawing, first, width = 0.0, 0.0, len(sessions[0].tokenizer.vocabulary)
     pads = sessions[0].model.engine.vocab_size > width  # ids beyond have no text
+    alone = takers[0] if len(takers) == 1 else None
 
     def draw(logits: Any) -> list[list[int]] | None:
         nonlocal drawing, first
         start = perf_counter()
         first = first or start - begun
-        more: list[list[int]] | None = [] if start - begun < STRIDE_SECONDS else None
-        for take, here in zip(takers, logits[:, :width] if pads else logits, strict=True):
-            ids = take(here)
-            if ids is None:
-                more = None
-            elif more is not None:
-                more.append(ids)
+        if pads:
+            logits = logits[:, :width]
+        taken = [alone(logits[0])] if alone else [take(here) for take, here in zip(takers, logits, strict=True)]
+        more = [ids for ids in taken if ids is not None]
+        over = len(more) < len(taken) or start - begun >= STRIDE_SECONDS
         drawing += perf_counter() - start
-        return more
+        return None if over else more
 
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]

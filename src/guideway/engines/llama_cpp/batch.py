@@ -29,7 +29,7 @@ class Batch:
         self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
         self._counts[:] = [1] * size
         self._size = size
-        self._alone: list[int] = []  # the sequences of a step with one token for each
+        self._alone = -1  # the sequence of the step before, where it was one token of one
         pointer = ctypes.POINTER(llama.llama_seq_id)
         start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
         self._pointers = (pointer * size)(
@@ -50,7 +50,7 @@ class Batch:
         tokens, positions, numbers, wanted = columns
         count = min(len(tokens) - begin, self._size)
         end = begin + count
-        self._alone = []
+        self._alone = -1
         self.struct.n_tokens = count
         self._tokens[:count], self._positions[:count] = tokens[begin:end], positions[begin:end]
         self._numbers[:count], self._wanted[:count] = numbers[begin:end], wanted[begin:end]
@@ -58,17 +58,17 @@ class Batch:
 
     def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
         """One token for each of these sequences, and logits behind each."""
-        numbers = [sequence.number for sequence in sequences]
-        count = len(numbers)
-        if numbers != self._alone:  # else these stand there from the step before
-            self.struct.n_tokens = count
-            self._numbers[:count], self._wanted[:count] = numbers, [1] * count
-            self._alone = numbers
-        if count == 1:  # a slice takes five times as long
-            self._tokens[0], self._positions[0] = rows[0][0], sequences[0].tip
-        else:
-            self._tokens[:count] = [row[0] for row in rows]
-            self._positions[:count] = [sequence.tip for sequence in sequences]
+        count, first = len(sequences), sequences[0]
+        if count == 1:  # slices take five times as long
+            if self._alone != first.number:
+                self._alone = first.number
+                self.struct.n_tokens, self._numbers[0], self._wanted[0] = 1, first.number, 1
+            self._tokens[0], self._positions[0] = rows[0][0], first.tip
+            return
+        self._alone = -1
+        self.struct.n_tokens = count
+        self._numbers[:count], self._wanted[:count] = [sequence.number for sequence in sequences], [1] * count
+        self._tokens[:count], self._positions[:count] = [row[0] for row in rows], [one.tip for one in sequences]
 
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:
