@@ -128,29 +128,28 @@ ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bo
 
 ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     if (configs.empty()) return kNone;
+    if (std::all_of(configs.begin(), configs.end(), [](const Config& c) { return c.node == kDone; })) return kEmpty;
+    const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
+    const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
+    if (known != IdTable::kMissing) return pool_.value(known);
     Machine& machine = *machines_[number].machine;
-    std::vector<std::uint32_t> key{number};
-    bool ended = true;
-    for (const Config& c : configs) {
-        key.insert(key.end(), {c.node, c.state, c.regs, c.parent});
-        ended &= c.node == kDone;
-    }
-    if (ended) return kEmpty;
-    if (const auto known = ids_.find(key); known != ids_.end()) return pool_.value(known->second);
-    State made{number, false, {key.begin() + 1, key.end()}};
-    for (const Config& c : configs) made.accepting |= machine.accepting(c);  // which may make states of other machines
-    bytes_ += 2 * made.configs.size() * 4 + 160;
+    bool accepting = false;
+    for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
+    if (configs_.size() + configs.size() >= kInfinite) throw Error(ErrorKind::limit, "too many states of items that must all be different");
     const auto id = static_cast<std::uint32_t>(states_.size());
-    states_.push_back(std::move(made));
-    ids_.emplace(std::move(key), id);
+    states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
+    configs_.insert(configs_.end(), configs.begin(), configs.end());
+    ids_.add(hash, id);
     return pool_.value(id);
 }
 
-Configs Values::configs(std::uint32_t state) const {
-    Configs made;
-    const auto& words = states_[state].configs;
-    for (std::size_t i = 0; i < words.size(); i += 4) made.push_back({words[i], words[i + 1], words[i + 2], words[i + 3]});
-    return made;
+std::size_t Values::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
+
+Configs Values::configs(std::uint32_t state) const { return {held(state).begin(), held(state).end()}; }
+
+std::span<const Config> Values::held(std::uint32_t state) const {
+    const std::size_t begin = states_[state].begin, end = state + 1 < states_.size() ? states_[state + 1].begin : configs_.size();
+    return std::span(configs_).subspan(begin, end - begin);
 }
 
 int Values::best_byte(std::uint32_t state) { return machines_[states_[state].machine].machine->best_byte(configs(state)); }

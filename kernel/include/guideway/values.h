@@ -11,9 +11,9 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +21,7 @@
 
 #include "guideway/bytes.h"
 #include "guideway/expr.h"
+#include "guideway/id_table.h"
 
 namespace guideway {
 
@@ -55,7 +56,7 @@ public:
     Machine& machine(std::uint32_t state) { return *machines_[states_[state].machine].machine; }
     std::vector<Config> configs(std::uint32_t state) const;
 
-    std::size_t bytes() const { return bytes_; }
+    std::size_t bytes() const;
 
 private:
     struct Walker {
@@ -65,11 +66,12 @@ private:
         std::size_t learned;  // by the machine, when it was asked last
     };
     struct State {
-        std::uint32_t machine;
-        bool accepting;
-        std::vector<std::uint32_t> configs;
+        std::uint32_t machine : 31;
+        std::uint32_t accepting : 1;
+        std::uint32_t begin;  // of its configurations in configs_; those of the next state come behind them
     };
 
+    std::span<const Config> held(std::uint32_t state) const;
     ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
     void count_learned(std::uint32_t machine);
@@ -77,7 +79,8 @@ private:
     ExprPool& pool_;
     std::vector<Walker> machines_;
     std::vector<State> states_;
-    std::map<std::vector<std::uint32_t>, std::uint32_t> ids_;  // by machine and configurations
+    std::vector<Config> configs_;
+    IdTable ids_;  // of states, by machine and configurations
     std::unordered_map<std::string, ExprId> spelled_;
     std::size_t bytes_ = 0;
 };
