@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guideway.errors import ConstraintError
+from guideway.errors import ConstraintError, InvalidConstraint
 from guideway.grammar.nodes import Grammar, children, renumbered
 from guideway.sources import JsonSchema
 from guideway.sources.json_schema import source
@@ -167,3 +167,9 @@ def test_a_contract_has_every_place() -> None:
     told = JsonSchema(schema).contract()
     assert ("/properties/a", "type", "enforced") in told
     assert ("/properties/b", "$ref", "enforced") in told
+
+
+def test_a_contract_says_what_is_wrong_where_nothing_was_read() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": ["integer", {}]}}, "anyOf": [{"const": 3}, False]}
+    with pytest.raises(InvalidConstraint, match="/properties/a/type"):
+        JsonSchema(schema).contract()

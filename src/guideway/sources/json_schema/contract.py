@@ -24,7 +24,8 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
             continue
         dialect = place.resource.dialect
         named = schema.get("type", sorted(ALL_TYPES))
-        types = frozenset(named if isinstance(named, list) else [named])
+        names = named if isinstance(named, list) else [named]
+        types = frozenset(name for name in names if isinstance(name, str))  # of a schema that was not read: anything
         types |= {"number"} if "integer" in types else frozenset()
         for name, value in schema.items():
             row = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -117,7 +118,8 @@ class JsonSchema(Source[Any]):
     def _expander(self) -> Expander:
         """All places of the document, read."""
         made = Expander(self._documents())
-        Lowering(made, self._style).run()
+        with suppress(LimitExceeded):  # this way takes more steps than the one that led to the grammar
+            Lowering(made, self._style).run()
         return made
 
     @cached_property
