@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from guideway.sampling.chain import Drawn, draw, draw_at
 from guideway.sampling.mirostat import Mirostat
+from guideway.sampling.native import draw_bare
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
 from guideway.sampling.report import Alternative, Step, log_softmax, report
@@ -32,6 +33,7 @@ __all__ = [
     "Step",
     "draw",
     "draw_at",
+    "draw_bare",
     "log_softmax",
     "probabilities",
     "report",

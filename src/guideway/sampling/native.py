@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler
 
-__all__ = ["draw_native", "shares_native"]
+__all__ = ["draw_bare", "draw_native", "shares_native"]
 
 _FLOAT, _WORD = np.dtype(np.float32), np.dtype(np.uint32)
 
@@ -32,12 +32,20 @@ def draw_native(
     settings = sampler.kernel
     if settings is None or not _fits(logits, mask):
         return None
-    if sampler.bare:
-        return settings.draw(logits, mask)
+    if sampler.quick is not None:
+        return sampler.quick(logits, mask)
     seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (None, None)
     number = number_of(*place, attempt) if sampler.temperature else 0.0
     exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
     return settings.draw(logits, mask, number, exclude_top, seen, counts)
+
+
+def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
+    """As `draw_native`, for a sampler that wants the most probable token whatever came before; None for another."""
+    quick = sampler.quick
+    return (
+        None if quick is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask) else quick(logits, mask)
+    )
 
 
 def shares_native(

@@ -138,6 +138,11 @@ class Sampler:
             biases=[bias for _, bias in self.biases],
         )
 
+    @cached_property
+    def quick(self) -> Callable[[Any, Any], int | None] | None:
+        """The kernel's draw where nothing but logits and mask count; it gives None where NumPy must look."""
+        return self.kernel.draw if self.bare and self.kernel is not None else None
+
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone; what comes of them is made again where it is asked for."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

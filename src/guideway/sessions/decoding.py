@@ -187,9 +187,9 @@ class Row:
 
     def _free_taker(self) -> Callable[[Any], list[int] | None]:
         """Of a row of which only the end is looked for; `settle` does the rest."""
-        session, sampler, ends, most = self.session, self.session.sampler, self._ends, len(self.session) + self.left
+        session, ends, most = self.session, self._ends, len(self.session) + self.left
         tokens = session._tokens  # what is done here is done for every token of every free text
-        bare = sampler.kernel.draw if sampler.bare and sampler.kernel is not None else None
+        bare = session.sampler.quick
 
         def take(logits: Any) -> list[int] | None:
             nonlocal bare
@@ -220,7 +220,7 @@ class Row:
                 self.take_forced()
         except Exception as error:
             self.error = error
-        return None if self.is_over or self._forbidden else session.tokens[ran:]
+        return None if self.is_over or self._forbidden else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
         """A stride is over; it began at this place, and `seconds` is the model's time up to its first draw."""

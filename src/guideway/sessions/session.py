@@ -19,7 +19,7 @@ from guideway.compiler import Automaton, compile
 from guideway.engines.base import Cache, Logits, on_cpu
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.matcher import Matcher
-from guideway.sampling import Sampler, draw_at, probabilities
+from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv import KV
 from guideway.sessions.prefix_cache import common_length
@@ -249,14 +249,16 @@ class Session:
 
     def draw_from(self, logits: Any, mask: masks.Row | None, attempt: int = 0) -> int:
         """As `draw`, for these logits."""
+        if (token_id := draw_bare(self.sampler, logits, mask)) is not None:
+            return token_id
         tokens, remembered = self._tokens, self._memory
         while remembered and tokens[remembered[-1].at :][:1] != [remembered[-1].token_id]:
             remembered.pop()  # of a draw that was not taken
         memory, at = remembered[-1].value if remembered else None, len(tokens)
-        token_id, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
+        drawn, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
         if memory is not None:
-            remembered.append(_Memory(at, token_id, memory))
-        return token_id
+            remembered.append(_Memory(at, drawn, memory))
+        return drawn
 
     def logits(self) -> Logits:
         """What the model says about the next token: float32 [vocabulary], a copy, without the constraint.
