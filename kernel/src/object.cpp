@@ -118,8 +118,19 @@ ExprId Machine::keys(std::uint32_t node) {
     return keys_[node] = pool_.labelled(names);
 }
 
-// All that may stand where a key begins.
+// All that may stand where a key begins. Spaces before it, and the masks there, ask for the same again and again.
 void Machine::enter_keys(const Config& c, Configs& out) {
+    const Config place{c.node, 0, c.regs, c.parent};
+    if (keys_place_ != place) {
+        keys_place_.node = kDone;  // until all of them are known
+        keys_entered_.clear();
+        enter_keys_anew(c, keys_entered_);
+        keys_place_ = place;
+    }
+    out.insert(out.end(), keys_entered_.begin(), keys_entered_.end());
+}
+
+void Machine::enter_keys_anew(const Config& c, Configs& out) {
     if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, keys(c.node)), c.regs, c.parent});
     for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
         if (!may_open(c.node, c.regs, i)) continue;

@@ -226,6 +226,7 @@ private:
     void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
     void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
     void enter_keys(const Config& c, Configs& out);
+    void enter_keys_anew(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
     std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks);
     std::uint32_t after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape);
@@ -283,6 +284,8 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
     Configs todo_, entering_;
+    Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
+    Configs keys_entered_;
     bool forks_ = false;                               // the grammar calls itself in ways that meet: roads are followed together
     std::vector<std::uint32_t> rank_, ranked_, turns_;  // turns: a heap of ranks whose nodes wait
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
