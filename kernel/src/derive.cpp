@@ -44,16 +44,13 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
     std::array<ExprId, 256> distinct;
     unsigned count = 0;
     ByteSet live;
-    for (unsigned b = 0; b < 256; ++b) {
-        if (targets[b] != kNone) live.insert(static_cast<std::uint8_t>(b));
-        if (b && targets[b] == targets[b - 1]) {
-            classes[b] = classes[b - 1];
-            continue;
-        }
+    for (unsigned b = 0, next; b < 256; b = next) {
+        for (next = b + 1; next < 256 && targets[next] == targets[b]; ++next) {}
+        if (targets[b] != kNone) live |= ByteSet::range(static_cast<std::uint8_t>(b), static_cast<std::uint8_t>(next - 1));
         unsigned k = 0;  // most rows have few targets
         while (k < count && distinct[k] != targets[b]) ++k;
         if (k == count) distinct[count++] = targets[b];
-        classes[b] = static_cast<std::uint8_t>(k);
+        std::fill(classes.begin() + b, classes.begin() + next, static_cast<std::uint8_t>(k));
     }
     rows_.push_back({class_id(classes), static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
     targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);

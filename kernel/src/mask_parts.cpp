@@ -284,9 +284,10 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     if (!all.known) return false;
     std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come stand before it
     before.assign(1, 0);
+    const Machine::Openings opens(machine, c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
         const Name name = named_[n];
-        const bool open = machine.may_open(c.node, c.regs, name.label);
+        const bool open = opens(name.label);
         before.push_back(before.back() + open);
         if (open && name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
     }

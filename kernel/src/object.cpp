@@ -82,6 +82,15 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
     return !k.bounded || value_and_rest(node, regs, label) != kInfinite;
 }
 
+Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t regs)
+    : machine_(machine), k_(machine.components_[node]), node_(node), regs_(regs) {
+    if (k_.bounded) return;
+    if (k_.ordered) {
+        first_ = machine.position(k_, regs);
+        last_ = k_.ahead[first_].next_required;
+    } else bits_ = k_.direct ? &regs_ : machine.records_.at(regs, k_.record_words) + seen_word(k_);
+}
+
 bool Machine::may_close(const Component& k, std::uint32_t regs) {
     if (k.bounded) {
         const std::uint32_t* record = records_.at(regs, k.record_words);
@@ -96,8 +105,9 @@ bool Machine::may_close(const Component& k, std::uint32_t regs) {
 // Whether a fixed name may come.
 bool Machine::may_open_some(std::uint32_t node, std::uint32_t regs) {
     const Component& k = components_[node];
+    const Openings opens(*this, node, regs);
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
-        if (may_open(node, regs, i)) return true;
+        if (opens(i)) return true;
     return false;
 }
 
@@ -164,7 +174,8 @@ void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs
     goes_on = goes_on || (last != kInfinite && may_open(c.node, c.regs, last));
     if (!goes_on && last != kInfinite) {
         const auto& reach = pool_.labels(next);
-        goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && may_open(c.node, c.regs, l.label); });
+        const Openings opens(*this, c.node, c.regs);
+        goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
     }
     if (goes_on) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {

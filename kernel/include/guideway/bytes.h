@@ -13,7 +13,9 @@ struct ByteSet {
 
     static ByteSet range(unsigned low, unsigned high) {
         ByteSet made;
-        for (unsigned b = low; b <= high; ++b) made.insert(static_cast<std::uint8_t>(b));
+        constexpr std::uint64_t all = ~std::uint64_t{0};
+        for (unsigned i = low >> 6; low <= high && i <= high >> 6; ++i)
+            made.words[i] = (i == low >> 6 ? all << (low & 63) : all) & (i == high >> 6 ? all >> (63 - (high & 63)) : all);
         return made;
     }
     void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }

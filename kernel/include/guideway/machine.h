@@ -191,6 +191,23 @@ public:
     bool is_spaced(const Config& c) const;
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    // The same of many with fixed names; good until something is remembered.
+    class Openings {
+    public:
+        Openings(Machine& machine, std::uint32_t node, std::uint32_t regs);
+        Openings(const Openings&) = delete;  // it points into itself
+        bool operator()(std::uint32_t label) const {
+            if (k_.bounded) return machine_.may_open(node_, regs_, label);
+            if (!k_.is_live(label)) return false;
+            return k_.ordered ? label >= first_ && label <= last_ : !(bits_[label / 32] >> (label % 32) & 1);
+        }
+
+    private:
+        Machine& machine_;
+        const Component& k_;
+        std::uint32_t node_, regs_, first_ = 0, last_ = 0;
+        const std::uint32_t* bits_ = nullptr;  // entries that came
+    };
     // Where an object stands behind the value of an entry, if what its entries hold does not matter to it.
     Config behind_value(const Config& c, std::uint32_t label);
     // The bytes that a configuration can go on with, and perhaps more.
