@@ -64,7 +64,7 @@ def test_a_batch_may_be_made_as_it_is_asked_for() -> None:
 
 def test_empty_parts_do_not_use_the_stack() -> None:
     count = 300_000
-    words = [0x31505747, 2, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
+    words = [0x31505747, 3, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
     program = struct.pack(f"<{len(words)}I", *words)
     assert _kernel.Automaton.compile(BYTES.kernel, program).matcher().is_accepting
 
