@@ -6,9 +6,10 @@
 namespace guideway {
 
 Closures::Found Closures::find(ExprId state) const {
-    for (std::size_t at = state % kSlots; slots_[at].expr != kNone; at = (at + 1) % kSlots)
-        if (slots_[at].expr == state) return {&closures_[slots_[at].closure].loops, slots_[at].characters, closures_[slots_[at].closure].nullable};
-    return {};
+    const auto at = places_.find(state);
+    if (at == places_.end()) return {};
+    const Closure& in = closures_[at->second.closure];
+    return {&in.loops, at->second.characters, in.nullable};
 }
 
 std::uint32_t Closures::number_of(ExprId state) const {
@@ -87,9 +88,8 @@ void Closures::keep(const ByteSet& bytes) {
     add_blocks(made);
     for (const State& state : states_) {
         made.nullable = made.nullable || pool_.nullable(state.expr);
-        std::size_t at = state.expr % kSlots;
-        while (slots_[at].expr != kNone && slots_[at].expr != state.expr) at = (at + 1) % kSlots;
-        if (slots_[at].expr == kNone) slots_[at] = {state.expr, static_cast<std::uint32_t>(closures_.size()), state.characters};
+        Place& place = places_[state.expr];
+        if (state.characters >= place.characters) place = {static_cast<std::uint32_t>(closures_.size()), state.characters};
     }
     closures_.push_back(std::move(made));
 }

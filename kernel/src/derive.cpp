@@ -53,7 +53,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         std::fill(classes.begin() + b, classes.begin() + next, static_cast<std::uint8_t>(k));
     }
     rows_.push_back({class_id(classes), static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
-    targets_.insert(targets_.end(), distinct.begin(), distinct.begin() + count);
+    for (unsigned k = 0; k < count; ++k) targets_.push_back(distinct[k]);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
@@ -73,13 +73,14 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     std::uint32_t live = raw;
     if (exprs_[e].boolean) {
         const Row row = rows_[raw];
-        std::vector<ExprId> kept(targets_.begin() + row.offset, targets_.begin() + row.offset + row.count);
+        std::vector<ExprId> kept;
         bool all = true;
-        for (ExprId& t : kept)
-            if (t != kNone && !alive(t)) {
-                t = kNone;
-                all = false;
-            }
+        for (std::uint32_t k = 0; k < row.count; ++k) {
+            const ExprId t = targets_[row.offset + k];
+            const bool good = t == kNone || alive(t);
+            kept.push_back(good ? t : kNone);
+            all = all && good;
+        }
         if (!all) {
             auto out = std::make_unique<Targets>();
             for (unsigned b = 0; b < 256; ++b) (*out)[b] = kept[classes_[row.classes][b]];
@@ -275,7 +276,7 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
     if (!clash) {
         for (const Source& s : sources) {
             const Row row = rows_[s.row];
-            const auto classes = classes_[row.classes];
+            const auto& classes = classes_[row.classes];
             std::array<ExprId, 256> made;
             made.fill(kInfinite);
             const ByteSet live = sets_[row.live];
@@ -291,7 +292,7 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
     auto buckets = std::make_unique<std::array<std::vector<ExprId>, 256>>();
     for (const Source& s : sources) {
         const Row row = rows_[s.row];
-        const auto classes = classes_[row.classes];
+        const auto& classes = classes_[row.classes];
         std::array<ExprId, 256> made;
         made.fill(kInfinite);
         for (unsigned b = 0; b < 256; ++b) {
@@ -321,7 +322,7 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part comes to
     for (ExprId p : parts) {
         const Row row = rows_[raw_row(p)];
-        const auto classes = classes_[row.classes];
+        const auto& classes = classes_[row.classes];
         std::vector<std::uint32_t> numbers(targets.size() * row.count, kInfinite);
         std::vector<std::vector<ExprId>> made;
         for (unsigned b = 0; b < 256; ++b) {

@@ -51,14 +51,22 @@ private:
     Pair pair(std::uint32_t node, ExprId s, ExprId t) {
         Pair made_pair{s, t, {}};
         if (!x_.wide(node)) return made_pair;
-        ByteSet some = pool_.live(s), wanted;
-        some |= pool_.live(t);
-        some &= x_.wide(node)->bytes;
-        some.each([&](std::uint8_t b) {
-            if (pool_.next(s, b) != pool_.next(t, b)) wanted.insert(b);
-        });
-        made_pair.leap = ChildLeap(x_, node, wanted);
+        made_pair.leap = ChildLeap(x_, node, told_apart(s, t));
         return made_pair;
+    }
+
+    // The bytes by which they do not come to the same.
+    const ByteSet& told_apart(ExprId s, ExprId t) {
+        for (const Told& known : told_)
+            if (known.state == s && known.base == t) return known.bytes;
+        ByteSet some = pool_.live(s), made_set;
+        some |= pool_.live(t);
+        some.each([&](std::uint8_t b) {
+            if (pool_.next(s, b) != pool_.next(t, b)) made_set.insert(b);
+        });
+        Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
+        kept = {s, t, made_set};
+        return kept.bytes;
     }
 
     // Takes note of node i, which s and t come to; false: they leave the leaf in different ways.
@@ -78,10 +86,17 @@ private:
         return leaf || !(pool_.nullable(s) || (t != kNone && pool_.nullable(t)));
     }
 
+    static constexpr std::size_t kMaxTold = 24;
+    struct Told {
+        ExprId state, base;
+        ByteSet bytes;
+    };
+
     ExprPool& pool_;
     const Trie& x_;
     std::size_t bound_, visits_ = 0;
     std::vector<Pair> path_;
+    std::vector<Told> told_;
 };
 
 // The tokens that spell a text to its end, of those that a difference takes away: down the trie of these texts alone.

@@ -478,11 +478,11 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
     auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
     if (fixed(e)) return e;
     auto key = [&](ExprId p) { return std::uint64_t{reach} << 32 | p; };
-    auto known = [&](ExprId p) { return clipped_.contains(key(p)); };
+    auto known = [&](ExprId p) { return clipped_.find(key(p)) != nullptr; };
     from_parts_up(e, fixed, known, [&](ExprId at, std::vector<ExprId>& parts) {
         const Expr x = exprs_[at];
         for (ExprId& p : parts)
-            if (!fixed(p)) p = clipped_.at(key(p));
+            if (!fixed(p)) p = *clipped_.find(key(p));
         ExprId made = kNone;
         if (x.op == Op::alt) made = alt(std::move(parts));
         else if (x.op == Op::cat) made = cat(parts[0], parts[1]);
@@ -491,9 +491,9 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
             const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
             made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
         }
-        clipped_[key(at)] = made;
+        clipped_.add(key(at), made);
     });
-    return clipped_.at(key(e));
+    return *clipped_.find(key(e));
 }
 
 // Keys of one text, as most are, become one set of texts at once.
@@ -551,14 +551,14 @@ ExprPool::Relaxed ExprPool::relaxed(ExprId e) {
     auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].labelled; };
     if (fixed(e)) return {e};
     auto key = [&](ExprId p) { return std::uint64_t{inside} << 32 | p; };
-    auto known = [&](ExprId p) { return relaxed_.contains(key(p)); };
+    auto known = [&](ExprId p) { return relaxed_.find(key(p)) != nullptr; };
     from_parts_up(e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::negate; }, known, [&](ExprId at, std::vector<ExprId>& parts) {
         std::vector<Relaxed> made;
-        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, inside, {}) : relaxed_.at(key(p)));
+        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, inside, {}) : *relaxed_.find(key(p)));
         const Relaxed one = relax(at, inside, made);
-        relaxed_.emplace(key(at), one);
+        relaxed_.add(key(at), one);
     });
-    return exprs_[e].op == Op::negate ? Relaxed{e} : relaxed_.at(key(e));
+    return exprs_[e].op == Op::negate ? Relaxed{e} : *relaxed_.find(key(e));
 }
 
 ExprId ExprPool::label(std::uint32_t number) {

@@ -7,21 +7,6 @@
 
 namespace guideway {
 
-const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
-    if (!pool.endless(state)) return nullptr;
-    auto& numbers = numbers_[exact];
-    if (numbers.size() <= state || numbers[state] == 0) {
-        Loops made = subtrees.loops_of(pool, state, exact);
-        numbers.resize(std::max(numbers.size(), pool.size()), 0);
-        numbers[state] = 1;
-        if (made.any()) {
-            kept_.push_back(std::move(made));
-            numbers[state] = static_cast<std::uint32_t>(kept_.size() + 1);
-        }
-    }
-    return numbers[state] == 1 ? nullptr : &kept_[numbers[state] - 2];
-}
-
 void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
     if (more.begin == more.end) return;
     for (Limited& known : limited)
@@ -35,136 +20,190 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 namespace {
 
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which a closure is looked up
-constexpr std::uint32_t kWorthClosing = 2000;  // and looked for
+constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
+constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 
-struct Level {  // a node on the path, and the state there
-    ExprId state = kNone;
-    ChildLeap leap;
-    std::uint32_t characters = 0;
-    bool nullable = false;
-};
+class LeafWalker {
+public:
+    LeafWalker(ExprPool& pool, const Grove& grove, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states, LeafWalk& made)
+        : pool_(pool), grove_(grove), x_(*grove.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), made_(made), whole_(grove.whole()) {}
 
-}  // namespace
+    void run(ExprId start) {
+        states_.begin();
+        const Number first = states_.number(pool_, start);
+        path_.resize(64);
+        if (whole_ && take(0, first, 0)) return;
+        enter(0, 0, first, 0);
+        for (const Grove::Part& part : grove_.parts)
+            for (std::uint32_t i = part.begin; i < part.end;) i = visit(i, x_.depth[i] - part.above);
+    }
 
-void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops) {
-    const ByteSet nothing;
-    const Trie& x = *grove.trie;
-    const bool whole = grove.whole();
-    std::vector<Level> path(64);
-    // What loops at the state looked at last.
-    ExprId looked = kNone;
-    ExprId looping = kNone;
-    const Loops* found = nullptr;
-    std::uint32_t left = kInfinite;
-    bool open_end = false;
-    auto measure = [&](ExprId state) {
-        if (measures) rest = std::max(rest, pool.shortest(state));
+private:
+    using Number = std::uint16_t;
+    struct Level {  // a node on the path, and the state there
+        Number state = 0;
+        bool nullable = false, leaps = false;
+        std::uint32_t characters = 0;
+        ChildLeap leap;
     };
+
+    // Returns the node to go on with.
+    std::uint32_t visit(std::uint32_t i, std::size_t depth) {
+        const Level& above = path_[depth - 1];
+        if (above.leaps)
+            if (const std::uint32_t wanted = above.leap.next(x_, i); wanted != i) return wanted;
+        const std::uint8_t byte = x_.byte[i];
+        if (above.nullable && follow_.contains(byte)) made_.pieces.push_back(i);
+        const bool childless = x_.end[i] == i + 1, alone = childless && !made_.measures;  // alone: what is come to is not asked for
+        Number next = states_.next(above.state, byte);
+        if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
+        if (next == WalkStates::kDead) return x_.end[i];
+        if (made_.measures) measure(states_[next].expr);
+        made_.add(x_.first_token[i], x_.first_token[i + 1]);
+        if (childless) return i + 1;
+        if (states_[next].expr == kEmpty) {  // the leaf is left here, whatever follows
+            for (std::uint32_t child = i + 1; child < x_.end[i]; child = x_.end[child])
+                if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
+            return x_.end[i];
+        }
+        const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
+        if (take(i, next, characters)) return x_.end[i];
+        if (path_.size() <= depth) path_.resize(depth + 32);
+        enter(depth, i, next, characters);
+        return i + 1;
+    }
+
+    void measure(ExprId state) { made_.rest = std::max(made_.rest, pool_.shortest(state)); }
+
+    // `alone`: it is asked only whether the state lives on.
+    Number step(std::size_t depth, std::uint8_t byte, bool alone) {
+        const Number at = path_[depth - 1].state;
+        const ExprId expr = states_[at].expr;
+        if (alone) return states_.next(at, byte) = pool_.takes(expr, byte) ? WalkStates::kAlive : WalkStates::kDead;
+        const ExprId to = pool_.next(expr, byte);
+        if (to == kNone) return states_.next(at, byte) = WalkStates::kDead;
+        if (states_.full()) forget(depth);
+        const Number made = states_.number(pool_, to);
+        return states_.next(path_[depth - 1].state, byte) = made;
+    }
+
+    // All but the states on the path.
+    void forget(std::size_t depth) {
+        std::vector<ExprId> kept;
+        for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
+        states_.drop();
+        for (std::size_t d = 0; d < depth; ++d) path_[d].state = states_.number(pool_, kept[d]);
+    }
+
+    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
+        Level& level = path_[depth];
+        level.state = state;
+        level.characters = characters;
+        level.nullable = states_[state].nullable;
+        level.leaps = x_.wide(node) && (depth > 0 || whole_);
+        if (!level.leaps) return;
+        ByteSet wanted = pool_.live(states_[state].expr);
+        if (level.nullable) wanted |= follow_;
+        level.leap = ChildLeap(x_, node, wanted);
+    }
+
     // True: all below the node is taken, as far as it can be.
-    auto take_all = [&](std::uint32_t node, ExprId state, std::uint32_t characters) {
-        if (state != looked) {
-            const ExprPool::Unbounded u = pool.unbounded(state);
-            looked = state;
-            looping = u.expr;
-            left = u.left;
-            found = loops.find(pool, *subtrees, u.expr, left != kInfinite);
-            open_end = pool.nullable(u.expr) || (found && found->grows);
-            if (!found && left == kInfinite)  // what one part of a sum takes, the sum takes
-                pool.each_part(state, [&](ExprId part) {
-                    found = loops.find(pool, *subtrees, part, false);
-                    looping = part;
-                    open_end = true;
-                    return found != nullptr;
-                });
+    bool take(std::uint32_t node, Number number, std::uint32_t characters) {
+        if (!subtrees_) return false;
+        WalkStates::State& state = states_[number];
+        const std::uint32_t nodes = x_.end[node] - node;
+        if (!state.scouted) {
+            if (nodes < kWorthScouting) return false;
+            scout(state);
         }
-        if (!found || !subtrees->loop(node, *found, open_end ? follow : nothing)) return false;
-        const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};
-        const std::uint64_t most = std::uint64_t{left} + characters;
-        if (left == kInfinite || most >= subtrees->most_characters()) add(below.begin, below.end);
-        else if (whole) add_up_to(static_cast<std::uint8_t>(most), below);  // counted from the start of the token
-        else return false;
-        measure(looping);
+        return take_loops(node, state, characters) || (!made_.measures && nodes >= kWorthLooking && (take_chain(node, state, characters) || take_closed(node, state, characters)));
+    }
+
+    void scout(WalkStates::State& state) {
+        state.scouted = true;
+        const ExprPool::Unbounded u = pool_.unbounded(state.expr);
+        state.looping = u.expr;
+        state.left = u.left;
+        state.loops = loops_.find(pool_, *subtrees_, u.expr, u.left != kInfinite);
+        state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
+        if (!state.loops && u.left == kInfinite)  // what one part of a sum takes, the sum takes
+            pool_.each_part(state.expr, [&](ExprId part) {
+                state.loops = loops_.find(pool_, *subtrees_, part, false);
+                state.looping = part;
+                state.open_end = true;
+                return state.loops != nullptr;
+            });
+        state.chain = state.loops ? nullptr : loops_.chain(pool_, *subtrees_, state.expr);
+    }
+
+    bool take_loops(std::uint32_t node, const WalkStates::State& state, std::uint32_t characters) {
+        if (!state.loops || !subtrees_->loop(node, *state.loops, state.open_end ? follow_ : ByteSet{})) return false;
+        if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
+        if (made_.measures) measure(state.looping);
         return true;
-    };
-    // The same of states that stay among themselves; of what may be too long, if it is little, note is taken.
-    std::optional<Closures> closures;
-    auto take_closed = [&](std::uint32_t node, ExprId state, std::uint32_t characters) {
-        if (x.end[node] - node < kWorthLooking || measures) return false;
-        if (!closures) closures.emplace(pool, *subtrees);
-        Closures::Found in = closures->find(state);
-        if (!in.loops && !found && x.end[node] - node >= kWorthClosing) {  // nothing loops here
-            closures->look_around(state);
-            in = closures->find(state);
+    }
+
+    bool take_chain(std::uint32_t node, const WalkStates::State& state, std::uint32_t characters) {
+        if (!state.chain || !subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : ByteSet{})) return false;
+        return take_up_to(node, std::uint64_t{state.chain->characters} + characters, state.chain->characters == kInfinite);
+    }
+
+    // Tokens below the node, of so many characters from their beginning on.
+    bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
+        const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
+        if (all || most >= subtrees_->most_characters()) made_.add(below.begin, below.end);
+        else if (whole_) made_.add_up_to(static_cast<std::uint8_t>(most), below);
+        else return false;
+        return true;
+    }
+
+    // States that stay among themselves; of what may be too long, if it is little, note is taken.
+    bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        Closures& closures = states_.closures(pool_, *subtrees_);
+        if (state.closures != closures.count()) {
+            state.closed = closures.find(state.expr);
+            state.closures = closures.count();
         }
-        if (!in.loops || in.characters == 0 || !subtrees->loop(node, *in.loops, in.nullable ? follow : nothing)) return false;
-        const Places below{x.first_token[node + 1], x.first_token[x.end[node]]};
+        if (state.closed.characters < Closures::kFewCharacters && !state.looked_around && !state.loops && x_.end[node] - node >= kWorthClosing) {  // nothing loops here
+            state.looked_around = true;
+            closures.look_around(state.expr);
+            state.closed = closures.find(state.expr);
+        }
+        const Closures::Found& in = state.closed;
+        if (!in.loops || in.characters == 0 || !subtrees_->loop(node, *in.loops, in.nullable ? follow_ : ByteSet{})) return false;
+        const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
         const std::uint32_t most = characters + in.characters;
-        if (in.characters != Closures::kForever && most < subtrees->most_characters()) {
+        std::vector<std::uint32_t>& doubtful = made_.doubtful;
+        if (in.characters != Closures::kForever && most < subtrees_->most_characters()) {
             const std::size_t before = doubtful.size();
             for (std::uint32_t p = below.begin; p < below.end; ++p)
-                if (subtrees->characters(p) > most) doubtful.push_back(x.tokens[p]);
+                if (subtrees_->characters(p) > most) doubtful.push_back(x_.tokens[p]);
             if ((doubtful.size() - before) * 8 > below.end - below.begin || doubtful.size() > kMaxDoubtful) {
                 doubtful.resize(before);
                 return false;
             }
         }
-        add(below.begin, below.end);
+        made_.add(below.begin, below.end);
         return true;
-    };
-    auto enter = [&](std::size_t depth, std::uint32_t node, ExprId state, std::uint32_t characters) {
-        Level& level = path[depth];
-        level.state = state;
-        level.characters = characters;
-        level.nullable = pool.nullable(state);
-        level.leap = {};
-        if (!x.wide(node) || (depth == 0 && !whole)) return;
-        ByteSet wanted = pool.live(state);
-        if (level.nullable) wanted |= follow;
-        level.leap = ChildLeap(x, node, wanted);
-    };
-    if (whole && subtrees && (take_all(0, start, 0) || take_closed(0, start, 0))) return;
-    enter(0, 0, start, 0);
-    for (const Grove::Part& part : grove.parts)
-        for (std::uint32_t i = part.begin; i < part.end;) {
-            const std::size_t depth = x.depth[i] - part.above;
-            const Level& above = path[depth - 1];
-            if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
-                i = wanted;
-                continue;
-            }
-            const std::uint8_t byte = x.byte[i];
-            if (above.nullable && follow.contains(byte)) pieces.push_back(i);
-            if (x.end[i] == i + 1) {
-                if (measures ? pool.next(above.state, byte) != kNone : pool.takes(above.state, byte)) {
-                    if (measures) measure(pool.next(above.state, byte));
-                    add(x.first_token[i], x.first_token[i + 1]);
-                }
-                ++i;
-                continue;
-            }
-            const ExprId next = pool.next(above.state, byte);
-            if (next == kNone) {
-                i = x.end[i];
-                continue;
-            }
-            measure(next);
-            add(x.first_token[i], x.first_token[i + 1]);
-            if (next == kEmpty) {  // the leaf is left here, whatever follows
-                for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
-                    if (follow.contains(x.byte[child])) pieces.push_back(child);
-                i = x.end[i];
-                continue;
-            }
-            const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
-            if (subtrees && (take_all(i, next, characters) || take_closed(i, next, characters))) {
-                i = x.end[i];
-                continue;
-            }
-            if (path.size() <= depth) path.resize(depth + 32);
-            enter(depth, i, next, characters);
-            ++i;
-        }
+    }
+
+    ExprPool& pool_;
+    const Grove& grove_;
+    const Trie& x_;
+    const ByteSet& follow_;
+    const Subtrees* subtrees_;
+    LoopMemo& loops_;
+    WalkStates& states_;
+    LeafWalk& made_;
+    const bool whole_;
+    std::vector<Level> path_;
+};
+
+}  // namespace
+
+void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
+    LeafWalker(pool, grove, follow, subtrees, loops, states, *this).run(start);
 }
 
 }  // namespace guideway

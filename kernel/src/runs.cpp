@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
+constexpr std::size_t kFewTried = 300;        // before it is seen whether two walks at once are less
 
 std::uint32_t count_of(std::span<const Places> places) {
     std::uint32_t n = 0;
@@ -37,6 +38,7 @@ void Runs::clear() {
     memo_.clear();
     sets_ = TokenSets(words_);
     loops_.clear();
+    walk_states_.clear();
     residuals_.clear();
     widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
@@ -119,6 +121,7 @@ void Runs::drop_before(std::uint32_t time) {
     sets_.sweep(sets);
     residuals_.sweep(tries);
     loops_.clear();
+    walk_states_.clear();
 }
 
 const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config, bool bare) {
@@ -138,8 +141,9 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     at.state = key.state;
     const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
     auto shorter = [&] {
-        if (!difference) return walk_smooth(machine, at, bare, made) || (!bare && (walk_relaxed(machine, at, made) || walk_difference(machine, at, made)));
-        return !bare && (walk_difference(machine, at, made) || walk_relaxed(machine, at, made));
+        if (!difference && walk_smooth(machine, at, bare, made)) return true;
+        if (bare || (!difference && walk_relaxed(machine, at, kFewTried, made))) return !bare;
+        return walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made);
     };
     if (!leaf) made = walk(machine, trie, at);
     else if (walk_value(machine, trie, at, made)) {}
@@ -218,16 +222,22 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     return true;
 }
 
+// Whether the run of a leaf's state over the whole vocabulary is known.
+bool Runs::knows(Machine& machine, const Config& config, ExprId state) {
+    const std::uint32_t key = shortcuts_.clips ? machine.pool().clipped(state, residuals_.reach(0)) : state;
+    return memo_.find({0, machine.component(config.node).id, key, 0}) != nullptr;
+}
+
 // The run of the state that most bytes lead to, and what differs.
 bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     if (!shortcuts_.deltas) return false;
     ExprPool& pool = machine.pool();
     const ExprId base = pool.base_of(config.state);
     if (base <= kEmpty || base == config.state) return false;
-    // Two walks at once pay where the base's own run needs none: it is a string that goes on.
+    // Two walks at once pay where the base's own run needs none: it is a string that goes on, or known.
     if (!pool.is_difference(config.state)) {
         const Loops* loops = loops_.find(pool, subtrees_, base, true);
-        if (!loops || !SmoothTokens::taken_by(*loops)) return false;
+        if ((!loops || !SmoothTokens::taken_by(*loops)) && !knows(machine, config, base)) return false;
     }
     const auto difference = pair_walk(pool, trie_, config.state, base, kMaxDifference);
     if (!difference) return false;
@@ -268,7 +278,7 @@ const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider
 }
 
 // The run of the state without bounds, but for the tokens that are too long.
-bool Runs::walk_relaxed(Machine& machine, const Config& config, Run& made) {
+bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made) {
     if (!shortcuts_.clips) return false;
     ExprPool& pool = machine.pool();
     bool quick = false;  // one part of a sum takes whole subtrees
@@ -293,7 +303,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, Run& made) {
         const std::string_view text = vocabulary_.token(t);
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
-        if (++tried > kMaxTried) return false;
+        if (++tried > most_tried) return false;
         ExprId state = config.state;
         for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool.next(state, static_cast<std::uint8_t>(*b));
         if (state == kNone) cleared.push_back(t);
@@ -314,7 +324,7 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;
-    walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_);
+    walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_, walk_states_);
     if (wider) {
         wider->rest = walked.rest + 3;  // a token may end inside a character
         for (const std::uint32_t piece : walked.pieces) wider->deepest = std::max(wider->deepest, grove.trie->depth[piece] - 1u);
@@ -424,11 +434,7 @@ void Runs::bits_of(const Trie& x, std::span<const Places> places, std::vector<st
         for (const Places& p : places) put(p.begin, p.end, true);
         return;
     }
-    if (all_.empty()) {
-        all_.assign(words_, 0);
-        for (std::uint32_t t : x.tokens) all_[t >> 5] |= 1u << (t & 31);
-    }
-    row = all_;
+    row = all();
     std::uint32_t at = 0;
     for (const Places& p : places) {
         put(at, p.begin, false);
@@ -437,12 +443,21 @@ void Runs::bits_of(const Trie& x, std::span<const Places> places, std::vector<st
     put(at, static_cast<std::uint32_t>(x.tokens.size()), false);
 }
 
+const std::vector<std::uint32_t>& Runs::all() {
+    if (all_.empty()) {
+        all_.assign(words_, 0);
+        for (std::uint32_t t : trie_.tokens) all_[t >> 5] |= 1u << (t & 31);
+    }
+    return all_;
+}
+
+// Most tokens are short: the longer ones are taken from the row of all.
 const std::vector<std::uint32_t>& Runs::tokens_up_to(std::uint8_t characters) {
     auto [place, fresh] = up_to_.try_emplace(characters);
     if (fresh) {
-        place->second.assign(words_, 0);
+        place->second = all();
         for (std::uint32_t p = 0; p < trie_.tokens.size(); ++p)
-            if (subtrees_.characters(p) <= characters) place->second[trie_.tokens[p] >> 5] |= 1u << (trie_.tokens[p] & 31);
+            if (subtrees_.characters(p) > characters) place->second[trie_.tokens[p] >> 5] &= ~(1u << (trie_.tokens[p] & 31));
     }
     return place->second;
 }

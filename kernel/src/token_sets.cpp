@@ -16,9 +16,7 @@ std::uint64_t TokenSets::hash(const TokenSet& set) {
 
 std::uint32_t TokenSets::keep(TokenSet set) {
     const std::uint64_t h = hash(set);
-    auto [first, last] = ids_.equal_range(h);
-    for (; first != last; ++first)
-        if (sets_[first->second] == set) return first->second;
+    if (const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) { return sets_[id] == set; }); known != IdTable::kMissing) return known;
     bytes_ += cost(set);
     auto id = static_cast<std::uint32_t>(sets_.size());
     if (free_.empty()) sets_.push_back(std::move(set));
@@ -27,13 +25,13 @@ std::uint32_t TokenSets::keep(TokenSet set) {
         free_.pop_back();
         sets_[id] = std::move(set);
     }
-    ids_.emplace(h, id);
+    ids_.add(h, id);
     return id;
 }
 
 std::uint32_t TokenSets::row(std::vector<std::uint32_t> words) {
     std::size_t count = 0;
-    for (std::uint32_t w : words) count += static_cast<std::size_t>(std::popcount(w));
+    for (std::size_t i = 0; i < words.size() && count <= words_ / 2; ++i) count += static_cast<std::size_t>(std::popcount(words[i]));
     if (count > words_ / 2) return keep({TokenSet::Form::dense, 0, 0, std::move(words)});
     std::vector<std::uint32_t> tokens;
     for (std::uint32_t i = 0; i < words.size(); ++i)
@@ -86,12 +84,12 @@ void TokenSets::sweep(std::vector<bool>& used) {
     for (std::uint32_t i = 0; i < sets_.size(); ++i) {
         if (used[i] || sets_[i].form == TokenSet::Form::unused) continue;
         bytes_ -= cost(sets_[i]);
-        auto [first, last] = ids_.equal_range(hash(sets_[i]));
-        while (first->second != i) ++first;
-        ids_.erase(first);
         sets_[i] = {};
         free_.push_back(i);
     }
+    ids_ = {};
+    for (std::uint32_t i = 0; i < sets_.size(); ++i)
+        if (used[i] && sets_[i].form != TokenSet::Form::unused) ids_.add(hash(sets_[i]), i);
 }
 
 }  // namespace guideway

@@ -7,6 +7,8 @@
 #include "check.hpp"
 #include "guideway/closures.h"
 #include "guideway/error.h"
+#include "guideway/id_table.h"
+#include "guideway/leaf_walk.h"
 #include "guideway/matcher.h"
 #include "guideway/spelling.h"
 #include "programs.h"
@@ -82,12 +84,48 @@ void test_promises(const std::vector<std::string>& all) {
     CHECK(closures.find(e).nullable);
 }
 
+// So many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
+void test_chains(const std::vector<std::string>& all) {
+    const Vocabulary vocabulary(all, {0}, {0});
+    const Trie& trie = vocabulary.trie();
+    ExprPool pool;
+    const ExprId letter = pool.speller().characters({{'a', 'z'}, {0xe0, 0xff}}, Spelling::text);
+    ExprId e = pool.cat(pool.set(ByteSet::range('-', '-')), pool.repeat(letter, 5, 5));
+    for (int i = 0; i < 3; ++i) e = pool.cat(letter, e);
+    LoopMemo loops;
+    const LoopMemo::Chain* chain = loops.chain(pool, vocabulary.subtrees(), e);
+    CHECK(chain && chain->characters == 3 && !chain->nullable);
+    CHECK(chain && chain->loops.ascii[0] == 0 && chain->loops.ascii[1] == 0x07fffffe00000000);
+    CHECK(loops.chain(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
+    WalkStates states;
+    LeafWalk walks[2];  // of what is come to, a letter begun needs most: a byte of it, two letters, the dash, five letters
+    for (LeafWalk& walk : walks) {
+        walk.measures = true;
+        walk.run(pool, {&trie, {{1, trie.size(), 0}}}, e, {}, &vocabulary.subtrees(), loops, states);
+    }
+    CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
+}
+
+// Ids are found while a table grows, each once.
+void test_ids() {
+    IdTable table;
+    const auto hash = [](std::uint32_t id) { return mix(id % 5000, 7); };  // some alike
+    for (std::uint32_t id = 0; id < 40000; ++id) {
+        table.add(hash(id), id);
+        for (const std::uint32_t known : {id, id / 2, id / 3})
+            if (table.find(hash(known), [&](std::uint32_t other) { return other == known; }) != known) CHECK(false);
+    }
+    CHECK(table.find(hash(1), [](std::uint32_t) { return false; }) == IdTable::kMissing);
+}
+
 }  // namespace
 
 int main() {
     std::mt19937 chance(3);
     const auto all = tokens(chance);
     test_promises(all);
+    test_chains(all);
+    test_ids();
     for (int round = 0; round < 40; ++round) {
         const ProgramWords program = runs(chance);
         try {

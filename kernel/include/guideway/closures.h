@@ -3,9 +3,9 @@
 // whole though no state comes back to itself; its longer tokens are looked at one by one.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <utility>
+#include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -15,30 +15,32 @@ namespace guideway {
 
 class Closures {
 public:
-    static constexpr std::uint8_t kForever = 255;
+    static constexpr std::uint8_t kForever = 255, kFewCharacters = 8;
     struct Found {
         const Loops* loops = nullptr;  // null: the state is in no closure
         std::uint8_t characters = 0;   // for which it lives on; kForever: without end
         bool nullable = false;         // whether some state of the closure is
     };
     Closures(ExprPool& pool, const Subtrees& subtrees) : pool_(pool), subtrees_(subtrees) {}
+    void begin() { looks_ = 0; }  // a new walk
     Found find(ExprId state) const;
-    // Looks for a closure around a state, a few times.
+    // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk.
     void look_around(ExprId state);
+    std::size_t count() const { return closures_.size(); }
+    bool full() const { return closures_.size() >= kMost; }
+    std::size_t bytes() const { return closures_.size() * 200 + places_.size() * 48; }
 
 private:
-    static constexpr std::size_t kSlots = 1024;  // more than twice the states that can be held
+    static constexpr std::size_t kMost = 200;  // closures
     static constexpr std::size_t kMaxStates = 48, kMaxKinds = 4;
     static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
     static constexpr unsigned kFewBytes = 40;
-    static constexpr std::uint8_t kFewCharacters = 8;
     struct State {
         ExprId expr;
         std::uint8_t characters;
         std::vector<std::uint32_t> from;  // states that lead here
     };
-    struct Slot {
-        ExprId expr = kNone;
+    struct Place {
         std::uint32_t closure = 0;
         std::uint8_t characters = 0;
     };
@@ -57,8 +59,8 @@ private:
     const Subtrees& subtrees_;
     unsigned looks_ = 0;
     std::vector<State> states_;  // of the one that is looked for
-    std::vector<Closure> closures_;
-    std::array<Slot, kSlots> slots_{};
+    std::deque<Closure> closures_;
+    std::unordered_map<ExprId, Place> places_;  // of states
 };
 
 }  // namespace guideway

@@ -24,6 +24,7 @@
 
 #include "guideway/blocks.h"
 #include "guideway/bytes.h"
+#include "guideway/flat_map.h"
 #include "guideway/id_table.h"
 
 namespace guideway {
@@ -188,6 +189,11 @@ public:
     }
     bool has_part(ExprId e, ExprId part) const;  // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
+    // What a product begins with, of a repetition what is repeated; none of others.
+    ExprId head(ExprId e) const {
+        const Expr x = exprs_[e].op == Op::cat ? exprs_[exprs_[e].a] : exprs_[e];
+        return x.op == Op::repeat ? x.a : exprs_[e].op == Op::cat ? exprs_[e].a : kNone;
+    }
     // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
     struct Unbounded {
         ExprId expr;
@@ -311,15 +317,15 @@ private:
     IdTable set_ids_, interned_;
     Blocks<Found> found_;  // by expression
     std::vector<Followed> followed_ = std::vector<Followed>(kFollowed);  // by a hash of expression and byte
-    std::vector<Row> rows_;
-    std::vector<ExprId> targets_;
-    std::vector<std::array<std::uint8_t, 256>> classes_;
+    Blocks<Row> rows_;
+    Blocks<ExprId> targets_;
+    Blocks<std::array<std::uint8_t, 256>> classes_;
     IdTable class_ids_;
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
-    std::unordered_map<std::uint64_t, ExprId> clipped_;  // by reach and expression
-    std::unordered_map<std::uint64_t, Relaxed> relaxed_;  // by expression, and whether it stands in a Boolean one
+    FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
+    FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and whether it stands in a Boolean one
 };
 
 }  // namespace guideway

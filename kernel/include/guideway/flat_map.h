@@ -8,9 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/bytes.h"
 #include "guideway/id_table.h"
 
 namespace guideway {
+
+struct NumberHash {
+    std::uint64_t operator()(std::uint64_t key) const { return mix(key, key >> 32); }
+};
 
 template <class Key, class Value, class Hash>
 class FlatMap {

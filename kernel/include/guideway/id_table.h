@@ -1,9 +1,10 @@
 // Ids by hash, for things that stand in a vector of their own: open addressing, no allocation per entry. What is in it
-// stays in it.
+// stays in it. A large table grows a little with each entry that is added, so that none of them waits for all others.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -16,41 +17,74 @@ public:
     // The id added under the hash for which `same(id)` holds.
     template <class Same>
     std::uint32_t find(std::uint64_t hash, Same&& same) const {
-        if (slots_.empty()) return kMissing;
         const auto tag = static_cast<std::uint32_t>(hash);
-        for (std::size_t at = tag & mask_; slots_[at].id != kMissing; at = (at + 1) & mask_)
-            if (slots_[at].tag == tag && same(slots_[at].id)) return slots_[at].id;
-        return kMissing;
+        const std::uint32_t found = now_.find(tag, same);
+        return found != kMissing || moved_ == before_.size() ? found : before_.find(tag, same);
     }
 
     void add(std::uint64_t hash, std::uint32_t id) {
-        if (3 * (count_ + 1) > 2 * slots_.size()) grow();
+        if (3 * (count_ + 1) > 2 * now_.size()) grow();
         ++count_;
-        place({static_cast<std::uint32_t>(hash), id});
+        move_some(kStep);
+        now_.place({static_cast<std::uint32_t>(hash), id});
     }
 
-    std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
+    std::size_t bytes() const { return (now_.size() + before_.size()) * sizeof(Slot); }
 
 private:
     struct Slot {
         std::uint32_t tag = 0, id = kMissing;
     };
+    static constexpr unsigned kBits = 12;  // of the number of slots in a part
+    static constexpr std::size_t kPart = std::size_t{1} << kBits;
+    static constexpr std::size_t kStep = 4;  // slots moved with each entry: all are, before the next growth
 
-    void place(Slot slot) {
-        std::size_t at = slot.tag & mask_;
-        while (slots_[at].id != kMissing) at = (at + 1) & mask_;
-        slots_[at] = slot;
+    struct Table {
+        std::vector<std::unique_ptr<Slot[]>> parts;  // made when something is placed there
+        std::size_t mask = 0;
+
+        Table() = default;
+        explicit Table(std::size_t size) : parts(size < kPart ? 1 : size >> kBits), mask(size - 1) {}
+        std::size_t size() const { return parts.empty() ? 0 : mask + 1; }
+        const Slot* at(std::size_t i) const { return parts[i >> kBits] ? &parts[i >> kBits][i & (kPart - 1)] : nullptr; }
+
+        template <class Same>
+        std::uint32_t find(std::uint32_t tag, Same&& same) const {
+            if (parts.empty()) return kMissing;
+            for (std::size_t i = tag & mask;; i = (i + 1) & mask) {
+                const Slot* slot = at(i);
+                if (!slot || slot->id == kMissing) return kMissing;
+                if (slot->tag == tag && same(slot->id)) return slot->id;
+            }
+        }
+
+        void place(Slot slot) {
+            std::size_t i = slot.tag & mask;
+            for (const Slot* known = at(i); known && known->id != kMissing; known = at(i)) i = (i + 1) & mask;
+            auto& part = parts[i >> kBits];
+            if (!part) part = std::make_unique<Slot[]>(mask < kPart ? mask + 1 : kPart);
+            part[i & (kPart - 1)] = slot;
+        }
+    };
+
+    // What was moved stays where it was too, since others may stand behind it; of a table that is moved, a part goes at a time.
+    void move_some(std::size_t most) {
+        for (; most > 0 && moved_ < before_.size(); --most, ++moved_)
+            if (const Slot* slot = before_.at(moved_); slot && slot->id != kMissing) now_.place(*slot);
+        if (moved_ < before_.size() || before_.parts.empty()) return;
+        before_.parts.pop_back();
+        moved_ = before_.size();
     }
 
     void grow() {
-        const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 16 : 2 * slots_.size()));
-        mask_ = slots_.size() - 1;
-        for (const Slot& slot : before)
-            if (slot.id != kMissing) place(slot);
+        move_some(before_.size());
+        before_ = std::exchange(now_, Table(now_.size() == 0 ? 16 : 2 * now_.size()));
+        moved_ = 0;
+        if (before_.size() <= kPart) move_some(before_.size());
     }
 
-    std::vector<Slot> slots_;
-    std::size_t mask_ = 0, count_ = 0;
+    Table now_, before_;
+    std::size_t moved_ = 0, count_ = 0;  // moved_: slots of before_
 };
 
 }  // namespace guideway

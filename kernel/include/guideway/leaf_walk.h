@@ -13,6 +13,7 @@
 #include "guideway/expr.h"
 #include "guideway/subtrees.h"
 #include "guideway/trie.h"
+#include "guideway/walk_states.h"
 
 namespace guideway {
 
@@ -51,22 +52,6 @@ private:
     std::uint32_t end_ = 0;
 };
 
-// The states that come back to themselves, remembered by their expression.
-class LoopMemo {
-public:
-    // What `state` loops by, null if by no ASCII byte. Valid until the next call.
-    const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact);
-    void clear() {
-        for (auto& numbers : numbers_) numbers.clear();
-        kept_.clear();
-    }
-    std::size_t bytes() const { return (numbers_[0].size() + numbers_[1].size()) * 4 + kept_.size() * 200; }
-
-private:
-    std::vector<std::uint32_t> numbers_[2];  // exact or not; by expression: 0 unknown, 1 none, else 2 + its number in kept_
-    std::vector<Loops> kept_;
-};
-
 struct LeafWalk {
     struct Limited {  // places whose tokens count only up to so many characters
         std::uint8_t characters;
@@ -80,7 +65,8 @@ struct LeafWalk {
     std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to
 
     // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
-    void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops);
+    void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops,
+             WalkStates& states);
     void add(std::uint32_t begin, std::uint32_t end) {
         if (begin == end) return;
         if (!places.empty() && places.back().end == begin) places.back().end = end;

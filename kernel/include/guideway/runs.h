@@ -92,7 +92,7 @@ public:
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
     void trim();
     void clear();
-    std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes() + residuals_.bytes(); }
+    std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes() + walk_states_.bytes() + residuals_.bytes(); }
     std::size_t hits() const { return hits_.load(std::memory_order_relaxed); }
     std::size_t misses() const { return misses_; }
 
@@ -193,17 +193,19 @@ private:
     std::uint32_t leaf_id(const ByteSet& follow);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
+    bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
     // value_runs.cpp
     bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& row);
     std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
-    bool walk_relaxed(Machine& machine, const Config& config, Run& made);
+    bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
     const std::vector<std::uint32_t>& longest_first();
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
+    const std::vector<std::uint32_t>& all();
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
     // Masks, of parts.
@@ -247,6 +249,7 @@ private:
     Shortcuts shortcuts_;
     TokenSets sets_;
     LoopMemo loops_;
+    WalkStates walk_states_;
     Residuals residuals_;
     FlatMap<Key, Known, KeyHash> memo_;
     FlatMap<Place, Mask, PlaceHash> masks_;

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "guideway/bytes.h"
+#include "guideway/id_table.h"
 
 namespace guideway {
 
@@ -56,7 +56,7 @@ private:
     std::uint32_t words_;
     std::vector<TokenSet> sets_;
     std::vector<std::uint32_t> free_;
-    std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
+    IdTable ids_;
     std::size_t bytes_ = 0;
 };
 
