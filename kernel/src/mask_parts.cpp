@@ -80,10 +80,10 @@ void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) con
     }
     if (blank) sets_.write(mask.first, row);
     else sets_.merge(mask.first, row);
-    const std::uint32_t* part = parts_.data() + mask.more.at;
-    for (const std::uint32_t* end = part + mask.more.sets; part != end; ++part) sets_.merge(*part, row);
-    for (const std::uint32_t* end = part + 2 * mask.more.spans; part != end; part += 2)
-        for (std::uint32_t i = part[0]; i < part[1]; ++i) row[listed_[i] >> 5] |= 1u << (listed_[i] & 31);
+    std::uint32_t part = mask.more.at;
+    for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets_.merge(parts_[part], row);
+    for (const std::uint32_t end = part + 2 * mask.more.spans; part != end; part += 2)
+        listed_.each(parts_[part], parts_[part + 1], [&](std::uint32_t t) { row[t >> 5] |= 1u << (t & 31); });
     sets_.change(mask.first, row);
     if (beside)
         for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
@@ -123,9 +123,9 @@ Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
         first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     }
     made.sets = static_cast<std::uint32_t>(found_.end() - first);
-    parts_.insert(parts_.end(), first, found_.end());
+    parts_.append(std::span(first, found_.end()));
     made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
-    for (std::size_t i = spans; i < spans_.size(); ++i) parts_.insert(parts_.end(), {spans_[i].begin, spans_[i].end});
+    for (std::size_t i = spans; i < spans_.size(); ++i) parts_.append(std::array{spans_[i].begin, spans_[i].end});
     return made;
 }
 
@@ -235,12 +235,11 @@ bool Runs::take_yield(Machine& machine, const Task& task) {
     const Yield* known = yields_.find(key);
     if (known) {
         hits_.fetch_add(1, std::memory_order_relaxed);
-        const std::uint32_t* part = parts_.data() + known->parts.at;
-        found_.insert(found_.end(), part, part + known->parts.sets);
-        part += known->parts.sets;
-        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({part[0], part[1]});
-        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, *part++, c);
-        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(*part++, machine.behind_value(c, rest_of(c.state) >> 8));
+        std::uint32_t part = known->parts.at;
+        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(parts_[part++]);
+        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({parts_[part], parts_[part + 1]});
+        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, parts_[part++], c);
+        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(parts_[part++], machine.behind_value(c, rest_of(c.state) >> 8));
         return true;
     }
     if (open_.size() == opened_) open_.emplace_back();
@@ -264,8 +263,8 @@ void Runs::close_recording(Machine& machine) {
         made.parts = keep_parts(last.sets, last.spans);
         made.pops = static_cast<std::uint32_t>(last.pops.size());
         made.afters = static_cast<std::uint32_t>(last.afters.size());
-        parts_.insert(parts_.end(), last.pops.begin(), last.pops.end());
-        parts_.insert(parts_.end(), last.afters.begin(), last.afters.end());
+        parts_.append(last.pops);
+        parts_.append(last.afters);
         used_ += sizeof(Yield) + sizeof(Key) + 24 + (made.parts.sets + 2 * made.parts.spans + made.pops + made.afters) * 4;
         yields_.get(last.key) = made;
     }
@@ -303,7 +302,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
     for (std::size_t i = others; i < spans_.size(); ++i)
-        for (std::uint32_t t = spans_[i].begin; t < spans_[i].end; ++t) row_[listed_[t] >> 5] |= 1u << (listed_[t] & 31);
+        listed_.each(spans_[i].begin, spans_[i].end, [&](std::uint32_t t) { row_[t >> 5] |= 1u << (t & 31); });
     spans_.resize(others);
     found_.push_back(sets_.row(row_));
     return true;
@@ -329,7 +328,7 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     for (const KeyWalk::Place& place : walked.places) {
         const auto here = x.tokens_at(place.node);
         const std::uint32_t begin = size(listed_);
-        listed_.insert(listed_.end(), here.begin(), here.end());
+        listed_.append(here);
         if (size(ways_) > made.ways.begin && ways_.back().first == place.first && ways_.back().last == place.last) ways_.back().end = size(listed_);
         else ways_.push_back({place.first, place.last, begin, size(listed_)});
     }

@@ -75,11 +75,10 @@ void Runs::trim() {
 // Masks that hold names go with these.
 void Runs::drop_masks_before(std::uint32_t time) {
     masks_.erase_if([&](const Place&, const Mask& mask) { return mask.time < time || mask.more.spans; });
-    std::vector<std::uint32_t> kept;
+    decltype(parts_) kept;
     masks_.each([&](const Place&, Mask& mask) {
-        const auto first = parts_.begin() + mask.more.at;
-        mask.more.at = static_cast<std::uint32_t>(kept.size());
-        kept.insert(kept.end(), first, first + mask.more.sets);
+        const std::uint32_t first = std::exchange(mask.more.at, static_cast<std::uint32_t>(kept.size()));
+        parts_.each(first, first + mask.more.sets, [&](std::uint32_t set) { kept.push_back(set); });
         used_ += bytes_of(mask);
     });
     parts_ = std::move(kept);

@@ -20,7 +20,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     if (mask.first != kNoTokens) sets_.write(mask.first, own);
     for (const std::uint32_t set : std::exchange(found_, {})) sets_.merge(set, own);
     for (const Span& span : std::exchange(spans_, {}))
-        for (std::uint32_t i = span.begin; i < span.end; ++i) own[listed_[i] >> 5] |= 1u << (listed_[i] & 31);
+        listed_.each(span.begin, span.end, [&](std::uint32_t t) { own[t >> 5] |= 1u << (t & 31); });
     std::sort(ended.begin(), ended.end());
     ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
     std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);

@@ -43,6 +43,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/blocks.h"
 #include "guideway/flat_map.h"
 #include "guideway/key_walk.h"
 #include "guideway/leaf_walk.h"
@@ -256,11 +257,11 @@ private:
     std::unordered_map<Key, Wider, KeyHash> widers_;
     FlatMap<Key, Yield, KeyHash> yields_;
     FlatMap<Key, Names, KeyHash> names_;  // by trie, component and state
-    std::vector<Name> named_;
-    std::vector<Way> ways_;
+    Blocks<Name> named_;
+    Blocks<Way> ways_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
-    std::vector<std::uint32_t> parts_, listed_;
+    Blocks<std::uint32_t, 12> parts_, listed_;
     std::vector<Mark> marks_;
     std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
