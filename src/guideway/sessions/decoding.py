@@ -229,7 +229,7 @@ class Row:
             self._prompt_seconds = seconds
         if self._free and (ids := self.session.tokens[start:]):
             self._took(ids, start, None)
-        if is_first and not self.is_over:
+        if (not self._free) if self.is_over else is_first:  # a free row's end was kept by `_took`
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:
