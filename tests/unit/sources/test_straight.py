@@ -155,6 +155,15 @@ def test_most_documents_need_no_terms(monkeypatch: pytest.MonkeyPatch) -> None:
         JsonSchema({"type": "object", "patternProperties": {"^x": names}})
 
 
+@pytest.mark.parametrize("values", [[None], [True, "x"], ["x", None]])
+def test_an_enum_of_several_kinds_is_not_told_apart_by_strings(values: list[Any]) -> None:
+    for other in ({"type": "null"}, {"type": "boolean"}, {"type": "string"}, {"type": "object"}):
+        schema = {"type": "array", "items": {"oneOf": [{"enum": values}, other]}}
+        documents = Documents(copy_schema(schema)[0], None, {}, False)
+        expected = Lowering(Expander(documents), STYLES[1]).run()
+        assert not difference(_lowered(schema, "generation"), expected), other
+
+
 def test_places_are_written_when_asked_for() -> None:
     schema = {"type": "object", "properties": {"a/b": {"type": "array", "items": {"enum": ["~"]}}}}
     grammar = JsonSchema(schema).grammar()

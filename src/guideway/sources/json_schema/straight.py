@@ -339,7 +339,7 @@ class Straight:
                 continue
             seen.add(id(one))
             names = one.keys() & KEYWORD_NAMES if type(one) is dict else None
-            kind = one.get("type", "string" if names == _ENUM else None) if names else None
+            kind = one.get("type", "string" if names == _ENUM and _are_texts(one["enum"]) else None) if names else None
             node = self._branch(at, one, kind, names) if names and type(kind) is str else None
             if node is None or type(kind) is not str:
                 return None
@@ -454,6 +454,10 @@ class Straight:
         multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
         made = number(NumberPart(low, high, multiple=multiple), self._common.style)
         return made if isinstance(made, Number) else Leaf(made)
+
+
+def _are_texts(values: Any) -> bool:
+    return type(values) is list and _STR.issuperset(map(type, values))
 
 
 def _are_bounds(least: Any, most: Any) -> bool:
