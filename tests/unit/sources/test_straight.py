@@ -164,6 +164,13 @@ def test_an_enum_of_several_kinds_is_not_told_apart_by_strings(values: list[Any]
         assert not difference(_lowered(schema, "generation"), expected), other
 
 
+def test_what_is_beside_anything_is_not_refused() -> None:
+    hard = {"type": "array", "uniqueItems": True, "items": {"type": "number"}, "contains": {"minimum": 3}}
+    for free in (True, {}, {"title": "any"}):
+        for one in ({"type": "array", "items": hard}, {"type": "object", "properties": {"a": hard}}):
+            assert JsonSchema({"anyOf": [one, free]}).parse("3") == 3
+
+
 def test_places_are_written_when_asked_for() -> None:
     schema = {"type": "object", "properties": {"a/b": {"type": "array", "items": {"enum": ["~"]}}}}
     grammar = JsonSchema(schema).grammar()

@@ -58,6 +58,7 @@ _NO_NAMES: list[str] = []
 _VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _GIVEN = frozenset({str, bool, type(None)})
 _ENUM = frozenset({"enum"})
+_TOLD = frozenset({"type", "enum", "$ref"})
 _FRAMES = ("array", "object")
 _NUMBER_KINDS = frozenset({"number", "integer"})
 _NULL = Leaf(Literals(("null",)))
@@ -328,6 +329,8 @@ class Straight:
         branches = schema[name]
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
             return None
+        if not all(type(one) is dict and not _TOLD.isdisjoint(one) for one in branches):
+            return None  # before a node is made of the others, which may be of no account
         found: dict[str, list[Node]] = {}
         bare: set[str] = set()
         seen: set[int] = set()
