@@ -140,9 +140,9 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
     // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
-        auto texts = words_->texts(x.a);
-        texts[0].end = cat(texts[0].end, b);
-        return word(words_->make(std::move(texts), words_->spelling(x.a)));
+        Words::Text text = words_->only_text(x.a);
+        text.end = cat(text.end, b);
+        return word(words_->make({std::move(text)}, words_->spelling(x.a)));
     }
     made.nullable = x.nullable && y.nullable;
     made.boolean = x.boolean || y.boolean;

@@ -1,6 +1,7 @@
 #include "guideway/key_walk.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "guideway/words.h"
 

@@ -16,7 +16,8 @@
 // one by one. So one walk serves every count.
 //
 // Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
-// left behind them. The names of an object over a trie are kept by entry: those that may come are chosen from them.
+// left behind them. Of an object over a trie the names are kept in the order of their texts, and with each
+// token the span of names that it leads on to: what may come is chosen from these.
 //
 // Where a grammar calls itself (calls.cpp), what comes of a trie in what is left of a sequence is remembered as a run is:
 // the sets, and the tries that are left behind it. So a new nesting costs a look-up for each of its levels that tokens reach.
