@@ -3,7 +3,7 @@
 model.py         `Model`: an engine and its tokenizer
 session.py       `Session`: one sequence, forwards and back
 stepping.py      many sessions as one step
-strides.py       several tokens of free sessions as one call to the engine
+strides.py       several tokens of rows that nobody watches as one call to the engine
 history.py       logits and states that a session keeps of the way it came
 kv.py            `KV`: keys and values in the user's hands
 prefix_cache.py  `PrefixCache`: what sessions of a model ran, for others that begin alike

@@ -68,10 +68,9 @@ class Row:
     `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
     met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
-    them with these `steps`. `lowest`: to which
-    place it went back in a stride. `healed`: the text at the start that is no output; `free_after`:
-    the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs more than `max_tokens`,
-    `Unsatisfiable` for a banned string in what has begun.
+    them with these `steps`. `lowest`: to which place it went back in a stride. `healed`: the text at the start that is
+    no output; `free_after`: the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs
+    more than `max_tokens`, `Unsatisfiable` for a banned string in what has begun.
     """
 
     def __init__(
