@@ -162,6 +162,36 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     return alt(std::move(several));
 }
 
+ExprId ExprPool::after(ExprId e, std::string_view text) {
+    const Expr x = exprs_[e];
+    if (x.op == Op::words) {
+        Words::Step at{x.a, x.b};
+        for (const char b : text) {
+            if (at.part == 0 && words_->end(at.node) != kNone) return kInfinite;
+            at = words_->next(at.node, at.part, static_cast<std::uint8_t>(b));
+            if (at.node == Words::kNowhere) return kNone;
+        }
+        return word(at.node, at.part);
+    }
+    if (x.op == Op::except) {
+        const ExprId left = after(x.a, text);
+        if (left == kNone || left == kInfinite) return left;
+        const ExprId texts = after(x.b, text);
+        if (texts == kInfinite) return kInfinite;
+        const ExprId made = except(left, texts);
+        return alive(made) ? made : kNone;
+    }
+    if (x.op == Op::cat && x.lean) {
+        const ByteSet end = live(x.b);
+        if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kInfinite;
+        const ExprId head = after(x.a, text);
+        return head == kNone || head == kInfinite ? head : cat(head, x.b);
+    }
+    for (const char b : text)
+        if ((e = next(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+    return e;
+}
+
 ByteSet ExprPool::live_of_lean(ExprId e) {
     const Expr x = exprs_[e];
     if (x.op == Op::value) return values_->begins(x.a);

@@ -309,7 +309,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         if (!is_leaf(c)) return step(c, byte, out, outcome);
         const ExprId next = pool_.next(c.state, byte);
         if (next == kNone) return;
-        const std::uint32_t tape = tapes_.push(c.regs, byte);
+        const std::uint32_t tape = tapes_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
         if (next == kEmpty) after.emplace_back(c.parent, tape);
         else out.push_back({c.node, next, tape, c.parent});
     };

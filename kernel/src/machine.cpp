@@ -102,18 +102,53 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape
     } else out.push_back(at);
 }
 
-void Machine::leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
-    const std::uint32_t tape = tapes_.push(c.regs, byte);
+void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out) {
+    const std::uint32_t tape = tapes_.push(c.regs, read);
     if (tapes_.size() > limits_.max_frames) throw Error(ErrorKind::limit, "too many different texts of keys or items", c.node);
     if (state == kEmpty) resume(c.parent, out, tape);
     else out.push_back({c.node, state, tape, c.parent});
+}
+
+// kInfinite: it may end inside the text.
+ExprId Machine::leaf_after(const Config& c, std::string_view text) {
+    ExprId state = c.state;
+    if (pool_.is_word(state) || (pool_.is_lean(state) && pool_.ends_in(state, '"'))) return pool_.after(state, text);
+    const ByteSet& follow = components_[c.node].follow;
+    for (const char b : text) {
+        if (pool_.nullable(state) && follow.contains(static_cast<std::uint8_t>(b))) return kInfinite;
+        if ((state = pool_.next(state, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+    }
+    return state;
+}
+
+bool Machine::step_inside(Configs& configs, std::string_view text) {
+    if (forks_ || (configs.size() == 1 && is_leaf(configs[0]) && !pool_.is_lean(configs[0].state))) return false;  // `step_within` is as quick
+    Configs& made = inside_;
+    made.clear();
+    for (const Config& c : configs) {
+        const bool leaf = is_leaf(c);
+        const bool name = !leaf && c.node != kDone && components_[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
+        if (!leaf && !(name && pool_.is_word(rest_of(c.state)))) return false;
+        const ExprId next = leaf ? leaf_after(c, text) : pool_.after(rest_of(c.state), text);
+        if (next == kInfinite || next == kEmpty) return false;
+        if (next == kNone) continue;
+        if (leaf) leaf_becomes(c, next, text, made);
+        else if (pool_.nullable(next)) return false;
+        else if (name_goes_on(c, rest_of(c.state), next)) made.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+    }
+    if (made.size() > 1) {
+        std::sort(made.begin(), made.end());
+        made.erase(std::unique(made.begin(), made.end()), made.end());
+    }
+    configs.swap(made);
+    return true;
 }
 
 void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (is_leaf(config)) {  // the common case needs no list
         const ExprId next = pool_.next(config.state, byte);
         if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
-            if (next != kNone) leaf_becomes(config, next, byte, out);
+            if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
         }
     }
@@ -137,7 +172,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
         switch (components_[c.node].kind) {
             case NodeKind::leaf: {
                 const ExprId next = pool_.next(c.state, byte);
-                if (next != kNone) leaf_becomes(c, next, byte, out);
+                if (next != kNone) leaf_becomes(c, next, {reinterpret_cast<const char*>(&byte), 1}, out);
                 if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
                 break;
             }

@@ -129,9 +129,19 @@ bool Matcher::ends(std::span<const Config> configs, std::uint32_t token) const {
 bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     const std::string_view bytes = automaton_->vocabulary_->token(token);
     Configs& next = automaton_->store_->scratch;
-    for (char b : bytes) {
-        if (configs.size() == 1 && automaton_->machine_->step_within(configs[0], static_cast<std::uint8_t>(b))) continue;
-        automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
+    Machine& machine = *automaton_->machine_;
+    for (std::size_t at = 0; at < bytes.size();) {
+        if (at == 0 || bytes[at - 1] == '"') {  // where texts begin or go on, up to the next quote
+            const std::string_view text = bytes.substr(at, bytes.find('"', at) - at);
+            if (text.size() > 1 && machine.step_inside(configs, text)) {
+                if (configs.empty()) return false;
+                at += text.size();
+                continue;
+            }
+        }
+        const auto b = static_cast<std::uint8_t>(bytes[at++]);
+        if (configs.size() == 1 && machine.step_within(configs[0], b)) continue;
+        machine.step_all(configs, b, next);
         configs.swap(next);
         if (configs.empty()) return false;
     }

@@ -166,18 +166,21 @@ Config Machine::behind_value(const Config& c, std::uint32_t label) {
     return {c.node, phase_state(Phase::after), after_entry(k, c.regs, k.entries[label], 0), c.parent};
 }
 
+// Whether some name of `next` may come, where some name of `state` may.
+bool Machine::name_goes_on(const Config& c, ExprId state, ExprId next) {
+    if (pool_.leads_as_far(state, next)) return true;
+    const std::uint32_t last = pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
+    if (last == kInfinite) return false;
+    if (may_open(c.node, c.regs, last)) return true;
+    const auto& reach = pool_.labels(next);
+    const Openings opens(*this, c.node, c.regs);
+    return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
+}
+
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
     const ExprId next = pool_.next(state, byte);
     if (next == kNone) return;
-    bool goes_on = pool_.leads_as_far(state, next);  // as some name of the state does that may come
-    const std::uint32_t last = goes_on ? kInfinite : pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
-    goes_on = goes_on || (last != kInfinite && may_open(c.node, c.regs, last));
-    if (!goes_on && last != kInfinite) {
-        const auto& reach = pool_.labels(next);
-        const Openings opens(*this, c.node, c.regs);
-        goes_on = std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
-    }
-    if (goes_on) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+    if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {
         if (may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
     });

@@ -33,7 +33,7 @@ bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; 
 void walk(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
     const Shortcuts closed{false, false, false};
-    Matcher matcher(automaton), twin(forgetful), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
+    Matcher matcher(automaton), twin(forgetful), speller(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
     const Vocabulary& v = automaton->vocabulary();
     std::mt19937 random(seed);
     Row row(v.words()), other(v.words());
@@ -42,6 +42,8 @@ void walk(const programs::Words& program, unsigned seed) {
         twin.fill_mask(other);
         CHECK(row == other);
         plodder.fill_mask(other);
+        CHECK(row == other);
+        speller.fill_mask(other);  // took the same text byte by byte
         CHECK(row == other);
         std::vector<std::uint32_t> legal;
         for (std::uint32_t t = 0; t < v.size(); ++t) {
@@ -58,6 +60,9 @@ void walk(const programs::Words& program, unsigned seed) {
         matcher.advance(chosen);
         twin.advance(chosen);
         plodder.advance(chosen);
+        if (v.is_eos(chosen) || v.is_special(chosen)) speller.advance(chosen);
+        else
+            for (const char byte : v.token(chosen)) speller.advance(1 + static_cast<std::uint8_t>(byte));
         matcher.rollback(1);
         matcher.fill_mask(other);
         CHECK(row == other);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -164,6 +165,10 @@ public:
         }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
+    // What is left of a lean state after several bytes, inside which nothing of it ends: no states are made for what lies
+    // between. kInfinite: that cannot be seen.
+    ExprId after(ExprId e, std::string_view text);
+    bool is_lean(ExprId e) const { return exprs_[e].lean; }
     // The bytes b for which next(e, b) is not none; of values perhaps more.
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.

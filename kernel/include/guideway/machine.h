@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -157,6 +158,9 @@ public:
         c.state = next;
         return true;
     }
+    // By several bytes where every configuration goes on inside a leaf or a fixed name, or ends for good; false: more may
+    // happen, nothing has changed.
+    bool step_inside(Configs& configs, std::string_view text);
     // Drops what leaves have read where it is so unlike all that a completion would write that it changes none: neither
     // what is needed from here on, nor behind `further` bytes more. Steps from there record nothing.
     void settle(Configs& configs, std::uint32_t further);
@@ -222,7 +226,8 @@ public:
 private:
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
-    void leaf_becomes(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
+    ExprId leaf_after(const Config& c, std::string_view text);
     void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
 
     // forks.cpp
@@ -242,6 +247,7 @@ private:
     // object.cpp
     void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
     void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    bool name_goes_on(const Config& c, ExprId state, ExprId next);
     void enter_keys(const Config& c, Configs& out);
     void enter_keys_anew(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
@@ -300,7 +306,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
-    Configs todo_, entering_;
+    Configs todo_, entering_, inside_;
     Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
     Configs keys_entered_;
     bool forks_ = false;                               // the grammar calls itself in ways that meet: roads are followed together

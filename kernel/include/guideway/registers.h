@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "guideway/bytes.h"
@@ -32,34 +33,40 @@ private:
     IdTable ids_;
 };
 
-// Text read byte by byte, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
+// Text that was read, piece by piece, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
 // text that matters to nothing that will be asked.
 class Tapes {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
 
-    std::uint32_t push(std::uint32_t tape, std::uint8_t byte) {
+    std::uint32_t push(std::uint32_t tape, std::string_view more) {
         if (tape == kUnknown || tape == kOther) return tape;
-        const std::uint64_t hash = mix(tape, byte);
-        const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return nodes_[id].before == tape && nodes_[id].byte == byte; });
+        const std::uint64_t hash = mix(tape, std::hash<std::string_view>{}(more));
+        const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return nodes_[id].before == tape && added(nodes_[id]) == more; });
         if (known != IdTable::kMissing) return known;
-        nodes_.push_back({tape, byte});
+        nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), text_.size()});
+        text_ += more;
         ids_.add(hash, static_cast<std::uint32_t>(nodes_.size() - 1));
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     std::string text(std::uint32_t tape) const {
+        std::vector<std::uint32_t> pieces;
+        for (; tape > kOther; tape = nodes_[tape].before) pieces.push_back(tape);
         std::string made;
-        for (; tape > kOther; tape = nodes_[tape].before) made.push_back(static_cast<char>(nodes_[tape].byte));
-        return {made.rbegin(), made.rend()};
+        for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) made += added(nodes_[*piece]);
+        return made;
     }
-    std::size_t size() const { return nodes_.size(); }
+    std::size_t size() const { return text_.size(); }
 
 private:
     struct Node {
-        std::uint32_t before;
-        std::uint8_t byte;
+        std::uint32_t before, size;
+        std::size_t begin;  // of what was added, in text_
     };
-    std::vector<Node> nodes_{{0, 0}, {0, 0}, {0, 0}};
+    std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
+
+    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);
+    std::string text_;
     IdTable ids_;
 };
 
