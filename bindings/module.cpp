@@ -11,4 +11,5 @@ NB_MODULE(_kernel, m) {
     guideway::bind_masks(m);
     guideway::bind_loop(m);
     guideway::bind_sample(m);
+    guideway::bind_program(m);
 }

@@ -266,3 +266,19 @@ def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArr
     """
     Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.
     """
+
+class ProgramWriter:
+    """Writes grammars as programs; see `guideway.grammar.program`."""
+
+    def __init__(self, nodes: tuple[type, ...], expressions: tuple[type, ...]) -> None:
+        """
+        The classes of nodes, then of what they hold, and those of expressions: each in the order of their numbers in a program.
+        """
+
+    def write(self, nodes: Sequence[object], root: int, first: tuple[object, ...]) -> bytes:
+        """
+        A program as little-endian words. `nodes`: a list; `first`: expressions that are written before all others.
+        """
+
+    def share(self, expression: object) -> None:
+        """Write this expression, from now on, in one piece."""

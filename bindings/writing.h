@@ -1,0 +1,178 @@
+// A grammar's Python objects (`guideway.grammar`) as the words of a program (program.h in the kernel). Nothing is decided
+// here: it is the last step of a compile, and in Python its many small calls took most of one behind cold caches.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/flat_map.h"
+
+namespace guideway {
+
+namespace nb = nanobind;
+
+using WordList = std::vector<std::uint32_t>;
+inline constexpr std::uint32_t kNoWord = 0xffffffff;
+inline constexpr const char* kTooManyMarks = "more than 32 demands on one object or array";
+
+// A value that no program can hold: said by its message, with the place of its node.
+struct TooLarge {
+    std::string what;
+};
+
+// A field of a class with slots, found once: where its objects have it.
+class Field {
+public:
+    Field(const nb::handle& type, const char* name);
+    // Borrowed from the object, which keeps it. Raises AttributeError where it was never set.
+    PyObject* of(PyObject* object) const {
+        PyObject* const found = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset_);
+        if (!found) unset();
+        return found;
+    }
+
+private:
+    [[noreturn]] static void unset();
+
+    Py_ssize_t offset_;
+};
+
+// Kinds of objects by their class, in the order of the classes.
+class Kinds {
+public:
+    Kinds(const nb::tuple& classes, std::size_t count);
+    // Raises TypeError for an object of another class.
+    std::size_t of(PyObject* object) const {
+        for (std::size_t i = 0; i < types_.size(); ++i)
+            if (types_[i].ptr() == reinterpret_cast<PyObject*>(Py_TYPE(object))) return i;
+        unknown(object);
+    }
+    // The same object, if it is of that kind.
+    PyObject* check(PyObject* object, std::size_t kind) const {
+        if (of(object) != kind) unknown(object);
+        return object;
+    }
+    const nb::object& operator[](std::size_t kind) const { return types_[kind]; }
+
+private:
+    [[noreturn]] static void unknown(PyObject* object);
+
+    std::vector<nb::object> types_;
+};
+
+// Numbers of objects, by identity.
+class Numbered {
+public:
+    // kNoWord: it has none.
+    std::uint32_t find(const PyObject* object) const {
+        for (std::size_t i = first(object);; i = (i + 1) & (slots_.size() - 1))
+            if (slots_[i].first == object || !slots_[i].first) return slots_[i].second;
+    }
+    void add(const PyObject* object, std::uint32_t number);
+
+private:
+    void place(const PyObject* object, std::uint32_t number);
+    std::size_t first(const PyObject* object) const { return NumberHash{}(reinterpret_cast<std::uintptr_t>(object)) & (slots_.size() - 1); }
+
+    std::vector<std::pair<const PyObject*, std::uint32_t>> slots_{64, {nullptr, kNoWord}};
+    std::size_t size_ = 0;
+};
+
+// The items of a tuple; raises TypeError for what is none.
+Py_ssize_t count(PyObject* items);
+inline PyObject* at(PyObject* items, Py_ssize_t i) { return PyTuple_GET_ITEM(items, i); }
+inline std::uint32_t size(Py_ssize_t n) { return static_cast<std::uint32_t>(n); }
+
+// Numbers that fit into words; `word` and `marks` raise OverflowError and TooLarge for those that do not, `bound` is one
+// that no text reaches then. `most`: what is not reached.
+std::uint32_t is(PyObject* flag);
+std::uint32_t word(PyObject* number);
+std::uint32_t bound(PyObject* number, std::uint32_t most);
+std::uint32_t marks(PyObject* number);
+void put_text(WordList& words, PyObject* text);  // its length, and its characters
+
+// A `Decimal`: sign, exponent, how many digits, and these.
+void put_decimal(WordList& words, PyObject* decimal);
+
+// Numbers expressions, children first, with a stack of its own: they may be nested to any depth.
+class ExpressionWriter {
+public:
+    explicit ExpressionWriter(const nb::tuple& classes);
+
+    // What is written of one program.
+    struct Written {
+        WordList words;
+        std::uint32_t count = 0;
+        Numbered numbers;  // the grammar keeps the expressions
+    };
+    std::uint32_t number(PyObject* expression, Written& out) const;
+    // Writes the expression, from now on, in one piece.
+    void share(nb::object expression);
+
+private:
+    struct Block {  // an expression and its parts, as if it came first; `references`: where numbers of parts stand
+        nb::object expression;
+        WordList words;
+        std::vector<std::uint32_t> references;
+        std::uint32_t count;
+    };
+    enum Kind : std::size_t { chars, literals, cat, either, both, negate, repeat, spelled, graph, special };
+
+    bool put_block(PyObject* expression, Written& out) const;
+    bool put_quoted(PyObject* expression, Written& out) const;
+    void parts_of(PyObject* expression, Kind kind, std::vector<PyObject*>& parts) const;
+    void put(PyObject* expression, Kind kind, const std::vector<std::uint32_t>& parts, Written& out) const;
+    void put_graph(PyObject* states, const std::vector<std::uint32_t>& parts, WordList& words) const;
+    void put_texts(PyObject* texts, WordList& words) const;
+    std::uint32_t spelling_of(PyObject* expression) const;
+    // `parts`, or `part`.
+    PyObject* inside(PyObject* expression, Kind kind) const { return parts_[kind - cat].of(expression); }
+
+    Kinds kinds_;
+    Field ranges_{kinds_[chars], "ranges"}, texts_{kinds_[literals], "texts"}, states_{kinds_[graph], "states"}, name_{kinds_[special], "name"};
+    Field minimum_{kinds_[repeat], "minimum"}, maximum_{kinds_[repeat], "maximum"}, spelling_{kinds_[spelled], "spelling"};
+    std::vector<Field> parts_;  // from `cat` on, by kind
+    std::unordered_map<PyObject*, Block> blocks_;
+};
+
+// Grammars as programs.
+class ProgramWriter {
+public:
+    // Classes in the order of the numbers in program.h: of nodes, then of what they hold; of expressions.
+    ProgramWriter(const nb::tuple& nodes, const nb::tuple& expressions);
+
+    // Throws Error with the number of the node that cannot be written.
+    nb::bytes write(const nb::list& nodes, std::uint32_t root, const nb::tuple& first) const;
+    void share(nb::object expression) { expressions_.share(std::move(expression)); }
+
+private:
+    using Written = ExpressionWriter::Written;
+    enum Kind : std::size_t { leaf, sequence, alternative, object, array, number, punctuation, property, marked, cell };
+
+    void put(PyObject* node, WordList& words, Written& out) const;
+    void put_punctuation(PyObject* marks, WordList& words) const;
+    void put_entries(PyObject* entries, WordList& words, Written& out) const;
+    void put_value(PyObject* value, WordList& words) const;
+    void put_object(PyObject* node, WordList& words, Written& out) const;
+    void put_array(PyObject* node, WordList& words) const;
+    void put_number(PyObject* node, WordList& words) const;
+
+    Kinds kinds_;
+    ExpressionWriter expressions_;
+    struct Fields {
+        Field text, series, choices;
+        Field braces, ordered, minimum, maximum, demands, properties, open;
+        Field brackets, fewest, most, unique, counts, prefix, rest;
+        Field spelling, cells;
+        Field space, begin, comma, colon, end;
+        Field key, value, required, marks, node;
+        Field low, high, open_low, open_high, multiple, not_multiple;
+    } of_;
+};
+
+}  // namespace guideway
