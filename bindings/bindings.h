@@ -23,5 +23,6 @@ void bind_masks(nb::module_& m);
 void bind_loop(nb::module_& m);
 void bind_sample(nb::module_& m);
 void bind_program(nb::module_& m);
+void bind_plain(nb::module_& m);
 
 }  // namespace guideway

@@ -12,4 +12,5 @@ NB_MODULE(_kernel, m) {
     guideway::bind_loop(m);
     guideway::bind_sample(m);
     guideway::bind_program(m);
+    guideway::bind_plain(m);
 }

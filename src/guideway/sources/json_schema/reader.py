@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from math import isfinite
 from typing import Any, NoReturn
 
+from guideway._kernel import copy_plain
 from guideway.errors import InvalidConstraint, LimitExceeded
 
 from .keywords import pointer
@@ -157,44 +159,13 @@ class _Reader:
 
 def copy_schema(value: object) -> tuple[object, bool]:
     """As `copy_value`, and whether any inner schema may have an identifier or an anchor."""
-    copied, named = _copy_plain(value)
-    if copied is None:
-        return copy_value(value), True
-    return copied, named
+    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_PLAIN, MAX_DEPTH, 3 * MAX_DIGITS)
+    return (copy_value(value), True) if copied is None else copied  # where a closer look is needed
 
 
-def _copy_plain(value: object) -> tuple[object | None, bool]:
-    """The copy of what is plainly JSON; None where a closer look is needed."""
-    root: list[Any] = [value]
-    todo: list[tuple[Any, int]] = [(root, 0)]
-    named, count = False, 0
-    for box, depth in todo:  # it grows while it is read
-        count += len(box)
-        if count > MAX_PLAIN or depth > MAX_DEPTH:
-            return None, True
-        if type(box) is dict and not named and not _NAMING.isdisjoint(box):
-            named = any(isinstance(box.get(name), (str, bool)) for name in (_NAMING if depth > 1 else _ANCHORS))
-        for slot, one in box.items() if type(box) is dict else enumerate(box):
-            kind = type(one)
-            if kind is dict or kind is list:
-                made = one.copy()
-                box[slot] = made
-                todo.append((made, depth + 1))
-            elif kind is float:
-                if one != one or one in (_INFINITE, -_INFINITE):
-                    return None, True
-                box[slot] = _number(Decimal(repr(one)), None)
-            elif kind is int:
-                if one.bit_length() > 3 * MAX_DIGITS:
-                    return None, True
-            elif kind is str:
-                if not one.isascii() and _SURROGATE.search(one):
-                    return None, True
-            elif one is not None and kind is not bool:
-                return None, True
-        if type(box) is dict and box and not (set(map(type, box)) == {str} and "".join(box).isascii()):
-            return None, True
-    return root[0], named
+def _exact(number: float) -> int | Decimal | None:
+    """What a float stands for; None: nothing that JSON can write."""
+    return _number(Decimal(repr(number)), None) if isfinite(number) else None
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:

@@ -58,7 +58,7 @@ def explain_schema(
 
 def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
     """The document, and whether schemas inside of it may have identifiers."""
-    if not isinstance(schema, (Mapping, bool, str)):
+    if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # which asks an abstract class
         raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
     document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
     if not isinstance(document, (dict, bool)):

@@ -1,0 +1,118 @@
+// Plain data copied: dicts with text as keys, lists, text, numbers, True, False and None, of exactly these types.
+#include <vector>
+
+#include "bindings.h"
+
+namespace guideway {
+
+namespace {
+
+struct Limits {
+    std::size_t values, depth, bits;  // bits: of an int
+};
+
+struct Open {  // a copy whose parts are still those of the original; borrowed from what it stands in
+    PyObject* box;
+    std::size_t depth;
+};
+
+class Copier {
+public:
+    Copier(const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, Limits limits)
+        : real_(real), names_(names), early_(early), limits_(limits) {}
+
+    // (copy, whether a name was found), or None for what is not plain.
+    nb::object copy(nb::handle value) {
+        nb::list root;
+        root.append(value);
+        todo_.push_back({root.ptr(), 0});
+        for (std::size_t i = 0; i < todo_.size(); ++i)  // it grows while it is read
+            if (!(PyDict_CheckExact(todo_[i].box) ? copy_dict(todo_[i]) : copy_list(todo_[i]))) return nb::none();
+        return nb::make_tuple(root[0], named_);
+    }
+
+private:
+    bool copy_dict(const Open open) {
+        PyObject *key = nullptr, *value = nullptr;
+        count_ += static_cast<std::size_t>(PyDict_GET_SIZE(open.box));
+        if (count_ > limits_.values || open.depth > limits_.depth) return false;
+        for (Py_ssize_t at = 0; PyDict_Next(open.box, &at, &key, &value);) {
+            if (!PyUnicode_CheckExact(key) || !PyUnicode_IS_ASCII(key)) return false;
+            if (!named_ && (PyUnicode_CheckExact(value) || PyBool_Check(value))) {
+                const int found = PySet_Contains((open.depth > 1 ? names_ : early_).ptr(), key);
+                if (found < 0) throw nb::python_error();
+                named_ = found == 1;
+            }
+            const nb::object made = copied(value, open.depth);
+            if (!made.is_valid()) return false;
+            if (made.ptr() != value && PyDict_SetItem(open.box, key, made.ptr()) < 0) throw nb::python_error();  // no new key: it may be read on
+        }
+        return true;
+    }
+
+    bool copy_list(const Open open) {
+        const Py_ssize_t n = PyList_GET_SIZE(open.box);
+        count_ += static_cast<std::size_t>(n);
+        if (count_ > limits_.values || open.depth > limits_.depth) return false;
+        for (Py_ssize_t i = 0; i < n; ++i) {
+            nb::object made = copied(PyList_GET_ITEM(open.box, i), open.depth);
+            if (!made.is_valid()) return false;
+            PyList_SetItem(open.box, i, made.release().ptr());
+        }
+        return true;
+    }
+
+    // The same, or a copy of its own, whose parts are looked at later; nothing where it is not plain.
+    nb::object copied(PyObject* value, std::size_t depth) {
+        if (value == Py_None || PyBool_Check(value)) return nb::borrow(value);
+        if (PyUnicode_CheckExact(value)) return PyUnicode_IS_ASCII(value) || is_text(value) ? nb::borrow(value) : nb::object();
+        const bool is_dict = PyDict_CheckExact(value);
+        if (is_dict || PyList_CheckExact(value)) {
+            nb::object made = nb::steal(is_dict ? PyDict_Copy(value) : PyList_GetSlice(value, 0, PyList_GET_SIZE(value)));
+            if (!made.is_valid()) throw nb::python_error();
+            todo_.push_back({made.ptr(), depth + 1});
+            return made;
+        }
+        if (PyLong_CheckExact(value)) {
+            int beyond = 0;
+            PyLong_AsLongLongAndOverflow(value, &beyond);
+            return !beyond || nb::cast<std::size_t>(nb::handle(value).attr("bit_length")()) <= limits_.bits ? nb::borrow(value) : nb::object();
+        }
+        if (!PyFloat_CheckExact(value)) return {};
+        nb::object made = real_(nb::handle(value));
+        return made.is_none() ? nb::object() : made;
+    }
+
+    // Whether there is no surrogate in it.
+    static bool is_text(PyObject* text) {
+        const auto kind = PyUnicode_KIND(text);
+        const void* const data = PyUnicode_DATA(text);
+        for (Py_ssize_t i = 0, n = PyUnicode_GET_LENGTH(text); i < n; ++i)
+            if (const auto c = PyUnicode_READ(kind, data, i); c >= 0xd800 && c < 0xe000) return false;
+        return true;
+    }
+
+    const nb::callable& real_;
+    const nb::frozenset &names_, &early_;
+    Limits limits_;
+    std::vector<Open> todo_;
+    std::size_t count_ = 0;
+    bool named_ = false;
+};
+
+}  // namespace
+
+void bind_plain(nb::module_& m) {
+    m.def(
+        "copy_plain",
+        [](nb::handle value, const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
+           std::size_t bits) { return Copier(real, names, early, {values, depth, bits}).copy(value); },
+        nb::arg("value").none(), nb::arg("real"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
+        nb::sig("def copy_plain(value: object, real: Callable[[float], object | None], names: frozenset[str], early: frozenset[str], "
+                "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
+        "A copy of plain data: dicts with ASCII text as keys, lists, text, numbers, True, False and None, of exactly these types; and whether "
+        "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "
+        "one of `early`. `real` makes of a float what stands for it. None: it is not plain, or has too many values, or is too deep.");
+}
+
+}  // namespace guideway
