@@ -108,7 +108,7 @@ void bind_plain(nb::module_& m) {
         [](nb::handle value, const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
            std::size_t bits) { return Copier(real, names, early, {values, depth, bits}).copy(value); },
         nb::arg("value").none(), nb::arg("real"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
-        nb::sig("def copy_plain(value: object, real: Callable[[float], object | None], names: frozenset[str], early: frozenset[str], "
+        nb::sig("def copy_plain(value: object, real: collections.abc.Callable[[float], object | None], names: frozenset[str], early: frozenset[str], "
                 "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
         "A copy of plain data: dicts with ASCII text as keys, lists, text, numbers, True, False and None, of exactly these types; and whether "
         "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "

@@ -1,6 +1,6 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy

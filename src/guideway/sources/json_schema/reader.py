@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from math import isfinite
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from guideway._kernel import copy_plain
 from guideway.errors import InvalidConstraint, LimitExceeded
