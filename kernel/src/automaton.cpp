@@ -15,7 +15,7 @@ constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes rea
 std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> words) {
     auto store = vocabulary->store();
     const std::lock_guard<std::shared_mutex> guard(store->lock);
-    Program program = read_program(words, store->pool, vocabulary.get());
+    Program program = read_program(words, store->pool, vocabulary.get(), &store->beginnings);
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (Component& c : components) c.id = store->runs.component_id(c);

@@ -1,6 +1,7 @@
 #include "guideway/program.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "guideway/error.h"
@@ -26,23 +27,26 @@ std::string utf8_of(const std::u32string& text) {
 
 constexpr std::size_t kMaxKept = 32;  // different punctuations of a program that are looked for before they are read
 
-struct RawExpr {
-    std::uint32_t op = 0;
-    std::size_t at = 0;  // where its operands begin
-    std::uint8_t wanted = 0;
-    ExprId lowered[kSpellings] = {kNone, kNone, kNone};
-};
+constexpr std::size_t kHeader = 5;            // words before the expressions
+constexpr std::size_t kMaxBeginnings = 4;
+constexpr std::uint32_t kMaxBeginning = 64;   // expressions
+constexpr std::size_t kMaxBeginningWords = 4096;
+
+using RawExpr = Beginnings::Expression;
 
 class Reader {
 public:
-    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary)
-        : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary) {}
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary, Beginnings* beginnings)
+        : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary), beginnings_(beginnings) {}
 
     Program read() {
         if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
         const std::uint32_t n_exprs = word(), n_nodes = word(), root = word();
         if (n_exprs > words_.size() || n_nodes > words_.size() || root >= n_nodes) fail("impossible counts");
-        for (std::uint32_t i = 0; i < n_exprs; ++i) scan_expr(i);
+        exprs_.reserve(n_exprs);
+        if (beginnings_) begin(n_exprs);
+        for (auto i = static_cast<std::uint32_t>(exprs_.size()); i < n_exprs; ++i) scan_expr(i);
+        const std::size_t end = at_;
         Program program;
         program.root = root;
         program.nodes.reserve(n_nodes);
@@ -50,6 +54,7 @@ public:
         if (at_ != words_.size()) fail("words left over");
         lower();
         for (std::uint32_t i = 0; i < n_nodes; ++i) resolve(program.nodes[i]);
+        if (beginnings_) keep_beginning(end);
         return program;
     }
 
@@ -72,10 +77,43 @@ private:
         return n;
     }
 
+    // What is known of the first expressions.
+    void begin(std::uint32_t n_exprs) {
+        std::tie(beginning_, common_) = beginnings_->find(words_.subspan(at_), n_exprs);
+        if (!beginning_) return;
+        for (std::uint32_t i = 0; i < common_; ++i) {
+            exprs_.push_back(beginning_->expressions[i]);
+            exprs_.back().at += kHeader;
+        }
+        at_ += beginning_->ends[common_ - 1];
+    }
+
+    // `end`: of the expressions.
+    void keep_beginning(std::size_t end) {
+        const auto n = std::min(static_cast<std::uint32_t>(exprs_.size()), kMaxBeginning);
+        for (std::uint32_t i = 0; i < common_; ++i) {
+            beginning_->expressions[i].made = exprs_[i].made;
+            std::copy(exprs_[i].lowered, exprs_[i].lowered + kSpellings, beginning_->expressions[i].lowered);
+        }
+        if (2 * common_ >= n) return;
+        Beginnings::Beginning made;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::size_t last = (i + 1 < exprs_.size() ? exprs_[i + 1].at - 1 : end) - kHeader;
+            if (last > kMaxBeginningWords) break;
+            made.expressions.push_back(exprs_[i]);
+            made.expressions.back().at -= kHeader;
+            made.expressions.back().wanted = 0;
+            made.ends.push_back(static_cast<std::uint32_t>(last));
+        }
+        if (made.ends.empty()) return;
+        made.words.assign(words_.begin() + kHeader, words_.begin() + kHeader + made.ends.back());
+        beginnings_->keep(std::move(made));
+    }
+
     void scan_expr(std::uint32_t index) {
         RawExpr raw;
         raw.op = word();
-        raw.at = at_;
+        raw.at = static_cast<std::uint32_t>(at_);
         switch (raw.op) {
             case 0: scan_ranges(); break;
             case 1: scan_texts(); break;
@@ -261,7 +299,7 @@ private:
     void lower() {
         for (std::size_t i = exprs_.size(); i-- > 0;) {
             const RawExpr raw = exprs_[i];
-            if (!raw.wanted) continue;
+            if (!(raw.wanted & ~raw.made)) continue;
             at_ = raw.at;
             if (raw.op >= 2 && raw.op <= 4)
                 for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= raw.wanted;
@@ -277,9 +315,12 @@ private:
             }
             else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
         }
-        for (RawExpr& raw : exprs_)
-            for (unsigned spelling = 0; spelling < kSpellings; ++spelling)
-                if (raw.wanted >> spelling & 1) raw.lowered[spelling] = is_late(raw) ? kInfinite : lower_one(raw, spelling);
+        for (RawExpr& raw : exprs_) {
+            const unsigned missing = raw.wanted & ~raw.made;
+            raw.made |= raw.wanted;
+            for (unsigned spelling = 0; missing >> spelling; ++spelling)
+                if (missing >> spelling & 1) raw.lowered[spelling] = is_late(raw) ? kInfinite : lower_one(raw, spelling);
+        }
     }
 
     std::vector<GraphState> read_graph() {
@@ -416,6 +457,9 @@ private:
     ExprPool& pool_;
     Speller& speller_;
     const Vocabulary* vocabulary_;
+    Beginnings* beginnings_;
+    Beginnings::Beginning* beginning_ = nullptr;
+    std::uint32_t common_ = 0;  // so many expressions as in that one
     std::vector<RawExpr> exprs_;
     ExprId quote_ = kNone;
     std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words
@@ -423,8 +467,24 @@ private:
 
 }  // namespace
 
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary) {
-    return Reader(words, pool, vocabulary).read();
+std::pair<Beginnings::Beginning*, std::uint32_t> Beginnings::find(std::span<const std::uint32_t> words, std::uint32_t count) {
+    std::pair<Beginning*, std::uint32_t> best{nullptr, 0};
+    for (Beginning& one : kept_) {
+        const auto apart = std::mismatch(one.words.begin(), one.words.end(), words.begin(), words.end()).first - one.words.begin();
+        const auto common = std::upper_bound(one.ends.begin(), one.ends.end(), static_cast<std::uint32_t>(apart)) - one.ends.begin();
+        const auto found = std::min(static_cast<std::uint32_t>(common), count);
+        if (found > best.second) best = {&one, found};
+    }
+    return best;
+}
+
+void Beginnings::keep(Beginning&& made) {
+    if (kept_.size() < kMaxBeginnings) kept_.push_back(std::move(made));
+    else kept_[next_++ % kMaxBeginnings] = std::move(made);
+}
+
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary, Beginnings* beginnings) {
+    return Reader(words, pool, vocabulary, beginnings).read();
 }
 
 }  // namespace guideway

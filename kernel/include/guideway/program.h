@@ -25,6 +25,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "guideway/decimal.h"
@@ -78,8 +79,32 @@ struct Program {
     std::uint32_t root = 0;
 };
 
+// What expressions programs of one pool began with lately, and what these were lowered to: most programs of a source begin
+// with the same dozens, which are then neither checked nor lowered again. Keeps little; goes with its pool.
+class Beginnings {
+public:
+    struct Expression {  // as it stands in a program
+        std::uint32_t op = 0, at = 0;            // where its operands begin
+        std::uint8_t wanted = 0, made = 0;       // bits: spellings that somebody needs, that were lowered
+        ExprId lowered[3] = {kNone, kNone, kNone};
+    };
+    struct Beginning {
+        std::vector<std::uint32_t> words;     // of the expressions; `at` counts from the first
+        std::vector<Expression> expressions;
+        std::vector<std::uint32_t> ends;      // by expression: where its words end
+    };
+    // The one that has most expressions in common with a program whose expressions are these words, and how many; null: none.
+    std::pair<Beginning*, std::uint32_t> find(std::span<const std::uint32_t> words, std::uint32_t count);
+    void keep(Beginning&& made);
+
+private:
+    std::vector<Beginning> kept_;
+    std::size_t next_ = 0;
+};
+
 // `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
 // Error(limit) for one that is too large.
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary = nullptr);
+// `beginnings`: of the pool and the vocabulary.
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary = nullptr, Beginnings* beginnings = nullptr);
 
 }  // namespace guideway

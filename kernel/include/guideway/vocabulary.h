@@ -44,6 +44,7 @@ struct Store {
         : pool(ExprLimits{limits.max_states}), runs(vocabulary, limits.memo_bytes, limits.shortcuts) {}
     std::shared_mutex lock;  // shared while nothing is made: masks that are remembered
     ExprPool pool;
+    Beginnings beginnings;
     Leaves leaves;
     Runs runs;
     Configs now, scratch;  // of whoever steps

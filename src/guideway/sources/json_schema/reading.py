@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from decimal import Decimal
 from typing import Any
 
@@ -90,7 +90,7 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     if not isinstance(schema, dict):
         return _FREE if schema else Term(Bundle(0))
     dialect = place.resource.dialect
-    names = schema.keys() & KEYWORD_NAMES
+    names = KEYWORD_NAMES.intersection(schema)
     plain = plain_term(schema, names, dialect)
     if plain is not None:
         return plain
@@ -128,7 +128,7 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     return Term(bundle, tuple(reading.also), tuple(reading.forks), _left(place, child, found), told, leads)
 
 
-def plain_term(schema: dict[str, Any], names: set[str], dialect: Dialect) -> Term | None:
+def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Term | None:
     """The term of a schema (with such keywords) that says no more than a type, or nothing: one of a few."""
     if not names:
         return _FREE

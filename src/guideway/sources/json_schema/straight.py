@@ -70,6 +70,7 @@ _SPEAKING = (("array", _ITEMS), ("object", _ENTRIES), ("string", _LENGTHS))
 _SEVERAL = _ARRAY | _OBJECT | _STRING
 _ALL_KINDS = list(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
+_keywords_of = KEYWORD_NAMES.intersection
 _NEVER = -1  # in the place of a node's number: there is no value
 
 
@@ -92,7 +93,12 @@ class _Common:
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
         self.string = lru_cache(maxsize=1024)(self._string)
         self.several = lru_cache(maxsize=256)(self._several)
+        self.anything = lru_cache(maxsize=256)(self._anything)
         self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
+
+    def _anything(self, number: int) -> tuple[Node, ...]:
+        """The nodes of any value, from this number on."""
+        return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
 
     def _string(self, fewest: int, most: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
         """The strings of so many characters that pass the tests."""
@@ -146,6 +152,10 @@ def _refuse_nodes(place: Origin) -> NoReturn:
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
     """The nodes of any JSON value, the same in all grammars of a style but for the number of what is inside."""
     grammar.first = _common(style).first
+    return _any_value(style, inside, level)
+
+
+def _any_value(style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
     brackets, braces = punctuation(style)[level]
     entry = Property(any_key(style), inside, False)
     return any_scalar(style), Array(brackets, (), inside), Object(braces, (), (entry,), style.key_order == "schema")
@@ -220,14 +230,16 @@ class Straight:
     def any_number(self) -> int:
         """The number of the node of any value."""
         if self._any == _NEVER:
-            self._any = self.grammar.reserve(None)
-            self._define_anything(self._any)
+            self._any = self._add_anything(None)
         return self._any
 
-    def _define_anything(self, number: int) -> None:
-        add = self.grammar.add
-        parts = tuple([add(node) for node in anything(self.grammar, self._common.style, number)])
-        self.grammar.nodes[number] = Alternative(parts)
+    def _add_anything(self, place: Origin) -> int:
+        grammar, common = self.grammar, self._common
+        number = len(grammar.nodes)
+        grammar.first = common.first
+        grammar.nodes += common.anything(number)
+        grammar.places += (place, None, None, None)
+        return number
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
         """The number of a schema's node, -1: there is no value."""
@@ -242,7 +254,7 @@ class Straight:
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """The same of one that does not only refer to another, and is met for the first time."""
-        names, grammar = schema.keys() & KEYWORD_NAMES, self.grammar
+        names, grammar = _keywords_of(schema), self.grammar
         term = plain_term(schema, names, self._dialect) if len(names) < 2 else None
         if term is None:
             found = self.numbers[id(schema)] = len(grammar.nodes)
@@ -254,14 +266,16 @@ class Straight:
             return found
         known = self.plain.get(term)
         if known is None:
-            known = self.plain[term] = reserve(grammar, place)
             scalar = self._common.scalars[term]
-            if scalar is not None:
-                grammar.nodes[known] = scalar
-            elif term.own is FREE:
-                self._define_anything(known)
+            if term.own is FREE:
+                known = self._add_anything(place)
             else:
-                self.todo.append((known, schema, names))
+                known = len(grammar.nodes)
+                grammar.nodes.append(scalar)
+                grammar.places.append(place)
+                if scalar is None:
+                    self.todo.append((known, schema, names))
+            self.plain[term] = known
         self.numbers[id(schema)] = known
         return known
 
@@ -283,7 +297,7 @@ class Straight:
             found = found.get(name) if type(found) is dict else None
         return found if type(found) is dict and "$ref" not in found else None
 
-    def _node(self, place: Origin, schema: dict[str, Any], names: set[str]) -> Node | None:
+    def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
         """The node of a schema with such keywords; None where a closer look is needed."""
         if not names.isdisjoint(self._dialect.unknown):
             return None
@@ -302,7 +316,7 @@ class Straight:
             return self._either(place, schema, *names)
         return self._several(place, schema, names) if names <= _SEVERAL else None
 
-    def _several(self, place: Origin, schema: dict[str, Any], names: set[str]) -> Node | None:
+    def _several(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
         """The node of a schema of several types, of which the keywords speak about all but numbers."""
         kinds = schema["type"] if "type" in names else _ALL_KINDS
         if type(kinds) is not list or not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
@@ -341,7 +355,7 @@ class Straight:
             if id(one) in seen and name == "anyOf":
                 continue
             seen.add(id(one))
-            names = one.keys() & KEYWORD_NAMES if type(one) is dict else None
+            names = _keywords_of(one) if type(one) is dict else None
             kind = one.get("type", "string" if names == _ENUM and _are_texts(one["enum"]) else None) if names else None
             node = self._branch(at, one, kind, names) if names and type(kind) is str else None
             if node is None or type(kind) is not str:
@@ -356,7 +370,7 @@ class Straight:
         frames = [node for kind in _FRAMES for node in found.get(kind, ())]
         return self._any_of(place, [*_joined(found.keys(), scalars), *frames])
 
-    def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: set[str]) -> Node | None:
+    def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
         if kind in ("null", "boolean"):
             return _NULL if len(names) == 1 else None  # as `_joined` writes it
         return self._node(place, schema, names)
