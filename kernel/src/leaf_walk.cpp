@@ -31,50 +31,98 @@ public:
 
     void run(ExprId start) {
         states_.begin();
+        if (subtrees_) closures_ = &states_.closures(pool_, *subtrees_);
+        closure_count_ = closures_ ? closures_->count() : 0;
         const Number first = states_.number(pool_, start);
-        path_.resize(64);
-        if (whole_ && take(0, first, 0)) return;
-        enter(0, 0, first, 0);
-        for (const Grove::Part& part : grove_.parts)
-            for (std::uint32_t i = part.begin; i < part.end;) i = visit(i, x_.depth[i] - part.above);
+        path_.resize(16);
+        for (const Grove::Part& part : grove_.parts) {
+            taken_from_ = x_.first_token[part.begin];
+            if (!whole_ || !take_all(first)) {
+                enter(0, 0, first, 0);
+                walk(part);
+            }
+            leave_out(part.end, part.end);
+        }
     }
 
 private:
     using Number = std::uint16_t;
     struct Level {  // a node on the path, and the state there
+        const Number* steps = nullptr;
         Number state = 0;
         bool nullable = false, leaps = false;
         std::uint32_t characters = 0;
         ChildLeap leap;
     };
 
-    // Returns the node to go on with.
-    std::uint32_t visit(std::uint32_t i, std::size_t depth) {
-        const Level& above = path_[depth - 1];
-        if (above.leaps)
-            if (const std::uint32_t wanted = above.leap.next(x_, i); wanted != i) return wanted;
-        const std::uint8_t byte = x_.byte[i];
-        if (above.nullable && follow_.contains(byte)) made_.pieces.push_back(i);
-        const bool childless = x_.end[i] == i + 1, alone = childless && !made_.measures;  // alone: what is come to is not asked for
-        Number next = states_.next(above.state, byte);
-        if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
-        if (next == WalkStates::kDead) return x_.end[i];
-        if (made_.measures) measure(states_[next].expr);
-        made_.add(x_.first_token[i], x_.first_token[i + 1]);
-        if (childless) return i + 1;
-        if (states_[next].expr == kEmpty) {  // the leaf is left here, whatever follows
-            for (std::uint32_t child = i + 1; child < x_.end[i]; child = x_.end[child])
-                if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
-            return x_.end[i];
+    bool take_all(Number first) {
+        if (!subtrees_) return false;
+        return take(0, states_[first], 0) || (states_[first].plain && subtrees_->loop(0, *states_[first].loops, kNothing));
+    }
+
+    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
+    void walk(const Grove::Part& part) {
+        const std::uint8_t* const bytes = x_.byte.data();
+        const std::uint32_t* const ends = x_.end.data();
+        const std::uint16_t* const depths = x_.depth.data();
+        WalkStates::State* const states = &states_[0];  // never moved
+        const bool measures = made_.measures, takes = subtrees_ && !measures;
+        const Level* path = path_.data();
+        for (std::uint32_t i = part.begin; i < part.end;) {
+            const std::size_t depth = depths[i] - part.above;
+            const Level& above = path[depth - 1];
+            const std::uint8_t byte = bytes[i];
+            if (above.leaps && !above.leap.wants(byte)) {
+                const std::uint32_t wanted = above.leap.next(x_, i);
+                leave_out(i, wanted);
+                i = wanted;
+                continue;
+            }
+            const std::uint32_t end = ends[i];
+            if (above.nullable && follow_.contains(byte)) made_.pieces.push_back(i);
+            const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
+            Number next = above.steps[byte];
+            if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
+            if (next == WalkStates::kDead) {
+                leave_out(i, end);
+                i = end;
+            } else if (alone) ++i;
+            else if (takes && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) i = end;
+            else {
+                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
+                path = path_.data();
+            }
         }
-        const std::uint32_t characters = above.characters + (is_continuation(byte) ? 0 : 1);
-        if (take(i, next, characters)) return x_.end[i];
+    }
+
+    // From one node up to another; what was taken before is written down.
+    void leave_out(std::uint32_t from, std::uint32_t to) {
+        made_.add(taken_from_, x_.first_token[from]);
+        taken_from_ = x_.first_token[to];
+    }
+
+    // Returns the node to go on with.
+    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
+        WalkStates::State& state = states_[number];
+        const std::uint32_t end = x_.end[i];
+        if (made_.measures) measure(state.expr, state.rest);
+        if (end == i + 1) return end;
+        if (state.expr == kEmpty) {  // the leaf is left here, whatever follows
+            for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
+                if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
+            leave_out(i + 1, end);
+            return end;
+        }
+        if (take(i, state, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
-        enter(depth, i, next, characters);
+        enter(depth, i, number, characters);
         return i + 1;
     }
 
-    void measure(ExprId state) { made_.rest = std::max(made_.rest, pool_.shortest(state)); }
+    void measure(ExprId expr, std::uint32_t& known) {
+        if (known == kInfinite) known = pool_.shortest(expr);
+        made_.rest = std::max(made_.rest, known);
+    }
 
     // `alone`: it is asked only whether the state lives on.
     Number step(std::size_t depth, std::uint8_t byte, bool alone) {
@@ -93,31 +141,38 @@ private:
         std::vector<ExprId> kept;
         for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
         states_.drop();
-        for (std::size_t d = 0; d < depth; ++d) path_[d].state = states_.number(pool_, kept[d]);
+        for (std::size_t d = 0; d < depth; ++d) {
+            path_[d].state = states_.number(pool_, kept[d]);
+            path_[d].steps = states_.steps(path_[d].state);
+        }
     }
 
     void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
         Level& level = path_[depth];
+        WalkStates::State& known = states_[state];
         level.state = state;
+        level.steps = states_.steps(state);
         level.characters = characters;
-        level.nullable = states_[state].nullable;
+        level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
-        ByteSet wanted = pool_.live(states_[state].expr);
+        if (known.live.empty()) known.live = pool_.live(known.expr);
+        ByteSet wanted = known.live;
         if (level.nullable) wanted |= follow_;
         level.leap = ChildLeap(x_, node, wanted);
     }
 
     // True: all below the node is taken, as far as it can be.
-    bool take(std::uint32_t node, Number number, std::uint32_t characters) {
+    bool take(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
         if (!subtrees_) return false;
-        WalkStates::State& state = states_[number];
         const std::uint32_t nodes = x_.end[node] - node;
         if (!state.scouted) {
             if (nodes < kWorthScouting) return false;
             scout(state);
         }
-        return take_loops(node, state, characters) || (!made_.measures && nodes >= kWorthLooking && (take_chain(node, state, characters) || take_closed(node, state, characters)));
+        if (state.loops && (!state.plain || made_.measures) && take_loops(node, state, characters)) return true;
+        if (made_.measures || nodes < kWorthLooking) return false;
+        return (state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters);
     }
 
     void scout(WalkStates::State& state) {
@@ -134,44 +189,45 @@ private:
                 state.open_end = true;
                 return state.loops != nullptr;
             });
+        state.plain = state.loops && !state.open_end && u.left == kInfinite;
         state.chain = state.loops ? nullptr : loops_.chain(pool_, *subtrees_, state.expr);
     }
 
-    bool take_loops(std::uint32_t node, const WalkStates::State& state, std::uint32_t characters) {
-        if (!state.loops || !subtrees_->loop(node, *state.loops, state.open_end ? follow_ : ByteSet{})) return false;
+    bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        if (!subtrees_->loop(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
         if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
-        if (made_.measures) measure(state.looping);
+        if (made_.measures) measure(state.looping, state.looping_rest);
         return true;
     }
 
     bool take_chain(std::uint32_t node, const WalkStates::State& state, std::uint32_t characters) {
-        if (!state.chain || !subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : ByteSet{})) return false;
+        if (!subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : kNothing)) return false;
         return take_up_to(node, std::uint64_t{state.chain->characters} + characters, state.chain->characters == kInfinite);
     }
 
     // Tokens below the node, of so many characters from their beginning on.
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
-        const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
-        if (all || most >= subtrees_->most_characters()) made_.add(below.begin, below.end);
-        else if (whole_) made_.add_up_to(static_cast<std::uint8_t>(most), below);
-        else return false;
+        if (all || most >= subtrees_->most_characters()) return true;
+        if (!whole_) return false;
+        made_.add_up_to(static_cast<std::uint8_t>(most), {x_.first_token[node + 1], x_.first_token[x_.end[node]]});
+        leave_out(node + 1, x_.end[node]);
         return true;
     }
 
     // States that stay among themselves; of what may be too long, if it is little, note is taken.
     bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
-        Closures& closures = states_.closures(pool_, *subtrees_);
-        if (state.closures != closures.count()) {
-            state.closed = closures.find(state.expr);
-            state.closures = closures.count();
+        if (state.closures != closure_count_) {
+            state.closed = closures_->find(state.expr);
+            state.closures = closure_count_;
         }
         if (state.closed.characters < Closures::kFewCharacters && !state.looked_around && !state.loops && x_.end[node] - node >= kWorthClosing) {  // nothing loops here
             state.looked_around = true;
-            closures.look_around(state.expr);
-            state.closed = closures.find(state.expr);
+            closures_->look_around(state.expr);
+            state.closed = closures_->find(state.expr);
+            closure_count_ = closures_->count();
         }
         const Closures::Found& in = state.closed;
-        if (!in.loops || in.characters == 0 || !subtrees_->loop(node, *in.loops, in.nullable ? follow_ : ByteSet{})) return false;
+        if (!in.loops || in.characters == 0 || !subtrees_->loop(node, *in.loops, in.nullable ? follow_ : kNothing)) return false;
         const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
         const std::uint32_t most = characters + in.characters;
         std::vector<std::uint32_t>& doubtful = made_.doubtful;
@@ -184,10 +240,10 @@ private:
                 return false;
             }
         }
-        made_.add(below.begin, below.end);
         return true;
     }
 
+    static constexpr ByteSet kNothing{};
     ExprPool& pool_;
     const Grove& grove_;
     const Trie& x_;
@@ -197,6 +253,9 @@ private:
     WalkStates& states_;
     LeafWalk& made_;
     const bool whole_;
+    Closures* closures_ = nullptr;
+    std::size_t closure_count_ = 0;
+    std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guideway/vocabulary.h"
+#include "guideway/wide.h"
 
 namespace guideway {
 
@@ -22,7 +23,17 @@ std::uint32_t count_of(std::span<const Places> places) {
 
 Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts)
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
-      budget_(budget), shortcuts_(shortcuts), sets_(words_), residuals_(trie_, vocabulary.longest()) {}
+      budget_(budget), shortcuts_(shortcuts), sets_(words_), residuals_(trie_, vocabulary.longest()), all_(words_, 0xffffffff) {
+    const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
+    const std::uint32_t size = vocabulary.size();
+    if (size & 31) all_.back() = (1u << (size & 31)) - 1;
+    for (std::uint32_t t = 0; t < size; ++t) {
+        const std::uint32_t length = starts[t + 1] - starts[t];
+        if (length == 0) all_[t >> 5] &= ~(1u << (t & 31));
+        else if (length >= ExprPool::kNear) longest_first_.push_back(t);
+    }
+    std::stable_sort(longest_first_.begin(), longest_first_.end(), [&](std::uint32_t a, std::uint32_t b) { return vocabulary.token(a).size() > vocabulary.token(b).size(); });
+}
 
 std::uint32_t Runs::component_id(const Component& component) {
     return component.kind == NodeKind::leaf ? leaf_id(component.follow) : next_component_++;
@@ -208,8 +219,9 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
         for (std::uint32_t t : some) row[t >> 5] |= 1u << (t & 31);
     };
     if (smooth_row_.empty()) {
-        smooth_row_.assign(words_, 0);
-        put(smooth.up_to(smooth.most_characters()), smooth_row_);
+        smooth_row_ = all_;
+        for (const auto kind : {SmoothTokens::control, SmoothTokens::longer, SmoothTokens::rest})
+            for (const std::uint32_t t : smooth.rough(kind).tokens) smooth_row_[t >> 5] &= ~(1u << (t & 31));
     }
     std::vector<std::uint32_t> row = smooth_row_;
     if (left < smooth.most_characters()) {
@@ -247,16 +259,6 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     made = run_of_base;
     made.tokens = sets_.delta(run_of_base.tokens, difference->cleared, difference->added);
     return true;
-}
-
-const std::vector<std::uint32_t>& Runs::longest_first() {
-    if (longest_first_.empty()) {
-        std::vector<std::vector<std::uint32_t>> by_length(vocabulary_.longest() + 1);
-        for (std::uint32_t t = 0; t < vocabulary_.size(); ++t)
-            if (const std::size_t length = vocabulary_.token(t).size(); length >= ExprPool::kNear) by_length[length].push_back(t);
-        for (auto some = by_length.rbegin(); some != by_length.rend(); ++some) longest_first_.insert(longest_first_.end(), some->begin(), some->end());
-    }
-    return longest_first_;
 }
 
 const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider& wider) {
@@ -298,7 +300,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
     sets_.change(run.tokens, row_);
     std::vector<std::uint32_t> cleared;
     std::size_t tried = 0;
-    for (const std::uint32_t t : longest_first()) {
+    for (const std::uint32_t t : longest_first_) {
         const std::string_view text = vocabulary_.token(t);
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
@@ -433,7 +435,7 @@ void Runs::bits_of(const Trie& x, std::span<const Places> places, std::vector<st
         for (const Places& p : places) put(p.begin, p.end, true);
         return;
     }
-    row = all();
+    row = all_;
     std::uint32_t at = 0;
     for (const Places& p : places) {
         put(at, p.begin, false);
@@ -442,21 +444,15 @@ void Runs::bits_of(const Trie& x, std::span<const Places> places, std::vector<st
     put(at, static_cast<std::uint32_t>(x.tokens.size()), false);
 }
 
-const std::vector<std::uint32_t>& Runs::all() {
-    if (all_.empty()) {
-        all_.assign(words_, 0);
-        for (std::uint32_t t : trie_.tokens) all_[t >> 5] |= 1u << (t & 31);
-    }
-    return all_;
-}
-
-// Most tokens are short: the longer ones are taken from the row of all.
 const std::vector<std::uint32_t>& Runs::tokens_up_to(std::uint8_t characters) {
+    if (characters_.empty()) {
+        characters_.assign(vocabulary_.size(), 255);
+        for (std::uint32_t p = 0; p < trie_.tokens.size(); ++p) characters_[trie_.tokens[p]] = subtrees_.characters(p);
+    }
     auto [place, fresh] = up_to_.try_emplace(characters);
     if (fresh) {
-        place->second = all();
-        for (std::uint32_t p = 0; p < trie_.tokens.size(); ++p)
-            if (subtrees_.characters(p) > characters) place->second[trie_.tokens[p] >> 5] &= ~(1u << (trie_.tokens[p] & 31));
+        place->second.assign(words_, 0);
+        at_most(characters_, characters, place->second);
     }
     return place->second;
 }

@@ -29,11 +29,25 @@ GUIDEWAY_WIDE void join_words(const std::uint32_t* __restrict from, std::uint32_
     for (std::size_t i = 0; i < size; ++i) to[i] |= from[i];
 }
 
+GUIDEWAY_WIDE void at_most_of(const std::uint8_t* __restrict numbers, std::uint8_t most, std::uint32_t* __restrict row, std::size_t words) {
+    for (std::size_t w = 0; w < words; ++w) {
+        std::uint32_t bits = 0;
+        for (std::uint32_t i = 0; i < 32; ++i) bits |= static_cast<std::uint32_t>(numbers[w * 32 + i] <= most) << i;
+        row[w] |= bits;
+    }
+}
+
 }  // namespace
 
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
 std::uint32_t largest(std::span<const std::uint8_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
 std::uint32_t largest(std::span<const std::uint32_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+
+void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row) {
+    const std::size_t words = numbers.size() / 32;
+    at_most_of(numbers.data(), most, row.data(), words);
+    for (std::size_t i = words * 32; i < numbers.size(); ++i) row[i >> 5] |= static_cast<std::uint32_t>(numbers[i] <= most) << (i & 31);
+}
 
 void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) { join_words(from.data(), to.data(), from.size()); }
 

@@ -39,6 +39,7 @@ public:
         if (wide_) wanted_ &= wide_->bytes;
         if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // nothing to leap over
     }
+    bool wants(std::uint8_t byte) const { return !wide_ || wanted_.contains(byte); }
     // The node to go on with: the child `node` or a sibling after it, or the parent's end.
     std::uint32_t next(const Trie& trie, std::uint32_t node) const {
         if (!wide_ || wanted_.contains(trie.byte[node])) return node;

@@ -204,10 +204,8 @@ private:
     std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
     bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
-    const std::vector<std::uint32_t>& longest_first();
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
-    const std::vector<std::uint32_t>& all();
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
     // Masks, of parts.
@@ -270,7 +268,8 @@ private:
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
-    std::vector<std::uint32_t> longest_first_;                            // all tokens of the trie by their bytes
+    std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
+    std::vector<std::uint8_t> characters_;                                // by token, as `Subtrees` counts them
     std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
     std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
     std::vector<Task> tasks_;  // scratch of `fill`

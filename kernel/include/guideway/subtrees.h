@@ -49,6 +49,7 @@ public:
         if ((set.ascii[0] & (~loops.ascii[0] | but.words[0])) | (set.ascii[1] & (~loops.ascii[1] | but.words[1]))) return false;
         if (set.count == 0) return true;
         if (but.words[2] | but.words[3]) return false;
+        if (loops.all_blocks) return true;
         for (std::uint32_t i = set.first; i < set.first + set.count; ++i)
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;

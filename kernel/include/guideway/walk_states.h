@@ -53,6 +53,7 @@ public:
         ExprId expr = kNone;
         bool nullable = false;
         bool scouted = false;      // whether the following is known
+        bool plain = false;        // it loops, any number of times, and is not complete on the way
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
         const Loops* loops = nullptr;
         ExprId looping = kNone;    // what comes back to itself
@@ -61,12 +62,15 @@ public:
         Closures::Found closed{};
         std::size_t closures = 0;     // when it was looked for, there were so many
         bool looked_around = false;
+        std::uint32_t rest = kInfinite, looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
+        ByteSet live;                                              // empty: not known yet
     };
 
     std::uint16_t number(const ExprPool& pool, ExprId expr);
     State& operator[](std::uint16_t number) { return states_[number]; }
     // kDead, kAlive, the number of what follows, or kUnknown.
     std::uint16_t& next(std::uint16_t number, std::uint8_t byte) { return steps_[number][byte]; }
+    const std::uint16_t* steps(std::uint16_t number) const { return steps_[number].data(); }
     // A new walk.
     void begin();
     Closures& closures(ExprPool& pool, const Subtrees& subtrees) { return closures_ ? *closures_ : closures_.emplace(pool, subtrees); }

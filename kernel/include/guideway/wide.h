@@ -19,6 +19,9 @@ std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add 
 std::uint32_t largest(std::span<const std::uint8_t> numbers);
 std::uint32_t largest(std::span<const std::uint32_t> numbers);
 
+// Sets bit i of the row where numbers[i] is at most that; the bits of the row's last word that stand for no number stay.
+void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row);
+
 // Adds the bits of one row to another.
 void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
 
