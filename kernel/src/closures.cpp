@@ -26,7 +26,7 @@ void Closures::close(ExprId start, const ByteSet& bytes) {
         const ExprId state = states_[i].expr;
         if (!bytes.within(pool_.live(state))) continue;
         targets.clear();
-        bytes.each([&](std::uint8_t b) { targets.push_back(pool_.next(state, b)); });
+        pool_.each_way(state, bytes, [&](const ByteSet&, ExprId to) { targets.push_back(to); });
         std::sort(targets.begin(), targets.end());
         targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
         if (states_.size() + targets.size() > kMaxStates && std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))
@@ -61,8 +61,8 @@ void Closures::add_blocks(Closure& made) {
     std::vector<ExprId> leads;
     for (const State& state : states_) {
         if (state.characters == 0) continue;
-        leads.clear();
-        for (unsigned b = 0xc2; b < 0xf5; ++b) leads.push_back(pool_.next(state.expr, static_cast<std::uint8_t>(b)));
+        leads.assign(0xf5 - 0xc2, kNone);
+        pool_.each_way(state.expr, ByteSet::range(0xc2, 0xf4), [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
         const State*& most = kinds.emplace(leads, &state).first->second;
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
@@ -96,7 +96,7 @@ void Closures::keep(const ByteSet& bytes) {
 
 // Bytes that soon lead to where others do not go on are left out.
 void Closures::look_around(ExprId start) {
-    if (looks_ >= kMaxLooks || !pool_.endless(start)) return;
+    if (looks_ >= kMaxLooks || (!pool_.endless(start) && !pool_.boolean(start))) return;
     ByteSet bytes = pool_.live(start);
     bytes.words[2] = bytes.words[3] = 0;
     for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
@@ -105,9 +105,9 @@ void Closures::look_around(ExprId start) {
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);
         const ByteSet before = bytes;
-        before.each([&](std::uint8_t b) {
-            const std::uint32_t to = number_of(pool_.next(start, b));
-            if (to == states_.size() || states_[to].characters < states_[0].characters) bytes.erase(b);
+        pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
+            const std::uint32_t to = number_of(next);
+            if (to == states_.size() || states_[to].characters < states_[0].characters) bytes -= some;
         });
     }
 }

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
+constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
 
 }  // namespace
 
@@ -218,6 +219,60 @@ ByteSet ExprPool::live(ExprId e) {
     }
     const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
     return sets_[rows_[r].live];
+}
+
+const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
+    if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
+    std::vector<ByteSet>& made = class_sets_[classes];
+    if (!made.empty()) return made;
+    const auto& class_of = classes_[classes];
+    for (unsigned b = 0, next; b < 256; b = next) {
+        for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {}
+        if (made.size() <= class_of[b]) made.resize(class_of[b] + 1u);
+        made[class_of[b]] |= ByteSet::range(b, next - 1);
+    }
+    return made;
+}
+
+// Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.
+std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
+    std::vector<ByteSet> made;
+    if (!some.empty()) made.push_back(some);
+    const auto split = [&](const ByteSet& by) {
+        for (std::size_t i = 0, count = made.size(); i < count; ++i) {
+            ByteSet in = made[i];
+            in &= by;
+            if (in.empty() || in == made[i]) continue;
+            made[i] -= in;
+            made.push_back(in);
+        }
+    };
+    const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(ByteSet::range(b, b)); }); };
+    if (found_[start].live_row == 0 && exprs_[start].boolean && !exprs_[start].lean) make_live_row(start);  // as a step would
+    std::vector<ExprId> todo{start};
+    while (!todo.empty() && made.size() < some.size()) {
+        const ExprId e = todo.back();
+        const Expr x = exprs_[e];
+        todo.pop_back();
+        if (const std::uint32_t row = found_[e].live_row ? found_[e].live_row : found_[e].raw_row) {
+            for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(bytes);
+        } else if (x.op == Op::set) split(sets_[x.a]);
+        else if (x.op == Op::cat) {
+            todo.push_back(x.a);
+            if (exprs_[x.a].nullable) todo.push_back(x.b);
+        } else if (x.op == Op::alt || x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
+        } else if (x.op == Op::except) todo.insert(todo.end(), {x.a, x.b});
+        else if (x.op == Op::negate || x.op == Op::repeat) todo.push_back(x.a);
+        else if (x.op == Op::words) {
+            ByteSet bytes;
+            words_->live(x.a, x.b, bytes);
+            split_all(bytes);
+            if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+        } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) split_all(some);
+        if (made.size() > kMaxWays || todo.size() > kMaxHeads) split_all(some);
+    }
+    return made;
 }
 
 bool ExprPool::takes(ExprId e, std::uint8_t byte) {
@@ -481,6 +536,7 @@ std::uint32_t ExprPool::shortest(ExprId start) {
 }
 
 ExprId ExprPool::base_of(ExprId e) {
+    if (!exprs_[e].endless) return kNone;
     std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
     ExprId at = e;
     bool found = false;
@@ -518,17 +574,17 @@ ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
     }
 }
 
+// Of what can be completed; that is asked of one after the other, since it may need a search.
 ExprId ExprPool::majority(ExprId e) {
-    std::array<unsigned, 256> count{};
-    const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
-    const Row row = rows_[r];
-    const auto& classes = classes_[row.classes];
-    unsigned best = classes[0];
-    for (unsigned b = 0; b < 256; ++b) {
-        const unsigned k = classes[b];
-        if (targets_[row.offset + k] != kNone && ++count[k] > count[best]) best = k;
-    }
-    return targets_[row.offset + best];
+    const Row row = rows_[found_[e].live_row ? found_[e].live_row : raw_row(e)];
+    std::vector<std::pair<unsigned, ExprId>> ways;
+    const auto& sets = sets_of_classes(row.classes);
+    for (std::size_t k = 0; k < row.count; ++k)
+        if (const ExprId to = targets_[row.offset + k]; to != kNone) ways.emplace_back(sets[k].size(), to);
+    std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [count, to] : ways)
+        if (alive(to)) return to;
+    return kNone;
 }
 
 // What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.

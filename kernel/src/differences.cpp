@@ -61,9 +61,16 @@ private:
             if (known.state == s && known.base == t) return known.bytes;
         ByteSet some = pool_.live(s), made_set;
         some |= pool_.live(t);
-        some.each([&](std::uint8_t b) {
-            if (pool_.next(s, b) != pool_.next(t, b)) made_set.insert(b);
+        ByteSet left = some;  // in the base only
+        pool_.each_way(s, some, [&](const ByteSet& bytes, ExprId to) {
+            left -= bytes;
+            ByteSet without = bytes;
+            pool_.each_way(t, bytes, [&](const ByteSet& same, ExprId there) {
+                if (there == to) without -= same;
+            });
+            made_set |= without;
         });
+        pool_.each_way(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
         Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
         kept = {s, t, made_set};
         return kept.bytes;

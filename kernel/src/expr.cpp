@@ -298,6 +298,7 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     made.shortest = 0;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
+        made.endless &= exprs_[p].endless;
         made.bounded |= exprs_[p].bounded;
         made.shortest = std::max(made.shortest, exprs_[p].shortest);
         made.within |= exprs_[p].within;
@@ -652,7 +653,7 @@ ExprId ExprPool::value(std::uint32_t state) {
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + words_->bytes() + values_->bytes() + liveness_->bytes();
+           classes_.size() * 256 + class_sets_.size() * 256 + words_->bytes() + values_->bytes() + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is walked
 constexpr std::uint32_t kBroken = 0xffffffff;
+const ByteSet kContinuation = ByteSet::range(0x80, 0xbf);
 
 unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0; }
 
@@ -186,9 +187,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     auto closed = [&](ExprId from, unsigned left) {
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
-            for (ExprId at : here)
-                for (unsigned b = 0x80; b < 0xc0; ++b)
-                    if (const ExprId to = pool.next(at, static_cast<std::uint8_t>(b)); to != kNone) after.push_back(to);
+            for (ExprId at : here) pool.each_way(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
             std::sort(after.begin(), after.end());
             after.erase(std::unique(after.begin(), after.end()), after.end());
             here.swap(after);
@@ -196,8 +195,11 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         }
         return here == std::vector<ExprId>{state};
     };
-    for (unsigned b = 0; b < 128; ++b)
-        if (comes_back(pool.next(state, static_cast<std::uint8_t>(b)))) made.ascii[b >> 6] |= std::uint64_t{1} << (b & 63);
+    pool.each_way(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
+        if (!comes_back(to)) return;
+        made.ascii[0] |= bytes.words[0];
+        made.ascii[1] |= bytes.words[1];
+    });
     made.blocks.assign(blocks_.size() / 64 + 1, 0);
     if (!made.any()) return made;
     made.blocks = exact ? blocks_to(pool, state, comes_back, closed) : blocks_to(pool, state, comes_back);
@@ -220,8 +222,11 @@ std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, con
         const unsigned left = length_of(block.bytes[0]) - block.size;
         if (left == 1 && at != known) {
             known = at;
-            whole = true;
-            for (unsigned b = 0x80; b < 0xc0 && whole; ++b) whole = good(pool.next(at, static_cast<std::uint8_t>(b)));
+            unsigned count = 0;
+            pool.each_way(at, kContinuation, [&](const ByteSet& bytes, ExprId to) {
+                if (good(to)) count += bytes.size();
+            });
+            whole = count == kContinuation.size();
         }
         if (left == 1 ? whole : !inside || inside(at, left)) made[i >> 6] |= std::uint64_t{1} << (i & 63);
     }

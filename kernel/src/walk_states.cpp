@@ -13,12 +13,10 @@ constexpr std::uint32_t kMaxChain = 24;  // characters
 // The state that most of the bytes lead to, and these bytes.
 std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& bytes) {
     std::vector<std::pair<ExprId, ByteSet>> ways;
-    bytes.each([&](std::uint8_t b) {
-        const ExprId to = pool.next(state, b);
-        if (to == kNone) return;
+    pool.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {
         auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& way) { return way.first == to; });
         if (at == ways.end()) at = ways.insert(at, {to, {}});
-        at->second.insert(b);
+        at->second |= some;
     });
     const auto most = std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     return most == ways.end() ? std::pair{kNone, ByteSet{}} : *most;

@@ -58,6 +58,10 @@ struct ByteSet {
         for (std::size_t i = 0; i < 4; ++i) words[i] &= other.words[i];
         return *this;
     }
+    ByteSet& operator-=(const ByteSet& other) {
+        for (std::size_t i = 0; i < 4; ++i) words[i] &= ~other.words[i];
+        return *this;
+    }
     friend bool operator==(const ByteSet&, const ByteSet&) = default;
 
     // Calls f(byte) for each member in rising order.

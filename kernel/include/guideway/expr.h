@@ -169,6 +169,12 @@ public:
     // between. kInfinite: that cannot be seen.
     ExprId after(ExprId e, std::string_view text);
     bool is_lean(ExprId e) const { return exprs_[e].lean; }
+    // Calls f(bytes, what follows) for those of `some` that are live, at once for all that can be seen to lead to the same.
+    template <class F>
+    void each_way(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : alike(e, some))
+            if (const ExprId to = next(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    }
     // The bytes b for which next(e, b) is not none; of values perhaps more.
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
@@ -285,6 +291,8 @@ private:
     std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts);
     void join_words(std::vector<ExprId>& sum);
     ExprId majority(ExprId e);
+    std::vector<ByteSet> alike(ExprId e, const ByteSet& some);
+    const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
     ExprId next_of_words(const Expr& x, std::uint8_t byte);
     ExprId next_of_difference(const Expr& x, std::uint8_t byte);
     ByteSet live_of_lean(ExprId e);
@@ -326,6 +334,7 @@ private:
     Blocks<ExprId> targets_;
     Blocks<std::array<std::uint8_t, 256>> classes_;
     IdTable class_ids_;
+    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were asked for
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
