@@ -91,11 +91,12 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     return found_[e].live_row = live;
 }
 
-// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean.
+// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean. Of Boolean
+// ones only where it is `searched` what comes of it.
 template <class F>
-bool ExprPool::each_head(ExprId e, F&& f) {
+bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
-    if (!x.lean && (x.boolean || x.labelled)) return false;
+    if (!x.lean && ((x.boolean && !searched) || x.labelled)) return false;
     if (!x.lean && x.op != Op::cat && x.op != Op::alt) return false;
     const std::uint32_t count = x.op == Op::alt ? x.b : 1;
     if (count > kMaxHeads) return false;
@@ -135,7 +136,20 @@ ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
     return alive(made) ? made : kNone;
 }
 
-// The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves.
+ExprId ExprPool::next_of_intersection(const Expr& x, std::uint8_t byte) {
+    std::vector<ExprId> made;
+    for (std::uint32_t i = 0; i < x.b; ++i) {
+        const ExprId part = args_[x.a + i];
+        const Expr y = exprs_[part];
+        made.push_back(y.op == Op::negate ? negate(next(y.a, byte)) : next(part, byte));
+        if (made.back() == kNone) return kNone;
+    }
+    const ExprId to = both(std::move(made));
+    return alive(to) ? to : kNone;
+}
+
+// The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
+// it is with most intersections, of which each target of a row would be searched.
 ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (x.op == Op::words) return next_of_words(x, byte);
@@ -145,9 +159,10 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
         if (found_[e].looked_up >= kLookups) return kInfinite;
         ++found_[e].looked_up;
     }
+    if (x.op == Op::both) return next_of_intersection(x, byte);
     ExprId only = kNone;
     std::vector<ExprId> several;
-    const bool simple = each_head(e, [&](ExprId head, ExprId tail) {
+    const bool simple = each_head(e, true, [&](ExprId head, ExprId tail) {
         const ExprId left = next(head, byte);
         if (left == kNone) return;
         const ExprId made = left == kEmpty ? tail : cat(left, tail);
@@ -158,9 +173,57 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
         found_[e].looked_up = kLookups;
         return kInfinite;
     }
-    if (several.empty()) return only;
-    several.push_back(only);
-    return alt(std::move(several));
+    if (!several.empty()) {
+        several.push_back(only);
+        only = alt(std::move(several));
+    }
+    return !x.boolean || x.lean || alive(only) ? only : kNone;
+}
+
+bool ExprPool::lives_after(ExprId e, std::string_view text) {
+    std::vector<ExprId> with, without;  // what must take the text, and what must not
+    for (std::size_t at = 0; at < text.size() && e != kNone;) {
+        const Expr x = exprs_[e];
+        const ExprId head = x.op == Op::cat ? x.a : e, tail = x.op == Op::cat ? x.b : kEmpty;
+        if (exprs_[head].op == Op::both) {
+            split_intersection(head, with, without);
+            const ByteSet behind = live(tail);
+            const auto may_end = [&] {
+                return std::all_of(with.begin(), with.end(), [&](ExprId p) { return exprs_[p].nullable; }) &&
+                       std::none_of(without.begin(), without.end(), [&](ExprId p) { return exprs_[p].nullable; });
+            };
+            for (; at < text.size(); ++at) {
+                const auto byte = static_cast<std::uint8_t>(text[at]);
+                if (behind.contains(byte) && may_end()) break;
+                for (ExprId& p : with)
+                    if ((p = next(p, byte)) == kNone) return false;
+                for (ExprId& p : without) p = next(p, byte);
+            }
+            std::vector<ExprId> parts = with;
+            for (const ExprId p : without) parts.push_back(negate(p));
+            e = cat(both(std::move(parts)), tail);
+        }
+        if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
+    }
+    return alive(e);
+}
+
+void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {
+    with.clear();
+    without.clear();
+    std::vector<ExprId> todo{e};
+    while (!todo.empty()) {
+        const ExprId part = todo.back();
+        const Expr x = exprs_[part];
+        todo.pop_back();
+        if (x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
+        } else if (x.op == Op::except) {
+            todo.push_back(x.a);
+            without.push_back(x.b);
+        } else if (x.op == Op::negate) without.push_back(x.a);
+        else with.push_back(part);
+    }
 }
 
 ExprId ExprPool::after(ExprId e, std::string_view text) {
@@ -215,7 +278,7 @@ ByteSet ExprPool::live(ExprId e) {
     if (found_[e].live_row == 0 && (exprs_[e].lean || found_[e].looked_up < kLookups)) {
         if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
         ByteSet made;
-        if (each_head(e, [&](ExprId head, ExprId) { made |= live(head); })) return made;
+        if (each_head(e, false, [&](ExprId head, ExprId) { made |= live(head); })) return made;
     }
     const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
     return sets_[rows_[r].live];
@@ -284,7 +347,7 @@ bool ExprPool::takes(ExprId e, std::uint8_t byte) {
     }
     if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || found_[e].looked_up < kLookups)) {
         bool some = false;
-        if (each_head(e, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
+        if (each_head(e, false, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
     }
     return next(e, byte) != kNone;
 }

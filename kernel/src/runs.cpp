@@ -305,9 +305,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
         if (++tried > most_tried) return false;
-        ExprId state = config.state;
-        for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool.next(state, static_cast<std::uint8_t>(*b));
-        if (state == kNone) cleared.push_back(t);
+        if (!pool.lives_after(config.state, text)) cleared.push_back(t);
     }
     made = run;
     if (cleared.empty()) return true;
@@ -332,12 +330,7 @@ Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSe
     }
     const std::uint32_t residual = residuals_.behind(*grove.trie, walked.pieces);
     std::uint32_t tokens = keep(*grove.trie, walked, !grove.whole());
-    std::erase_if(walked.doubtful, [&](std::uint32_t t) {
-        ExprId at = state;
-        for (const char b : vocabulary_.token(t))
-            if ((at = pool.next(at, static_cast<std::uint8_t>(b))) == kNone) return false;
-        return true;
-    });
+    std::erase_if(walked.doubtful, [&](std::uint32_t t) { return pool.lives_after(state, vocabulary_.token(t)); });
     if (!walked.doubtful.empty()) {
         row_.resize(words_);
         sets_.write(tokens, row_);

@@ -16,8 +16,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -179,6 +179,9 @@ public:
     ByteSet live(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
     bool takes(ExprId e, std::uint8_t byte);
+    // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
+    // that is only passed, and none is searched but the last.
+    bool lives_after(ExprId e, std::string_view text);
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
     ExprId base_of(ExprId e);
@@ -295,6 +298,8 @@ private:
     const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
     ExprId next_of_words(const Expr& x, std::uint8_t byte);
     ExprId next_of_difference(const Expr& x, std::uint8_t byte);
+    ExprId next_of_intersection(const Expr& x, std::uint8_t byte);
+    void split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const;
     ByteSet live_of_lean(ExprId e);
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
@@ -303,7 +308,7 @@ private:
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     template <class F>
-    bool each_head(ExprId e, F&& f);
+    bool each_head(ExprId e, bool searched, F&& f);
     ExprId next_without_row(ExprId e, std::uint8_t byte);
     std::uint32_t store_row(const Targets& targets);
     std::uint32_t set_id(const ByteSet& bytes);
