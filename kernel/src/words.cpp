@@ -194,19 +194,13 @@ std::uint32_t Words::rest(Spelling spelling, Part part, char32_t c) {
     return 0;
 }
 
-std::uint32_t Words::lower(std::uint32_t node, char32_t c) const {
-    const Node& at = nodes_[node];
-    const auto begin = edges_.begin() + at.first, end = begin + at.count;
-    return static_cast<std::uint32_t>(std::lower_bound(begin, end, c, [](const Edge& e, char32_t value) { return e.first < value; }) - edges_.begin());
-}
-
 Words::Step Words::next(std::uint32_t node, Part part, std::uint8_t byte) const {
     const Read made = read(spelling(node), part, byte);
     if (made.part == 0) {
         if (made.character > kLast) return {};
-        const std::uint32_t at = lower(node, made.character);
-        const bool found = at < nodes_[node].first + nodes_[node].count && edges_[at].first == made.character;
-        return {found ? edges_[at].second : kNowhere, 0};
+        const Edges all = edges(node);
+        const Edge* const at = all.from(made.character);
+        return {at != all.end() && at->first == made.character ? at->second : kNowhere, 0};
     }
     bool some = false;
     each_child(node, made.part, [&](std::uint32_t, std::uint32_t) { some = true; });
@@ -214,32 +208,33 @@ Words::Step Words::next(std::uint32_t node, Part part, std::uint8_t byte) const 
 }
 
 void Words::live(std::uint32_t node, Part part, ByteSet& made) const {
-    std::pair<char32_t, char32_t> spans[2];
-    const unsigned count = spans_of(spelling(node), part, spans);
-    for (unsigned i = 0; i < count; ++i)
-        for (std::uint32_t at = lower(node, spans[i].first); at < nodes_[node].first + nodes_[node].count && edges_[at].first <= spans[i].second; ++at)
-            if (fits(spelling(node), part, edges_[at].first)) put_next(spelling(node), part, edges_[at].first, made);
+    each_character(node, part, [&](char32_t c) { put_next(spelling(node), part, c, made); });
 }
 
 std::uint32_t Words::shortest(std::uint32_t node, Part part) const {
-    if (part == 0) return nodes_[node].shortest;
-    std::uint32_t least = kInfinite;
-    each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { least = std::min(least, sum(rest, nodes_[child].shortest)); });
+    std::uint32_t least = below(node).shortest;
+    if (part == 0) {
+        for (std::uint32_t at = node, more = left(node); more > 0; --more, ++at) least = sum(least, rest(spelling(node), 0, character(at)));
+        return least;
+    }
+    least = kInfinite;
+    each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { least = std::min(least, sum(rest, shortest(child, 0))); });
     return least;
 }
 
 std::uint32_t Words::last_label_below(std::uint32_t node, Part part) const {
-    std::uint32_t made = part == 0 && nodes_[node].end != kNone ? pool_.last_label(nodes_[node].end, true) : kInfinite;
-    each_child(node, part, [&](std::uint32_t child, std::uint32_t) { made = greatest(made, nodes_[child].label); });
+    const ExprId here = part == 0 ? end(node) : kNone;
+    std::uint32_t made = here != kNone ? pool_.last_label(here, true) : kInfinite;
+    each_child(node, part, [&](std::uint32_t child, std::uint32_t) { made = greatest(made, last_label(child)); });
     return made;
 }
 
 std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling spelling) {
     if (end == kNone && edges.empty()) return kNowhere;
     std::uint64_t h = mix(static_cast<std::uint64_t>(spelling), end);
-    for (const auto& [c, below] : edges) h = mix(h, std::uint64_t{c} << 32 | below);
+    for (const auto& [c, child] : edges) h = mix(h, std::uint64_t{c} << 32 | child);
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
-        const Node& n = nodes_[id];
+        const Node& n = nodes_[cells_[id]];
         return n.end == end && n.spelling == static_cast<std::uint8_t>(spelling) && n.count == edges.size() &&
                std::equal(edges.begin(), edges.end(), edges_.begin() + n.first);
     });
@@ -257,83 +252,152 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
         made.spelled = pool_.spelled(end);
         made.texts = made.characters = 1;
     }
-    for (const auto& [c, below] : edges) {
-        const Node& n = nodes_[below];
-        made.shortest = std::min(made.shortest, sum(rest(spelling, 0, c), n.shortest));
+    for (const auto& [c, child] : edges) {
+        const Node& n = below(child);
+        made.shortest = std::min(made.shortest, sum(rest(spelling, 0, c), shortest(child, 0)));
         made.label = greatest(made.label, n.label);
         made.plain &= n.plain;
         made.spelled &= n.spelled;
         made.depth = std::max(made.depth, n.depth);
         made.texts = sum(made.texts, n.texts);
-        made.characters = sum(made.characters, sum(n.characters, n.texts));
+        made.characters = sum(made.characters, sum(characters(child), n.texts));
     }
     edges_.insert(edges_.end(), edges.begin(), edges.end());
-    const auto id = static_cast<std::uint32_t>(nodes_.size());
+    const auto id = static_cast<std::uint32_t>(cells_.size());
+    cells_.push_back(static_cast<std::uint32_t>(nodes_.size()));
     nodes_.push_back(made);
     ids_.add(h, id);
     return id;
 }
 
-// Along the path of the current text, from sorted ones.
+// The first place of a chain of at least one character, kMostChained at most.
+std::uint32_t Words::chained(std::u32string_view characters, std::uint32_t below) {
+    std::uint64_t h = mix(characters.size(), below);
+    for (const char32_t c : characters) h = (h ^ c) * 0x9e3779b97f4a7c15ULL;
+    h = mix(h, h >> 32);
+    const auto size = static_cast<std::uint32_t>(characters.size());
+    const std::uint32_t known = chain_ids_.find(h, [&](std::uint32_t id) {
+        if (left(id) != size || cells_[id + size] != below) return false;
+        for (std::uint32_t i = 0; i < size; ++i)
+            if (character(id + i) != characters[i]) return false;
+        return true;
+    });
+    if (known != IdTable::kMissing) return known;
+    const auto id = static_cast<std::uint32_t>(cells_.size());
+    for (std::uint32_t i = 0; i < size; ++i) cells_.push_back(kInside | (size - i) << kCharacterBits | characters[i]);
+    cells_.push_back(below);
+    chain_ids_.add(h, id);
+    return id;
+}
+
+// The edge by the first of these characters, which lead to the node.
+Words::Edge Words::chain(std::u32string_view characters, std::uint32_t below, Spelling spelling) {
+    while (characters.size() - 1 > kMostChained) {
+        const Edge last{characters[characters.size() - kMostChained - 1], chained(characters.substr(characters.size() - kMostChained), below)};
+        below = intern(kNone, {&last, 1}, spelling);
+        characters.remove_suffix(kMostChained + 1);
+    }
+    return {characters[0], characters.size() == 1 ? below : chained(characters.substr(1), below)};
+}
+
+// Along the path of the current text, from sorted ones: a level for each place where texts end or part.
 std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
     std::erase_if(texts, [](const Text& text) {
         return std::any_of(text.characters.begin(), text.characters.end(), [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLast; });
     });
     std::sort(texts.begin(), texts.end(), [](const Text& a, const Text& b) { return a.characters < b.characters; });
     struct Level {
+        std::size_t depth;
         std::vector<ExprId> ends;
         std::vector<Edge> edges;
     };
-    std::vector<Level> path(1);  // as deep as the longest text so far; closed levels wait empty, with their memory
+    std::vector<Level> path(1);
     std::u32string_view current;
-    auto close = [&](Level& last) {
-        const std::uint32_t closed = intern(last.ends.size() == 1 ? last.ends[0] : pool_.alt(last.ends), last.edges, spelling);
-        last.ends.clear();
-        last.edges.clear();
-        return closed;
+    const auto close = [&](const Level& last) {
+        return intern(last.ends.size() == 1 ? last.ends[0] : pool_.alt(last.ends), last.edges, spelling);
     };
-    auto close_to = [&](std::size_t depth) {
-        for (std::size_t at = current.size(); at > depth; --at) path[at - 1].edges.emplace_back(current[at - 1], close(path[at]));
+    const auto close_to = [&](std::size_t depth) {
+        while (path.back().depth > depth) {
+            const std::uint32_t closed = close(path.back());
+            const std::size_t end = path.back().depth;
+            path.pop_back();
+            if (path.back().depth < depth) path.push_back({depth, {}, {}});
+            const std::size_t begin = path.back().depth;
+            path.back().edges.push_back(chain(current.substr(begin, end - begin), closed, spelling));
+        }
     };
     for (const Text& text : texts) {
         const auto apart = std::mismatch(text.characters.begin(), text.characters.end(), current.begin(), current.end()).first;
         close_to(static_cast<std::size_t>(apart - text.characters.begin()));
         current = text.characters;
-        if (path.size() <= current.size()) path.resize(current.size() + 1);
-        path[current.size()].ends.push_back(text.end);
+        if (path.back().depth < current.size()) path.push_back({current.size(), {}, {}});
+        path.back().ends.push_back(text.end);
     }
     close_to(0);
     return close(path[0]);
 }
 
-// Copies the path of the text, and shares the rest.
+// Of an edge: the characters up to the next node, which `at` becomes.
+std::u32string Words::way(const Edge& edge, std::uint32_t& at) const {
+    std::u32string made{edge.first};
+    for (at = edge.second; left(at); at = edges(at).begin()->second) made.push_back(character(at));
+    return made;
+}
+
+// Copies the nodes on the way of the text, and shares the rest.
 std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId end, Spelling spelling) {
-    std::vector<std::uint32_t> path{node};
-    for (char32_t c : text) {
-        if ((c >= 0xd800 && c < 0xe000) || c > kLast) return node;
-        const Node& n = nodes_[path.back()];
-        const std::uint32_t at = lower(path.back(), c);
-        path.push_back(at < n.first + n.count && edges_[at].first == c ? edges_[at].second : kNowhere);
-    }
-    std::uint32_t below = kNowhere;
-    for (std::size_t depth = path.size(); depth-- > 0;) {
-        const Node n = nodes_[path[depth]];
-        std::vector<Edge> edges(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
-        if (depth == text.size()) below = intern(n.end == kNone ? end : pool_.alt({n.end, end}), edges, spelling);
-        else {
-            const auto at = std::lower_bound(edges.begin(), edges.end(), Edge{text[depth], 0});
-            if (at != edges.end() && at->first == text[depth]) at->second = below;
-            else edges.insert(at, {text[depth], below});
-            below = intern(n.end, edges, spelling);
+    if (std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLast; })) return node;
+    const std::u32string_view all = text;
+    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they stand
+    std::size_t depth = 0;
+    const auto edges_of = [&](const Node& n) { return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count); };
+    const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) { return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0}); };
+    const auto rest = [&](std::size_t from) { return chain(all.substr(from), intern(end, {}, spelling), spelling); };
+    std::uint32_t grown = kNowhere;
+    for (std::uint32_t at = node; grown == kNowhere;) {
+        const Node n = nodes_[cells_[at]];
+        std::vector<Edge> edges = edges_of(n);
+        if (depth == text.size()) {
+            grown = intern(n.end == kNone ? end : pool_.alt({n.end, end}), edges, spelling);
+            break;
         }
+        const auto edge = edge_of(edges, depth);
+        if (edge == edges.end() || edge->first != text[depth]) {
+            edges.insert(edge, rest(depth));
+            grown = intern(n.end, edges, spelling);
+            break;
+        }
+        std::uint32_t next;
+        const std::u32string passed = way(*edge, next);
+        const std::u32string_view left = all.substr(depth);
+        const auto common = static_cast<std::size_t>(std::ranges::mismatch(passed, left).in1 - passed.begin());
+        if (common == passed.size()) {
+            path.emplace_back(at, depth);
+            depth += common;
+            at = next;
+            continue;
+        }
+        std::vector<Edge> both{chain(std::u32string_view(passed).substr(common), next, spelling)};  // the ways part inside a chain
+        if (common < left.size()) both.push_back(rest(depth + common));
+        std::sort(both.begin(), both.end());
+        *edge = chain(left.substr(0, common), intern(common < left.size() ? kNone : end, both, spelling), spelling);
+        grown = intern(n.end, edges, spelling);
     }
-    return below;
+    for (; !path.empty(); path.pop_back()) {
+        const auto [at, begin] = path.back();
+        const Node n = nodes_[cells_[at]];
+        std::vector<Edge> edges = edges_of(n);
+        *edge_of(edges, begin) = chain(all.substr(begin, depth - begin), grown, spelling);
+        grown = intern(n.end, edges, spelling);
+        depth = begin;
+    }
+    return grown;
 }
 
 Words::Text Words::only_text(std::uint32_t node) const {
     Text made{{}, kNone};
-    for (; nodes_[node].count; node = edges_[nodes_[node].first].second) made.characters.push_back(edges_[nodes_[node].first].first);
-    made.end = nodes_[node].end;
+    for (; children(node); node = edges(node).begin()->second) made.characters.push_back(edges(node).begin()->first);
+    made.end = end(node);
     return made;
 }
 
@@ -344,18 +408,18 @@ std::vector<Words::Text> Words::texts(std::uint32_t node) const {
     std::vector<Text> made;
     std::vector<Open> path{{node, 0}};
     std::u32string current;
-    if (nodes_[node].end != kNone) made.push_back({current, nodes_[node].end});
+    if (end(node) != kNone) made.push_back({current, end(node)});
     while (!path.empty()) {
         Open& at = path.back();
-        if (at.edge == nodes_[at.node].count) {
+        if (at.edge == children(at.node)) {
             path.pop_back();
             if (!current.empty()) current.pop_back();
             continue;
         }
-        const auto [c, below] = edges_[nodes_[at.node].first + at.edge++];
+        const auto [c, child] = edges(at.node).begin()[at.edge++];
         current.push_back(c);
-        if (nodes_[below].end != kNone) made.push_back({current, nodes_[below].end});
-        path.push_back({below, 0});
+        if (end(child) != kNone) made.push_back({current, end(child)});
+        path.push_back({child, 0});
     }
     return made;
 }

@@ -16,6 +16,8 @@ constexpr char32_t kCharacters[] = {'a', 'b', '"', '\\', '/', '\n', 1, 0x7f, 0xe
 std::u32string some_text(std::mt19937& random) {
     std::u32string made(random() % 4, U' ');
     for (char32_t& c : made) c = kCharacters[random() % std::size(kCharacters)];
+    if (random() % 3 == 0)  // one that shares a long way with others, and may leave it
+        for (std::size_t n = random() % 9; n-- > 0;) made.push_back(random() % 8 ? U'a' : U'b');
     return made;
 }
 
@@ -58,6 +60,9 @@ void test_random_sets(Spelling spelling, unsigned seed) {
         plain.push_back(plainly(pool, texts.back(), spelling, quote));
         grown = pool.words().plus(grown, texts.back(), quote, spelling);
     }
+    std::vector<Words::Text> all_texts;
+    for (const std::u32string& text : texts) all_texts.push_back({text, quote});
+    CHECK(pool.words().make(all_texts, spelling) == grown);  // in whichever order they came
     const ExprId words = pool.speller().literals(texts, spelling, quote), together = pool.alt(plain);
     compare(pool, words, together, random);
     compare(pool, pool.word(grown), together, random);
@@ -86,9 +91,35 @@ void test_random_sets(Spelling spelling, unsigned seed) {
     CHECK(!pool.alive(pool.except(words, pool.word(grown))));
 }
 
+// Ways longer than a chain can be, which part and end in the middle.
+void test_long_ways() {
+    ExprPool pool;
+    const ExprId quote = pool.set(ByteSet::range('"', '"'));
+    const std::u32string way(3000, U'a'), parting = std::u32string(1500, U'a') + std::u32string(1200, U'b'), early(700, U'a');
+    Words& words = pool.words();
+    std::uint32_t grown = Words::kNowhere;
+    for (const std::u32string& text : {way, parting, early}) grown = words.plus(grown, text, quote, Spelling::escaped_any);
+    const std::uint32_t made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Spelling::escaped_any);
+    for (const std::uint32_t node : {grown, made}) {
+        CHECK(words.count(node) == 3);
+        CHECK(words.characters(node) == 3000 + 2700 + 700 + 3);
+        CHECK(words.shortest(node, 0) == 701);
+        const auto listed = words.texts(node);
+        CHECK(listed.size() == 3 && listed[0].characters == early && listed[1].characters == way && listed[2].characters == parting);
+        Words::Step at{node, 0};
+        for (std::size_t i = 0; i < 2700; ++i) {
+            CHECK((words.end(at.node) != kNone) == (i == 700));
+            CHECK(words.count(at.node) == (i <= 700 ? 3u : i <= 1500 ? 2u : 1u));
+            at = words.next(at.node, 0, static_cast<std::uint8_t>(parting[i]));
+        }
+        CHECK(words.is_end(at.node) && words.end(at.node) == quote);
+    }
+}
+
 }  // namespace
 
 int main() {
+    test_long_ways();
     for (unsigned seed = 0; seed < 60; ++seed)
         for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) test_random_sets(spelling, seed);
     return check::report();
