@@ -101,7 +101,7 @@ private:
             const std::size_t last = (i + 1 < exprs_.size() ? exprs_[i + 1].at - 1 : end) - kHeader;
             if (last > kMaxBeginningWords) break;
             made.expressions.push_back(exprs_[i]);
-            made.expressions.back().at -= kHeader;
+            made.expressions.back().at -= static_cast<std::uint32_t>(kHeader);
             made.expressions.back().wanted = 0;
             made.ends.push_back(static_cast<std::uint32_t>(last));
         }
