@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -21,6 +22,17 @@ namespace {
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
 constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
+
+// Of sets that share no byte: each becomes what is in `by` and what is not.
+void split(std::vector<ByteSet>& sets, const ByteSet& by) {
+    for (std::size_t i = 0, count = sets.size(); i < count; ++i) {
+        ByteSet in = sets[i];
+        in &= by;
+        if (in.empty() || in == sets[i]) continue;
+        sets[i] -= in;
+        sets.push_back(in);
+    }
+}
 
 }  // namespace
 
@@ -301,16 +313,7 @@ const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
 std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
-    const auto split = [&](const ByteSet& by) {
-        for (std::size_t i = 0, count = made.size(); i < count; ++i) {
-            ByteSet in = made[i];
-            in &= by;
-            if (in.empty() || in == made[i]) continue;
-            made[i] -= in;
-            made.push_back(in);
-        }
-    };
-    const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(ByteSet::range(b, b)); }); };
+    const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
     if (found_[start].live_row == 0 && exprs_[start].boolean && !exprs_[start].lean) make_live_row(start);  // as a step would
     std::vector<ExprId> todo{start};
     while (!todo.empty() && made.size() < some.size()) {
@@ -318,8 +321,8 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
         const Expr x = exprs_[e];
         todo.pop_back();
         if (const std::uint32_t row = found_[e].live_row ? found_[e].live_row : found_[e].raw_row) {
-            for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(bytes);
-        } else if (x.op == Op::set) split(sets_[x.a]);
+            for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(made, bytes);
+        } else if (x.op == Op::set) split(made, sets_[x.a]);
         else if (x.op == Op::cat) {
             todo.push_back(x.a);
             if (exprs_[x.a].nullable) todo.push_back(x.b);
@@ -437,29 +440,34 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
         for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
         return;
     }
-    auto buckets = std::make_unique<std::array<std::vector<ExprId>, 256>>();
+    std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
+    std::vector<std::uint32_t> split_by;
+    const auto split_all = [&](std::span<const ByteSet> by) {
+        for (const ByteSet& bytes : by) split(blocks, bytes);
+    };
     for (const Source& s : sources) {
-        const Row row = rows_[s.row];
-        const auto& classes = classes_[row.classes];
-        std::array<ExprId, 256> made;
-        made.fill(kInfinite);
-        for (unsigned b = 0; b < 256; ++b) {
-            const ExprId target = targets_[row.offset + classes[b]];
-            if (target == kNone) continue;
-            ExprId& product = made[classes[b]];
-            if (product == kInfinite) product = cat(target, s.tail);
-            if (product != kNone) (*buckets)[b].push_back(product);
+        const std::uint32_t classes = rows_[s.row].classes;
+        if (std::find(split_by.begin(), split_by.end(), classes) != split_by.end()) continue;
+        split_by.push_back(classes);
+        split_all(sets_of_classes(classes));
+    }
+    for (ExprId p : heads) split_all({&sets_[exprs_[exprs_[p].a].a], 1});
+    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kInfinite: not made yet
+    for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kInfinite);
+    for (const ByteSet& bytes : blocks) {
+        const auto first = static_cast<std::uint8_t>(bytes.from(0));
+        std::vector<ExprId> bucket;
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const Row row = rows_[sources[i].row];
+            const std::uint8_t k = classes_[row.classes][first];
+            ExprId& product = products[i][k];
+            if (product == kInfinite) product = cat(targets_[row.offset + k], sources[i].tail);
+            if (product != kNone) bucket.push_back(product);
         }
-    }
-    for (ExprId p : heads) {
-        const Expr part = exprs_[p];
-        sets_[exprs_[part.a].a].each([&](std::uint8_t b) { (*buckets)[b].push_back(part.b); });
-    }
-    for (unsigned b = 0; b < 256; ++b) {
-        auto& bucket = (*buckets)[b];
-        if (bucket.empty()) continue;
-        if (bucket.size() == 1) out[b] = bucket[0];
-        else out[b] = b && bucket == (*buckets)[b - 1] ? out[b - 1] : alt(bucket);
+        for (ExprId p : heads)
+            if (sets_[exprs_[exprs_[p].a].a].contains(first)) bucket.push_back(exprs_[p].b);
+        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : alt(std::move(bucket));
+        bytes.each([&](std::uint8_t b) { out[b] = target; });
     }
 }
 

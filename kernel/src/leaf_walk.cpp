@@ -57,7 +57,11 @@ private:
 
     bool take_all(Number first) {
         if (!subtrees_) return false;
-        return take(0, states_[first], 0) || (states_[first].plain && subtrees_->loop(0, *states_[first].loops, kNothing));
+        WalkStates::State& state = states_[first];
+        if (take(0, state, 0)) return true;
+        if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
+        if (made_.measures) measure(state.expr, state.rest);
+        return true;
     }
 
     // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
@@ -66,7 +70,7 @@ private:
         const std::uint32_t* const ends = x_.end.data();
         const std::uint16_t* const depths = x_.depth.data();
         WalkStates::State* const states = &states_[0];  // never moved
-        const bool measures = made_.measures, takes = subtrees_ && !measures;
+        const bool measures = made_.measures;
         const Level* path = path_.data();
         for (std::uint32_t i = part.begin; i < part.end;) {
             const std::size_t depth = depths[i] - part.above;
@@ -86,8 +90,11 @@ private:
             if (next == WalkStates::kDead) {
                 leave_out(i, end);
                 i = end;
-            } else if (alone) ++i;
-            else if (takes && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) i = end;
+                continue;
+            }
+            if (measures) measure(states[next].expr, states[next].rest);
+            if (end == i + 1) ++i;
+            else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) i = end;
             else {
                 i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
                 path = path_.data();
@@ -105,8 +112,6 @@ private:
     std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
         WalkStates::State& state = states_[number];
         const std::uint32_t end = x_.end[i];
-        if (made_.measures) measure(state.expr, state.rest);
-        if (end == i + 1) return end;
         if (state.expr == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
                 if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
@@ -170,7 +175,7 @@ private:
             if (nodes < kWorthScouting) return false;
             scout(state);
         }
-        if (state.loops && (!state.plain || made_.measures) && take_loops(node, state, characters)) return true;
+        if (state.loops && !state.plain && take_loops(node, state, characters)) return true;
         if (made_.measures || nodes < kWorthLooking) return false;
         return (state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters);
     }

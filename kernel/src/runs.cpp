@@ -255,9 +255,9 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     Config there = config;
     there.state = base;
     const Run run_of_base = run(machine, 0, there);
-    if (run_of_base.unsure != kNoTokens || sets_[run_of_base.tokens].form == TokenSet::Form::delta) return false;
+    if (run_of_base.unsure != kNoTokens) return false;
     made = run_of_base;
-    made.tokens = sets_.delta(run_of_base.tokens, difference->cleared, difference->added);
+    made.tokens = sets_.changed(run_of_base.tokens, difference->cleared, difference->added);
     return true;
 }
 

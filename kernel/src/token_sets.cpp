@@ -1,6 +1,7 @@
 #include "guideway/token_sets.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "guideway/wide.h"
 
@@ -44,6 +45,26 @@ std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cl
     const auto count = static_cast<std::uint32_t>(cleared.size());
     cleared.insert(cleared.end(), added.begin(), added.end());
     return keep({TokenSet::Form::delta, base, count, std::move(cleared)});
+}
+
+std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added) {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return delta(id, std::move(cleared), added);
+    const auto without = [](std::span<const std::uint32_t> some, const std::vector<std::uint32_t>& others) {
+        std::vector<std::uint32_t> left;
+        std::copy_if(some.begin(), some.end(), std::back_inserter(left), [&](std::uint32_t t) { return !std::binary_search(others.begin(), others.end(), t); });
+        return left;
+    };
+    std::sort(cleared.begin(), cleared.end());
+    std::sort(added.begin(), added.end());
+    const std::vector<std::uint32_t> taken = without(set.taken(), added), kept = without(set.added(), cleared);
+    cleared.insert(cleared.end(), taken.begin(), taken.end());
+    added.insert(added.end(), kept.begin(), kept.end());
+    for (auto* some : {&cleared, &added}) {
+        std::sort(some->begin(), some->end());
+        some->erase(std::unique(some->begin(), some->end()), some->end());
+    }
+    return delta(set.base, std::move(cleared), added);
 }
 
 void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {

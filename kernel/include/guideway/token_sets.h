@@ -33,6 +33,8 @@ public:
     // A row; few bits become a list.
     std::uint32_t row(std::vector<std::uint32_t> words);
     std::uint32_t delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added);
+    // The same of any set: of a delta it is one of the delta's own base.
+    std::uint32_t changed(std::uint32_t set, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added);
 
     const TokenSet& operator[](std::uint32_t id) const { return sets_[id]; }
     // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
