@@ -24,9 +24,13 @@ void Closures::close(ExprId start, const ByteSet& bytes) {
     std::vector<ExprId> targets;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
         const ExprId state = states_[i].expr;
-        if (!bytes.within(pool_.live(state))) continue;
         targets.clear();
-        pool_.each_way(state, bytes, [&](const ByteSet&, ExprId to) { targets.push_back(to); });
+        ByteSet missing = bytes;
+        pool_.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {
+            missing -= some;
+            targets.push_back(to);
+        });
+        if (!missing.empty()) continue;
         std::sort(targets.begin(), targets.end());
         targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
         if (states_.size() + targets.size() > kMaxStates && std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))

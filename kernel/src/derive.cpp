@@ -314,7 +314,6 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
     const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
-    if (found_[start].live_row == 0 && exprs_[start].boolean && !exprs_[start].lean) make_live_row(start);  // as a step would
     std::vector<ExprId> todo{start};
     while (!todo.empty() && made.size() < some.size()) {
         const ExprId e = todo.back();
