@@ -19,7 +19,7 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 
 namespace {
 
-constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which a closure is looked up
+constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
@@ -118,7 +118,7 @@ private:
             leave_out(i + 1, end);
             return end;
         }
-        if (take(i, state, characters)) return end;
+        if (end - i >= kWorthLooking && take(i, state, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
@@ -176,7 +176,7 @@ private:
             scout(state);
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) return true;
-        if (made_.measures || nodes < kWorthLooking) return false;
+        if (made_.measures) return false;
         return (state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters);
     }
 
