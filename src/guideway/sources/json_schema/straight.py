@@ -44,6 +44,7 @@ MAX_NODES = 200_000
 """How many nodes a schema may come to."""
 
 SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
+_SPACE = Leaf(SPACE)
 
 _OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
 _ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
@@ -87,7 +88,7 @@ class _Common:
     def __init__(self, style: Style) -> None:
         self.style = style
         self.brackets, self.braces = punctuation(style)[0]
-        self.key, self.key_of = any_key(style), style.key_of
+        self.key = any_key(style)
         self.ordered = style.key_order == "schema"
         self.spaced = style.whitespace == "any"
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
@@ -192,6 +193,7 @@ class Straight:
         self.numbers: dict[int, int] = {}
         self.plain: dict[Term, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
+        self._keys: dict[str, Regular] = {}  # the same key is one expression
         self._any = _NEVER
         self._dialect = dialect
         self._make_rest = rest
@@ -215,8 +217,10 @@ class Straight:
         if self._rest is not None:
             self._rest.finish()
         if self._common.spaced:
-            space = grammar.add(Leaf(SPACE))
-            root = grammar.add(Sequence((space, root, space)))
+            space = len(grammar.nodes)
+            grammar.nodes += (_SPACE, Sequence((space, root, space)))
+            grammar.places += (None, None)
+            root = space + 1
         grammar.root = root
         return grammar
 
@@ -383,7 +387,7 @@ class Straight:
         if not (_SCHEMA_TYPES.issuperset(map(type, properties.values())) and _STR.issuperset(map(type, required))):
             return None
         common, numbers, entries = self._common, self.numbers, []
-        key_of, needed = common.key_of, set(required)
+        keys, needed = self._keys, set(required)
         for name, one in properties.items():
             if one is True:
                 value = self.any_number()
@@ -395,7 +399,10 @@ class Straight:
                     plain = one and "$ref" not in one
                     value = (self.own_number if plain else self.number_of)(one, (place, "properties", name))
             if value != _NEVER:
-                entries.append(Property(key_of(name), value, name in needed))
+                key = keys.get(name)
+                if key is None:
+                    key = keys[name] = common.style.new_key(name)
+                entries.append(Property(key, value, name in needed))
             elif name in needed:
                 return None
         missing = [name for name in required if name not in properties]
@@ -413,12 +420,15 @@ class Straight:
             if others == _NEVER:
                 return None
             missing = list(dict.fromkeys(missing))
-            entries += [Property(key_of(name), others, True) for name in missing]
+            entries += [Property(self._key(name), others, True) for name in missing]
         rest: tuple[Property, ...] = ()
         if others != _NEVER and not closed:
             names = (*properties, *missing)
             rest = (Property(other_keys(names, common.style) if names else common.key, others, False),)
         return Object(common.braces, tuple(entries), rest, common.ordered)
+
+    def _key(self, name: str) -> Regular:
+        return self._keys.get(name) or self._keys.setdefault(name, self._common.style.new_key(name))
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
         items, least, most = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)

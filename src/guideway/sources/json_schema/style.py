@@ -84,17 +84,23 @@ class Style:
         """Gives the only string that a key may be, as JSON."""
         return _key_of(self.escapes)
 
+    def new_key(self, key: str) -> Regular:
+        """The same as an object of its own, for who keeps it: keys that no other schema has are not worth a memo."""
+        return _new_strings((key,), self.escapes)
+
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose characters are in the language."""
         return Cat((_QUOTE, Spelled(language, self.spelling), _QUOTE))
 
 
-@lru_cache(maxsize=16384)
-def _strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
-    """The same objects for the same keys in all schemas."""
+def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     if escapes == "canonical":
         return Literals(tuple(map(write_json, texts)))
     return Cat((_QUOTE, Spelled(Literals(texts), "json-any"), _QUOTE))
+
+
+_strings = lru_cache(maxsize=16384)(_new_strings)
+"""The same objects for the same texts in all schemas."""
 
 
 @cache
