@@ -2,6 +2,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
+#include <cstring>
+
 #include "bindings.h"
 #include "guideway/compiled.h"
 #include "guideway/error.h"
@@ -16,9 +19,9 @@ nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text
 std::shared_ptr<Compiled> compile(std::shared_ptr<Vocabulary> vocabulary, const nb::bytes& program) {
     if (program.size() % 4) throw Error(ErrorKind::invalid, "malformed program: it is not made of 32-bit words");
     std::vector<std::uint32_t> words(program.size() / 4);
-    const auto* data = static_cast<const unsigned char*>(program.data());
-    for (std::size_t i = 0; i < words.size(); ++i)
-        for (unsigned b = 0; b < 4; ++b) words[i] |= static_cast<std::uint32_t>(data[4 * i + b]) << (8 * b);
+    std::memcpy(words.data(), program.data(), program.size());
+    if constexpr (std::endian::native == std::endian::big)
+        for (std::uint32_t& word : words) word = swapped(word);
     const nb::gil_scoped_release release;
     return std::make_shared<Compiled>(std::move(vocabulary), words);
 }

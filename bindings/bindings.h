@@ -13,6 +13,9 @@ namespace guideway {
 
 namespace nb = nanobind;
 
+// A word with its bytes in the other order.
+constexpr std::uint32_t swapped(std::uint32_t w) { return w >> 24 | (w >> 8 & 0xff00) | (w << 8 & 0xff0000) | w << 24; }
+
 inline std::span<std::uint32_t> words(const MaskRow& row) { return {row.data(), row.size()}; }
 inline std::span<std::uint32_t> words(const MaskRows& rows) { return {rows.data(), rows.size()}; }
 

@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "bindings.h"
 #include "guideway/error.h"
 #include "guideway/program.h"
 #include "writing.h"
@@ -138,7 +139,7 @@ nb::bytes ProgramWriter::write(const nb::list& nodes, std::uint32_t root, const 
     all.insert(all.end(), out.words.begin(), out.words.end());
     all.insert(all.end(), words.begin(), words.end());
     if constexpr (std::endian::native == std::endian::big)
-        for (std::uint32_t& w : all) w = w >> 24 | (w >> 8 & 0xff00) | (w << 8 & 0xff0000) | w << 24;
+        for (std::uint32_t& word : all) word = swapped(word);
     return nb::bytes(reinterpret_cast<const char*>(all.data()), 4 * all.size());
 }
 

@@ -1,9 +1,8 @@
 // What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
 #include <algorithm>
-#include <deque>
-#include <functional>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
@@ -26,20 +25,43 @@ struct Boxes {
     std::size_t copied = 0;
 };
 
+// Nodes to look at (again), first come first served, each once at a time.
+class Work {
+public:
+    explicit Work(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
+    bool empty() const { return count_ == 0; }
+    void add(std::uint32_t node) {
+        if (std::exchange(queued_[node], 1)) return;
+        waiting_[(first_ + count_++) % waiting_.size()] = node;
+    }
+    std::uint32_t take() {
+        const std::uint32_t node = waiting_[first_];
+        first_ = (first_ + 1) % waiting_.size();
+        --count_;
+        queued_[node] = 0;
+        return node;
+    }
+
+private:
+    std::vector<std::uint32_t> waiting_;
+    std::vector<std::uint8_t> queued_;
+    std::size_t first_ = 0, count_ = 0;
+};
+
 class Analysis {
 public:
     // `numbers`: those of the nodes in the whole program; none: this is it.
     Analysis(Program&& program, ExprPool& pool, Boxes& boxes, std::vector<std::uint32_t> numbers = {})
         : pool_(pool), texts_(pool), key_lengths_(pool, texts_), boxes_(boxes), numbers_(std::move(numbers)), root_(program.root) {
+        std::size_t open = 0;  // keys, each of which becomes a leaf
+        for (const Node& node : program.nodes) open += node.entries.size() - node.fixed;
+        nodes_.reserve(program.nodes.size() + open);
         for (Node& node : program.nodes) {
-            Component c;
+            Component& c = nodes_.emplace_back();
             static_cast<Node&>(c) = std::move(node);
             if (c.kind == NodeKind::number) as_leaf(c);
-            nodes_.push_back(std::move(c));
         }
-        users_.resize(nodes_.size());
-        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
-            each_child(nodes_[i], [&](std::uint32_t child) { users_[child].push_back(i); });
+        find_users();
     }
 
     std::vector<Component> run() {
@@ -108,7 +130,7 @@ private:
     }
 
     void as_leaf(Component& c) {
-        c.expr = at_node(static_cast<std::uint32_t>(nodes_.size()), [&] { return pool_.numbers().start(c.cells, c.plain); });
+        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.plain); });
         c.kind = NodeKind::leaf;
         c.cells.clear();
     }
@@ -144,7 +166,6 @@ private:
             for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
         leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
         nodes_.push_back(std::move(leaf));
-        users_.emplace_back();
     }
 
     ExprId box(std::uint32_t node, std::uint32_t array) {
@@ -225,21 +246,26 @@ private:
         }
     }
 
+    // Which nodes refer to a node: those from users_from_[node] on.
+    void find_users() {
+        users_from_.assign(nodes_.size() + 1, 0);
+        for (const Component& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
+        std::uint32_t total = 0;
+        for (std::uint32_t& from : users_from_) from = total += from;
+        users_.resize(total);
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;)
+            each_child(nodes_[i], [&](std::uint32_t child) { users_[--users_from_[child]] = i; });
+    }
+
     // Applies `change` until nothing changes; users of a changed node are looked at again.
-    void settle(const std::function<bool(Component&)>& change) {
-        std::deque<std::uint32_t> work;
-        std::vector<std::uint8_t> queued(nodes_.size(), 1);
-        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.push_back(i);
+    template <class F>
+    void settle(F&& change) {
+        Work work(nodes_.size());
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.add(i);
         while (!work.empty()) {
-            const std::uint32_t i = work.front();
-            work.pop_front();
-            queued[i] = 0;
-            if (!at_node(i, [&] { return change(nodes_[i]); })) continue;
-            for (std::uint32_t user : users_[i])
-                if (!queued[user]) {
-                    queued[user] = 1;
-                    work.push_back(user);
-                }
+            const std::uint32_t i = work.take();
+            if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // what was added has no users
+            for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
         }
     }
 
@@ -383,7 +409,8 @@ private:
     }
 
     void follow() {
-        std::deque<std::uint32_t> work{root_};
+        Work work(nodes_.size());
+        work.add(root_);
         std::vector<std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;
         if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what stands behind an item is known outside
@@ -392,11 +419,10 @@ private:
             nodes_[child].follow |= bytes;
             if (reached[child] && before == nodes_[child].follow) return;
             reached[child] = 1;
-            work.push_back(child);
+            work.add(child);
         };
         while (!work.empty()) {
-            const std::uint32_t i = work.front();
-            work.pop_front();
+            const std::uint32_t i = work.take();
             const Component& c = nodes_[i];
             if (c.kind == NodeKind::sequence) {
                 ByteSet after = c.follow;
@@ -518,7 +544,7 @@ private:
     std::vector<std::uint32_t> numbers_;
     std::uint32_t root_;
     std::vector<Component> nodes_;
-    std::vector<std::vector<std::uint32_t>> users_;
+    std::vector<std::uint32_t> users_from_, users_;
 };
 
 }  // namespace
