@@ -42,12 +42,13 @@ from .bundles import (
     box_key,
     join,
 )
+from .common import SPACE, anything, punctuation
 from .expand import Expander
 from .keywords import pointer
 from .objects import Objects, check_readings, value_of
 from .reader import write_json
 from .scalars import number, plain_scalar, string
-from .straight import MAX_NODES, SPACE, Straight, anything, punctuation, reserve
+from .straight import MAX_NODES, Straight, reserve
 from .style import MAX_INDENTED, Style
 from .terms import Term, want
 

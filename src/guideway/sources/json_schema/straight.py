@@ -8,9 +8,8 @@ read here they make the same nodes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from decimal import Decimal
-from functools import cache, lru_cache
 from typing import Any, NoReturn, Protocol
 
 from guideway.errors import ConstraintError, LimitExceeded
@@ -24,27 +23,23 @@ from guideway.grammar.nodes import (
     Object,
     Origin,
     Property,
-    Punctuation,
     Sequence,
     pointer_of,
 )
-from guideway.grammar.program import shared
-from guideway.grammar.regular import NEVER, Literals, Regular, chars, either, repeat
+from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
 
-from .bundles import FREE, NumberPart, StringPart
+from .bundles import FREE, NumberPart
+from .common import SPACE_LEAF, VALUES, common_of, joined
 from .keywords import Dialect
-from .reading import KEYWORD_NAMES, MAX_COUNT, PLAIN_TERMS, TYPE_BITS, listed_texts, plain_term
-from .scalars import any_key, any_scalar, number, other_keys, plain_scalar, string
-from .style import MAX_INDENTED, Style
+from .reading import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
+from .scalars import number
+from .style import Style
 from .terms import Term
 
-__all__ = ["MAX_NODES", "SPACE", "Rest", "Straight", "anything", "punctuation", "reserve"]
+__all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
 
 MAX_NODES = 200_000
 """How many nodes a schema may come to."""
-
-SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
-_SPACE = Leaf(SPACE)
 
 _OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
 _ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
@@ -56,7 +51,6 @@ _NUMBERS = frozenset({int, Decimal, type(None)})
 _STR = frozenset({str})
 _NO_PROPERTIES: dict[str, Any] = {}
 _NO_NAMES: list[str] = []
-_VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _GIVEN = frozenset({str, bool, type(None)})
 _ENUM = frozenset({"enum"})
 _TOLD = frozenset({"type", "enum", "$ref"})
@@ -75,68 +69,6 @@ _keywords_of = KEYWORD_NAMES.intersection
 _NEVER = -1  # in the place of a node's number: there is no value
 
 
-@cache
-def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
-    """Of arrays and of objects, by level."""
-    levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
-    return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
-
-
-class _Common:
-    """What the grammars of a style have in common. `first`: what most of them hold, as it is written."""
-
-    def __init__(self, style: Style) -> None:
-        self.style = style
-        self.brackets, self.braces = punctuation(style)[0]
-        self.key = any_key(style)
-        self.ordered = style.key_order == "schema"
-        self.spaced = style.whitespace == "any"
-        self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
-        self.string = lru_cache(maxsize=1024)(self._string)
-        self.several = lru_cache(maxsize=256)(self._several)
-        self.anything = lru_cache(maxsize=256)(self._anything)
-        self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
-
-    def _anything(self, number: int) -> tuple[Node, ...]:
-        """The nodes of any value, from this number on."""
-        return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
-
-    def _string(self, fewest: int, most: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
-        """The strings of so many characters that pass the tests."""
-        if not (fewest or tests) and most is None:
-            return Leaf(string(None, self.style))
-        part, left = StringPart(fewest, most), tests
-        if not fewest and most is None:
-            for test in tests:
-                listed = listed_texts(test[1]) if test[0] == "pattern" else None
-                if listed is not None:
-                    part.given, left = listed, tuple(one for one in tests if one is not test)
-        part.tests = tuple((True, kind, text, "") for kind, text in left)
-        made = string(part, self.style)
-        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
-
-    def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
-        """Null, booleans, numbers and strings, as far as they are among the kinds of values."""
-        scalars = []
-        if "number" in kinds or "integer" in kinds:
-            made = number(NumberPart(multiple=() if "number" in kinds else (1,)), self.style)
-            scalars.append(made if isinstance(made, Number) else Leaf(made))
-        if "string" in kinds:
-            scalars.append(Leaf(string(None, self.style)))
-        return _joined(set(kinds), scalars)
-
-
-def _joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf | Number, ...]:
-    """The words of the kinds, and scalars: all texts as one."""
-    words = tuple(word for kind, _, word in _VALUES if kind in kinds)
-    texts: list[Regular] = [Literals(words)] if words else []
-    texts += [one.text for one in scalars if type(one) is Leaf]
-    return (*((Leaf(either(texts)),) if texts else ()), *[one for one in scalars if type(one) is Number])
-
-
-_common = cache(_Common)
-
-
 def reserve(grammar: Grammar, place: Origin) -> int:
     """A number for a node, as long as there are not too many."""
     found = grammar.reserve(place)
@@ -148,18 +80,6 @@ def reserve(grammar: Grammar, place: Origin) -> int:
 def _refuse_nodes(place: Origin) -> NoReturn:
     where = pointer_of(place)
     raise LimitExceeded(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
-
-
-def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    """The nodes of any JSON value, the same in all grammars of a style but for the number of what is inside."""
-    grammar.first = _common(style).first
-    return _any_value(style, inside, level)
-
-
-def _any_value(style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    brackets, braces = punctuation(style)[level]
-    entry = Property(any_key(style), inside, False)
-    return any_scalar(style), Array(brackets, (), inside), Object(braces, (), (entry,), style.key_order == "schema")
 
 
 class Rest(Protocol):
@@ -198,7 +118,7 @@ class Straight:
         self._dialect = dialect
         self._make_rest = rest
         self._rest: Rest | None = None
-        self._common = _common(style)
+        self._common = common_of(style)
 
     def run(self) -> Grammar:
         """The grammar; `Unsupported` names every place that is refused."""
@@ -218,7 +138,7 @@ class Straight:
             self._rest.finish()
         if self._common.spaced:
             space = len(grammar.nodes)
-            grammar.nodes += (_SPACE, Sequence((space, root, space)))
+            grammar.nodes += (SPACE_LEAF, Sequence((space, root, space)))
             grammar.places += (None, None)
             root = space + 1
         grammar.root = root
@@ -332,7 +252,7 @@ class Straight:
             text = self._string(schema)
             if text is None:
                 return None
-            nodes = [*_joined(set(kinds), [*self._common.several(tuple(_NUMBER_KINDS.intersection(kinds))), text])]
+            nodes = [*joined(set(kinds), [*self._common.several(tuple(_NUMBER_KINDS.intersection(kinds))), text])]
         if "array" in kinds:
             nodes.append(self._array(place, schema))
         if "object" in kinds:
@@ -372,7 +292,7 @@ class Straight:
             found.setdefault(kind, []).append(node)
         scalars: list[Any] = [node for kind in ("number", "string") for node in found.get(kind, ())]
         frames = [node for kind in _FRAMES for node in found.get(kind, ())]
-        return self._any_of(place, [*_joined(found.keys(), scalars), *frames])
+        return self._any_of(place, [*joined(found.keys(), scalars), *frames])
 
     def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
         if kind in ("null", "boolean"):
@@ -384,28 +304,32 @@ class Straight:
         extra = schema.get("additionalProperties", True)
         if type(properties) is not dict or type(required) is not list or type(extra) not in _SCHEMA_TYPES:
             return None
-        if not (_SCHEMA_TYPES.issuperset(map(type, properties.values())) and _STR.issuperset(map(type, required))):
-            return None
-        common, numbers, entries = self._common, self.numbers, []
+        common, numbers, entries, missing = self._common, self.numbers, [], []
+        for name in required:
+            if type(name) is not str:
+                return None
+            if name not in properties:
+                missing.append(name)
         keys, needed = self._keys, set(required)
         for name, one in properties.items():
-            if one is True:
-                value = self.any_number()
-            elif one is False:
-                value = _NEVER
-            else:
+            if type(one) is dict:
                 value = numbers.get(id(one), _NEVER)
                 if value == _NEVER:
                     plain = one and "$ref" not in one
                     value = (self.own_number if plain else self.number_of)(one, (place, "properties", name))
+            elif one is True:
+                value = self.any_number()
+            elif one is False:
+                value = _NEVER
+            else:
+                return None  # which is refused, whatever else was made
             if value != _NEVER:
                 key = keys.get(name)
                 if key is None:
-                    key = keys[name] = common.style.new_key(name)
+                    key = keys[name] = common.new_key(name)
                 entries.append(Property(key, value, name in needed))
             elif name in needed:
                 return None
-        missing = [name for name in required if name not in properties]
         closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
         if closed and not missing:
             extra = False
@@ -424,11 +348,11 @@ class Straight:
         rest: tuple[Property, ...] = ()
         if others != _NEVER and not closed:
             names = (*properties, *missing)
-            rest = (Property(other_keys(names, common.style) if names else common.key, others, False),)
+            rest = (Property(common.quoted(Not(Literals(names))) if names else common.key, others, False),)
         return Object(common.braces, tuple(entries), rest, common.ordered)
 
     def _key(self, name: str) -> Regular:
-        return self._keys.get(name) or self._keys.setdefault(name, self._common.style.new_key(name))
+        return self._keys.get(name) or self._keys.setdefault(name, self._common.new_key(name))
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
         items, least, most = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
@@ -450,7 +374,7 @@ class Straight:
         if not _GIVEN.issuperset(map(type, values)):
             return None
         texts: list[Regular] = []
-        words = tuple(word for kind, value, word in _VALUES if kind in kinds and any(value is one for one in values))
+        words = tuple(word for kind, value, word in VALUES if kind in kinds and any(value is one for one in values))
         if words:
             texts.append(Literals(words))
         strings = dict.fromkeys([one for one in values if type(one) is str]) if "string" in kinds else None

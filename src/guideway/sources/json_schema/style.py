@@ -13,14 +13,25 @@ from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, 
 
 from .reader import write_json
 
-__all__ = ["MAX_INDENTED", "Escapes", "Formats", "KeyOrder", "Numbers", "Profile", "Style", "Whitespace", "make_style"]
+__all__ = [
+    "MAX_INDENTED",
+    "QUOTE",
+    "Escapes",
+    "Formats",
+    "KeyOrder",
+    "Numbers",
+    "Profile",
+    "Style",
+    "Whitespace",
+    "make_style",
+]
 
 Profile = Literal["generation", "exact"]
 KeyOrder = Literal["schema", "any"]
 Whitespace = Literal["one-line", "compact", "indented", "any"]
 Escapes = Literal["canonical", "any"]
 Numbers = Literal["plain", "any"]
-_QUOTE = literal('"')
+QUOTE = literal('"')
 INDENT = "  "
 MAX_INDENTED = 8
 """Down to which level `whitespace="indented"` begins new lines: what stands deeper is written on one line."""
@@ -90,13 +101,13 @@ class Style:
 
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose characters are in the language."""
-        return Cat((_QUOTE, Spelled(language, self.spelling), _QUOTE))
+        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
 
 
 def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     if escapes == "canonical":
         return Literals(tuple(map(write_json, texts)))
-    return Cat((_QUOTE, Spelled(Literals(texts), "json-any"), _QUOTE))
+    return Cat((QUOTE, Spelled(Literals(texts), "json-any"), QUOTE))
 
 
 _strings = lru_cache(maxsize=16384)(_new_strings)
@@ -118,8 +129,9 @@ def make_style(
 ) -> Style:
     """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
     knobs = (profile, key_order, whitespace, escapes, numbers, formats)
+    plain = key_order is None and whitespace is None and escapes is None and numbers is None and formats == "known"
     try:
-        return _style(*knobs)
+        return (_PROFILES.get(profile) if plain else None) or _style(*knobs)
     except TypeError:  # a list cannot be looked up; what is wrong with it is said as of any other value
         return _style.__wrapped__(*knobs)
 
@@ -152,3 +164,7 @@ def _style(
         closed=not exact,
         plain_numbers=(numbers or ("any" if exact else "plain")) == "plain",
     )
+
+
+_PROFILES: dict[str, Style] = {name: _style(name, None, None, None, None, "known") for name in get_args(Profile)}
+"""As they are, without a look at every knob."""
