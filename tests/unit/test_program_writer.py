@@ -1,0 +1,76 @@
+"""Grammars as programs: what cannot be written is told, and programs that begin alike allow what they say."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from guideway.grammar.nodes import Alternative, Cell, Grammar, Leaf, Number, Object, Property, Punctuation
+from guideway.grammar.program import encode
+from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Spelled
+
+BYTES = gw.Vocabulary([bytes([i]) for i in range(256)] + [b"<eos>"], eos_ids=[256], special_ids=[256])
+BRACES = Punctuation("{", ",", ":", "}")
+
+
+def of(node: Any) -> Grammar:
+    grammar = Grammar()
+    grammar.root = grammar.add(node, "/here")
+    return grammar
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "text",
+        Property(Literals(("a",)), 0, True),
+        Leaf("text"),  # type: ignore[arg-type]  # what is tested
+        Leaf(Cat((Leaf(ANY_TEXT),))),  # type: ignore[arg-type]
+        Object(BRACES, (Leaf(ANY_TEXT),)),  # type: ignore[arg-type]
+        Object("{}", ()),  # type: ignore[arg-type]
+        Alternative([0]),  # type: ignore[arg-type]
+        Alternative(("0",)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_stands_in_the_wrong_place_is_a_type_error(node: Any) -> None:
+    with pytest.raises(TypeError):
+        encode(of(node))
+
+
+def test_what_words_cannot_hold_names_its_place() -> None:
+    with pytest.raises(gw.LimitExceeded, match="1E") as raised:
+        encode(of(Number((Cell(Decimal("1E+3000000000")),))))
+    assert raised.value.place == "/here"
+    with pytest.raises(gw.LimitExceeded, match="demands"):
+        encode(of(Object(BRACES, (), demands=1 << 32)))
+    with pytest.raises(OverflowError):
+        encode(of(Alternative((1 << 32,))))
+    with pytest.raises(gw.InvalidConstraint, match="never given") as unset:
+        encode(of(None))
+    assert unset.value.place == "/here"
+
+
+def takes(automaton: gw.Automaton, text: str) -> bool:
+    matcher = automaton.matcher()
+    return matcher.validate(list(text.encode())) == len(text.encode())
+
+
+def test_programs_that_begin_alike_say_what_they_say() -> None:
+    """The first expressions of a program, met again in another: as text, inside a string, or not at all."""
+    word = Literals(("a/b", "c"))
+    either = Cat((word, Not(word)))
+
+    def compiled(text: Any) -> gw.Automaton:
+        grammar = of(Leaf(text))
+        grammar.first = (word, either)
+        return gw.Automaton.compile(BYTES.kernel, encode(grammar))
+
+    inside = Cat((Literals(('"',)), Spelled(either, "json-any"), Literals(('"',))))
+    for _ in range(3):
+        assert takes(compiled(word), "a/b")
+        assert not takes(compiled(word), "a\\/b")
+        assert takes(compiled(inside), '"a\\/bx"')
+        assert not takes(compiled(inside), '"ax')
+        assert takes(compiled(either), "cx")
+        assert not takes(compiled(Literals(("c",))), "a")
