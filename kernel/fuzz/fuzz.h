@@ -37,6 +37,7 @@ inline std::shared_ptr<const guideway::Vocabulary> vocabulary() {
     limits.memo_bytes = 1 << 20;
     limits.store_bytes = 8 << 20;
     limits.max_states = 20'000;
+    limits.max_work = 2'000'000;
     return std::make_shared<guideway::Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
 }
 

@@ -60,5 +60,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 std::vector<std::string> fuzz_seeds() {
     using namespace std::string_literals;
     return {"\x00\x02\x06\x0c\xff\x00ab\"abc"s, "\x02\x1d\x33\x08\xff\x01\"aab\""s, "\x03\x0c\x10\x06\x22\x0a\x0b\x0a\xff\x00zzab"s,
-            "\x44\x0c\x20\x08\xfe\xff\x01\"\xc3\xa9"s};
+            "\x44\x0c\x20\x08\xfe\xff\x01\"\xc3\xa9"s,
+            "\x20\x10\x08\xfe\xed\xcb\x7e\x7b"s};  // ~((~([bc]{0,75}){2,5}){0,35}): for minutes, before work was counted
 }

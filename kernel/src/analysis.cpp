@@ -1,6 +1,5 @@
 // What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
 #include <algorithm>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +15,7 @@ namespace {
 constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bits), an entry, and a place in the colon (8)
 
 constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
+constexpr std::uint64_t kNodeWork = 20;
 constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
 
 // The arrays and objects that are items of unique arrays, as expressions; by number in the whole program.
@@ -26,9 +26,9 @@ struct Boxes {
 };
 
 // Nodes to look at (again), first come first served, each once at a time.
-class Work {
+class Queue {
 public:
-    explicit Work(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
+    explicit Queue(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
     bool empty() const { return count_ == 0; }
     void add(std::uint32_t node) {
         if (std::exchange(queued_[node], 1)) return;
@@ -228,22 +228,11 @@ private:
     }
 
     ItemPlan item_plan(const Component& c) const {
-        return ItemPlan(c, length(c.punctuation->comma), number_of(c), [&](std::uint32_t i) {
+        return ItemPlan(c, length(c.punctuation->comma), number_of(c), pool_.work(), [&](std::uint32_t i) {
             std::vector<ItemPlan::Option> options;
             for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({r.marks, nodes_[r.node].cost});
             return options;
         });
-    }
-
-    // What goes wrong below has its place here.
-    template <class F>
-    static std::invoke_result_t<F> at_node(std::uint32_t node, F&& f) {
-        try {
-            return f();
-        } catch (const Error& error) {
-            if (error.node >= 0) throw;
-            throw Error(error.kind, error.what(), node);
-        }
     }
 
     // Which nodes refer to a node: those from users_from_[node] on.
@@ -260,10 +249,11 @@ private:
     // Applies `change` until nothing changes; users of a changed node are looked at again.
     template <class F>
     void settle(F&& change) {
-        Work work(nodes_.size());
+        Queue work(nodes_.size());
         for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.add(i);
         while (!work.empty()) {
             const std::uint32_t i = work.take();
+            pool_.work().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
             if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // what was added has no users
             for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
         }
@@ -350,7 +340,7 @@ private:
             const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
             for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
         }
-        return plan(items, c.minimum, c.maximum, c.demands, number_of(c));
+        return plan(items, c.minimum, c.maximum, c.demands, number_of(c), pool_.work());
     }
 
     std::uint32_t number_of(const Component& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
@@ -409,7 +399,7 @@ private:
     }
 
     void follow() {
-        Work work(nodes_.size());
+        Queue work(nodes_.size());
         work.add(root_);
         std::vector<std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;

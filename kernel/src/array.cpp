@@ -34,15 +34,18 @@ std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::u
     return records_.intern(record);
 }
 
+// The set of texts, and the text that was read.
+std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t tape) {
+    const std::uint64_t key = std::uint64_t{set} << 32 | tape;
+    if (const auto known = used_.find(key); known != used_.end()) return known->second;
+    return used_[key] = texts_.plus(set, tapes_.text(tape));
+}
+
 std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape) {
     auto record = records_.copy(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
     if (tape == Tapes::kUnknown) ++record[kHidden];
-    else if (tape != Tapes::kOther) {
-        auto [place, fresh] = used_.emplace(std::uint64_t{record[kUsed]} << 32 | tape, 0);
-        if (fresh) place->second = texts_.plus(record[kUsed], tapes_.text(tape));
-        record[kUsed] = place->second;
-    }
+    else if (tape != Tapes::kOther) record[kUsed] = used_with(record[kUsed], tape);
     if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of items");
     return records_.intern(record);
 }

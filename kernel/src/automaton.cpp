@@ -15,6 +15,7 @@ constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes rea
 std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> words) {
     auto store = vocabulary->store();
     const std::lock_guard<std::shared_mutex> guard(store->lock);
+    store->pool.work().refill();
     Program program = read_program(words, store->pool, vocabulary.get(), &store->beginnings);
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
@@ -31,6 +32,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
 
 void Automaton::walk_ahead(std::chrono::microseconds budget) const {
     const std::lock_guard<std::shared_mutex> guard(store_->lock);
+    store_->pool.work().refill();
     try {
         store_->runs.walk_ahead(*machine_, number_, budget);
     } catch (const Error&) {  // a limit that no text may ever come to

@@ -80,7 +80,13 @@ void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::i
             if (matchers[moved]) matchers[moved]->rollback(1);
         throw Error(error.kind, place + error.what(), error.node);
     }
-    fill_masks(all, rows, width, threads);
+    try {
+        fill_masks(all, rows, width, threads);
+    } catch (...) {
+        for (Matcher* m : matchers)
+            if (m) m->rollback(1);
+        throw;
+    }
 }
 
 std::optional<double> LoopClock::enter() {

@@ -24,6 +24,7 @@ void Closures::close(ExprId start, const ByteSet& bytes) {
     std::vector<ExprId> targets;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
         const ExprId state = states_[i].expr;
+        pool_.work().spend(bytes.size());
         targets.clear();
         ByteSet missing = bytes;
         pool_.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {

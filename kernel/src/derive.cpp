@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
 constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
+constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
 // Of sets that share no byte: each becomes what is in `by` and what is not.
 void split(std::vector<ByteSet>& sets, const ByteSet& by) {
@@ -72,6 +73,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
 
 std::uint32_t ExprPool::raw_row(ExprId e) {
     if (found_[e].raw_row == 0) {
+        work_.spend(kRowWork);
         auto out = std::make_unique<Targets>();
         out->fill(kNone);
         derive(e, *out);
@@ -85,6 +87,7 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     const std::uint32_t raw = raw_row(e);
     std::uint32_t live = raw;
     if (exprs_[e].boolean) {
+        work_.spend(kRowWork);
         const Row row = rows_[raw];
         std::vector<ExprId> kept;
         bool all = true;
@@ -164,6 +167,7 @@ ExprId ExprPool::next_of_intersection(const Expr& x, std::uint8_t byte) {
 // it is with most intersections, of which each target of a row would be searched.
 ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
+    work_.spend(kByteWork);
     if (x.op == Op::words) return next_of_words(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
     if (x.op == Op::value) return values_->next(x.a, byte);
@@ -439,6 +443,7 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
         for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
         return;
     }
+    work_.spend(50 * (sources.size() + heads.size()));
     std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
     std::vector<std::uint32_t> split_by;
     const auto split_all = [&](std::span<const ByteSet> by) {
@@ -454,6 +459,7 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
     std::vector<std::vector<ExprId>> products(sources.size());  // by class; kInfinite: not made yet
     for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kInfinite);
     for (const ByteSet& bytes : blocks) {
+        work_.spend(2 * (sources.size() + heads.size()));
         const auto first = static_cast<std::uint8_t>(bytes.from(0));
         std::vector<ExprId> bucket;
         for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -473,6 +479,7 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
 // Bytes that no part tells apart have one target.
 void ExprPool::derive_both(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(e);
+    work_.spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part comes to
     for (ExprId p : parts) {
@@ -493,6 +500,7 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     }
     std::vector<ExprId> results;
     results.reserve(targets.size());
+    work_.spend(4 * parts.size() * targets.size());
     for (auto& one : targets) results.push_back(both(std::move(one)));
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
@@ -522,6 +530,7 @@ void ExprPool::search_other_value(ExprId start) {
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
             throw Error(ErrorKind::limit, "too much must be looked at to see whether an item can still be different from all others");
+        work_.spend(kRowWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // after the byte before
         live(x.a).each([&](std::uint8_t b) {
@@ -571,6 +580,7 @@ std::uint32_t ExprPool::shortest(ExprId start) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         ExprId missing = kNone;
+        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
         if (known(e)) {
             todo.pop_back();
             continue;
@@ -706,6 +716,7 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     while (!work.empty()) {
         const Task at = work.back();
         work.pop_back();
+        work_.spend(kStateWork);
         const Expr expr = exprs_[at.expr];
         if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
         else if (expr.op == Op::alt) {
@@ -723,6 +734,7 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
             while (!nodes.empty()) {
                 const auto [node, distance] = nodes.back();
                 nodes.pop_back();
+                work_.spend(kStateWork);
                 take_end(node, distance, true);
                 go_on(node, 0, distance);
             }

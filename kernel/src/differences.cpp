@@ -71,6 +71,7 @@ private:
             made_set |= without;
         });
         pool_.each_way(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
+        pool_.work().spend(some.size());
         Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
         kept = {s, t, made_set};
         return kept.bytes;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint8_t kAllSpellings = 7;
 constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
+constexpr std::uint64_t kExprWork = 10;
 constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for one
 
 }  // namespace
@@ -23,7 +24,7 @@ constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machi
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
     rows_.push_back({});  // row 0 stands for "not made"
     Expr none;
     none.spelled = none.respelled = true;
@@ -70,6 +71,7 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
     if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
+    work_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
@@ -124,6 +126,7 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
         heads.push_back(exprs_[a].a);
         a = exprs_[a].b;
     }
+    work_.spend(4 * heads.size());
     b = product(a, b);
     for (; !heads.empty(); heads.pop_back()) b = product(heads.back(), b);
     return b;
@@ -230,6 +233,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         else take(p);
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
+    work_.spend(4 * flat.size());
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
@@ -276,6 +280,7 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
             for (ExprId q : parts_of(p)) flat.push_back(q);
         else flat.push_back(p);
     }
+    work_.spend(4 * flat.size());
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     for (ExprId p : flat)  // all texts of a spelling are neutral beside a subset of them
@@ -469,6 +474,7 @@ void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make
         const std::size_t before = todo.size();
         for (ExprId p : parts)
             if (!fixed(p) && !known(p)) todo.push_back(p);
+        work_.spend(4 + 4 * parts.size());
         if (todo.size() > before) continue;
         todo.pop_back();
         make(at, parts);

@@ -17,6 +17,7 @@ namespace guideway {
 
 namespace {
 
+constexpr std::uint64_t kTurnWork = 10;
 constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork; what is left unfactored is as right
 
 // Children before parents; whether a node refers to itself.
@@ -155,6 +156,7 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
     if (frames.size() == 1) return frames[0];
     std::vector<std::uint32_t> all;
     for (std::uint32_t frame : frames) members(frame, all);
+    pool_.work().spend(4 * all.size());
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
@@ -194,10 +196,16 @@ void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
         if (is_sequence(at)) sequences_.push_back(at);
         else resume_entry(id, out, tape);
     };
-    if (frames_[frame].node != kFork) return one(frame);
-    std::vector<std::uint32_t> all;
-    members(frame, all);
-    for (std::uint32_t id : all) one(id);
+    try {
+        if (frames_[frame].node != kFork) return one(frame);
+        std::vector<std::uint32_t> all;
+        members(frame, all);
+        pool_.work().spend(4 * all.size());
+        for (std::uint32_t id : all) one(id);
+    } catch (...) {  // nothing of it may be left for the next
+        sequences_.clear();
+        throw;
+    }
 }
 
 void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
@@ -241,6 +249,7 @@ void Machine::enter_together(int byte, Configs& out) {
         wait_sequences(byte);
         std::vector<std::uint32_t>& frames = together_.frames;
         while (!turns_.empty()) {
+            pool_.work().spend(kTurnWork);
             std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
             const std::uint32_t turn = turns_.back(), node = ranked_[turn];
             turns_.pop_back();
@@ -313,6 +322,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         if (next == kEmpty) after.emplace_back(c.parent, tape);
         else out.push_back({c.node, next, tape, c.parent});
     };
+    pool_.work().spend(kTurnWork * from.size());
     for (const Config& c : from) {
         if (is_sequence(c)) {
             waiting.push_back(c);
@@ -360,6 +370,7 @@ bool Machine::may_end_at(std::uint32_t frame) {
     while (!todo.empty()) {
         const std::uint32_t id = todo.back();
         todo.pop_back();
+        pool_.work().spend(1 + seen.size() / 4);
         if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
         seen.push_back(id);
         const Config at = frames_[id];

@@ -19,6 +19,7 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 
 namespace {
 
+constexpr std::uint32_t kNodesOfWork = 16;    // most are in subtrees that are taken, or not, at once
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
@@ -36,6 +37,7 @@ public:
         const Number first = states_.number(pool_, start);
         path_.resize(16);
         for (const Grove::Part& part : grove_.parts) {
+            pool_.work().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
             if (!whole_ || !take_all(first)) {
                 enter(0, 0, first, 0);
@@ -133,6 +135,7 @@ private:
     Number step(std::size_t depth, std::uint8_t byte, bool alone) {
         const Number at = path_[depth - 1].state;
         const ExprId expr = states_[at].expr;
+        pool_.work().spend(1);
         if (alone) return states_.next(at, byte) = pool_.takes(expr, byte) ? WalkStates::kAlive : WalkStates::kDead;
         const ExprId to = pool_.next(expr, byte);
         if (to == kNone) return states_.next(at, byte) = WalkStates::kDead;
@@ -181,7 +184,6 @@ private:
     }
 
     void scout(WalkStates::State& state) {
-        state.scouted = true;
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
@@ -196,6 +198,7 @@ private:
             });
         state.plain = state.loops && !state.open_end && u.left == kInfinite;
         state.chain = state.loops ? nullptr : loops_.chain(pool_, *subtrees_, state.expr);
+        state.scouted = true;
     }
 
     bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {

@@ -16,6 +16,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
+constexpr std::uint64_t kStateWork = 20, kJointWork = 1000;
 
 // Where a search stands inside the spelling of a character; or anywhere, where all spellings are looked at.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
@@ -43,8 +44,9 @@ std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
 std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
     if (a == b) return a;
     if (a > b) std::swap(a, b);
-    auto [known, fresh] = joint_.emplace(std::uint64_t{a} << 32 | b, 0);
-    if (!fresh) return known->second;
+    const std::uint64_t both = std::uint64_t{a} << 32 | b;
+    if (const auto known = joint_.find(both); known != joint_.end()) return known->second;
+    pool_.work_.spend(kJointWork);
     const auto& x = pool_.classes_[a];
     const auto& y = pool_.classes_[b];
     std::vector<std::int16_t> numbers(std::size_t{256} * 256, -1);
@@ -55,7 +57,7 @@ std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
         if (number < 0) number = count++;
         made[i] = static_cast<std::uint8_t>(number);
     }
-    return known->second = pool_.class_id(made);
+    return joint_[both] = pool_.class_id(made);
 }
 
 // A byte of each class, none a backslash where there is another.
@@ -89,6 +91,7 @@ void Liveness::each_way(F&& f) {
         const ExprId e = todo.back();
         todo.pop_back();
         const Expr x = pool_.exprs_[e];
+        pool_.work_.spend(4);
         if (x.op == Op::alt) {
             for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(pool_.args_[x.a + i]);
         } else if (x.op == Op::set) f(pool_.sets_[x.a], kEmpty);
@@ -139,6 +142,7 @@ bool Liveness::flatten() {
     while (!parts_.empty()) {
         const std::uint32_t part = parts_.back();
         parts_.pop_back();
+        pool_.work_.spend(2);
         const ExprId e = part & ~kNot;
         const Expr x = pool_.exprs_[e];
         if (part & kNot) {
@@ -168,6 +172,7 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
     parts_.push_back(place);
     std::uint64_t h = place;
     for (const std::uint32_t part : parts_) h = mix(h, part);
+    pool_.work_.spend(kStateWork + 4 * parts_.size());
     const auto same = [&](const List& list, const std::vector<std::uint32_t>& in) {
         return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };

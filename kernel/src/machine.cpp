@@ -7,6 +7,12 @@
 
 namespace guideway {
 
+namespace {
+
+constexpr std::uint64_t kStepWork = 5;  // of a configuration
+
+}  // namespace
+
 const Component* Leaves::keep(Component&& leaf) {
     const std::uint64_t hash = mix(std::uint64_t{leaf.id} << 32 | leaf.expr, leaf.cost);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
@@ -59,6 +65,7 @@ void Machine::enter(Config start, Configs& out) {
     while (!entering_.empty()) {
         const Config at = entering_.back();
         entering_.pop_back();
+        pool_.work().spend(kStepWork);
         const Component& c = components_[at.node];
         switch (c.kind) {
             case NodeKind::leaf:
@@ -164,6 +171,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
+        pool_.work().spend(kStepWork);
         if (gone.before(c)) continue;
         if (c.node == kDone) {
             outcome.popped = true;
@@ -271,7 +279,8 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
     if (forks_) return step_together(from, byte, out);
     out.clear();
     Outcome outcome;
-    for (const Config& c : from) step(c, byte, out, outcome);
+    pool_.work().spend(kStepWork * from.size());
+    for (const Config& c : from) at_node(c.node, [&] { step(c, byte, out, outcome); });
     if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<>()) != out.end()) {
         std::sort(out.begin(), out.end());
         out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -347,6 +356,7 @@ std::uint32_t Machine::cost(const Config& config) {
 std::uint32_t Machine::cheapest(const Configs& configs, Configs& out) {
     std::uint32_t least = kInfinite;
     out.clear();
+    pool_.work().spend(kStepWork * configs.size());
     for (const Config& c : configs) {
         const std::uint32_t all = cost(c);
         if (all < least) out.clear();
@@ -367,6 +377,7 @@ int Machine::best_byte(const Configs& configs) {
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
+        pool_.work().spend(kStepWork);
         if (c.node == kDone || gone.before(c) || cost(c) > target) continue;
         int byte = -1;
         const NodeKind kind = components_[c.node].kind;

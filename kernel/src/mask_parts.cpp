@@ -10,6 +10,7 @@ namespace guideway {
 namespace {
 
 constexpr char kSpace[] = {' ', '\t', '\n', '\r'};
+constexpr std::uint64_t kTaskWork = 10;
 constexpr std::size_t kMaxSpans = 2048;       // tokens of names that are written one by one
 constexpr std::uint32_t kAnyEntries = 0xffffffff;  // of a key: whichever entries came before
 
@@ -140,6 +141,7 @@ void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
     unsure_.clear();
     found_.clear();
     spans_.clear();
+    ended_ = nullptr;  // of a run that a limit cut off
     mask.first = kNoTokens;
     if (machine.forks()) find_forked_mask(machine, config, mask);
     else {
@@ -175,6 +177,7 @@ void Runs::work_off(Machine& machine, Mask& mask) {
         if (tasks_.empty()) return;
         const Task task = tasks_.back();
         tasks_.pop_back();
+        work_.spend(kTaskWork);
         if (task.config.node == kDone) {
             if (ended_) ended_->push_back(task.trie);
             continue;
@@ -281,6 +284,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
     const Names all = names_of(machine, task);
     if (!all.known) return false;
+    work_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
     std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come stand before it
     before.assign(1, 0);
     const Machine::Openings opens(machine, c.node, c.regs);
@@ -321,6 +325,7 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     KeyWalk walked;
     used_ += kRunBytes;
     if (!walked.run(machine.pool(), grove, rest_of(c.state))) return names_.add(key, {{}, {}, false});
+    work_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
     const std::uint32_t listed = size(listed_);
     Names made{{size(named_), 0}, {size(ways_), 0}, true};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::size_t kMaxWork = 20'000'000;     // configurations stepped to find completions, in one call
+constexpr std::uint64_t kStepWork = 100;         // of a byte of a completion
 constexpr std::size_t kMaxRemembered = 1 << 14;  // configurations whose finish is remembered
 constexpr std::size_t kMaxTogether = 32;         // of them at once
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
@@ -22,10 +22,22 @@ constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 }  // namespace
 
 using Shared = std::shared_lock<std::shared_mutex>;
-using Alone = std::lock_guard<std::shared_mutex>;
+
+namespace {
+
+// Whoever calls from outside, and may have something made, begins with a full allowance.
+class Alone {
+public:
+    explicit Alone(Store& store) : guard_(store.lock) { store.pool.work().refill(); }
+
+private:
+    std::lock_guard<std::shared_mutex> guard_;
+};
+
+}  // namespace
 
 Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     Configs first;
     automaton_->machine_->start(first);
     std::sort(first.begin(), first.end());
@@ -38,7 +50,7 @@ bool Matcher::accepting(std::span<const Config> configs) const {
 }
 
 bool Matcher::is_accepting() const {
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     return !finished_ && accepting(history_.now());
 }
 
@@ -83,7 +95,7 @@ void Matcher::fill(std::span<const Config> configs, bool finished, std::span<std
         may_end = fill_known(configs, row);
     }
     if (!may_end) {
-        const Alone guard(automaton_->store_->lock);
+        const Alone guard(*automaton_->store_);
         may_end = fill_anew(configs, row);
     }
     if (*may_end) add_ends(row);
@@ -109,7 +121,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
         const std::uint32_t token = checked(tokens[i]);
         Draft draft = parents[i] < 0 ? Draft{now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
         if (draft.legal) {
-            const Alone guard(automaton_->store_->lock);
+            const Alone guard(*automaton_->store_);
             if (draft.finished) draft.legal = false;
             else if (ends(draft.configs, token)) draft.finished = true;
             else draft.legal = step_token(draft.configs, token);
@@ -149,7 +161,7 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
 }
 
 void Matcher::advance(std::int64_t token) {
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     take(checked(token));
 }
 
@@ -172,7 +184,7 @@ void Matcher::take(std::uint32_t token) {
 // Under one lock: taking it twice is a twentieth of a step.
 void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
     check_row(row);
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     take(checked(token));
     if (finished_) return fill({}, true, row);
     try {
@@ -194,7 +206,7 @@ Matcher::MaskId Matcher::mask_id() const {
     fill_mask(row);
     const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * 4);
     const MaskId made{checksum(bytes, kMaskSeeds[0]), checksum(bytes, kMaskSeeds[1])};
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() <= kMaxTogether) memo.emplace(std::move(configs), made);
     return made;
@@ -211,13 +223,14 @@ void Matcher::rollback(std::size_t count) {
 }
 
 std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     const Vocabulary& vocabulary = automaton_->vocabulary();
     Configs configs = now();
     bool finished = finished_;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (finished || tokens[i] < 0 || tokens[i] >= std::int64_t{vocabulary.size()}) return i;
         const auto token = static_cast<std::uint32_t>(tokens[i]);
+        automaton_->store_->pool.work().refill();  // as if each were a call
         if (ends(configs, token)) finished = true;
         else if (!step_token(configs, token)) return i;
     }
@@ -246,7 +259,7 @@ std::string Matcher::forced_of(Configs configs) const {
 
 std::string Matcher::forced_bytes() const {
     if (finished_) return {};
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     return automaton_->vocabulary_->shown(forced_of(now()));
 }
 
@@ -254,7 +267,7 @@ std::string Matcher::forced_bytes() const {
 // that could is left to be chosen, since the tokenizer might have joined it to what follows.
 std::vector<std::uint32_t> Matcher::forced_tokens() const {
     if (finished_) return {};
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const std::string forced = forced_of(now());
     std::vector<std::uint32_t> tokens;
@@ -284,7 +297,7 @@ std::uint32_t Matcher::cost(const Configs& configs) const {
     return bytes;
 }
 
-std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
+std::string Matcher::completion_of(Configs configs) const {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
         throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
     Machine& machine = *automaton_->machine_;
@@ -295,26 +308,24 @@ std::string Matcher::completion_of(Configs configs, std::size_t& work) const {
         if (machine.recalls()) configs.swap(next);
         else machine.cheapest(next, configs);  // costs are exact: no other is on a shortest way
         text.push_back(static_cast<char>(b));
-        work += configs.size() + 8;
-        if (work > kMaxWork) throw Error(ErrorKind::limit, "the shortest completions are too long or too ambiguous to be followed");
+        machine.pool().work().spend(kStepWork);
     }
     return text;
 }
 
 std::string Matcher::completion() const {
     if (finished_) return {};
-    const Alone guard(automaton_->store_->lock);
-    std::size_t work = 0;
-    return automaton_->vocabulary_->shown(completion_of(now(), work));
+    const Alone guard(*automaton_->store_);
+    return automaton_->vocabulary_->shown(completion_of(now()));
 }
 
-std::uint32_t Matcher::finish(Configs configs, std::size_t& work) const {
+std::uint32_t Matcher::finish(Configs configs) const {
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     auto& memo = automaton_->finish_;
     if (const auto known = memo.find(configs); known != memo.end()) return known->second;
     // Beyond a length that no budget has, bytes are as good as tokens.
     const std::uint32_t bytes = cost(configs);
-    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs, work)), 1);
+    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs)), 1);
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() <= kMaxTogether) memo.emplace(std::move(configs), tokens);
     return tokens;
@@ -322,14 +333,13 @@ std::uint32_t Matcher::finish(Configs configs, std::size_t& work) const {
 
 std::uint32_t Matcher::tokens_to_finish() const {
     if (finished_) return 0;
-    const Alone guard(automaton_->store_->lock);
-    std::size_t work = 0;
-    return finish(now(), work);
+    const Alone guard(*automaton_->store_);
+    return finish(now());
 }
 
 // An upper bound of what any token below the node needs afterwards, where all of them keep to a state that comes back to
 // itself; else kInfinite. What ends inside a character may need three bytes more, each a token.
-std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node, std::size_t& work) const {
+std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node) const {
     const Vocabulary& vocabulary = automaton_->vocabulary();
     Machine& machine = *automaton_->machine_;
     if (!vocabulary.spells_every_byte()) return kInfinite;
@@ -340,20 +350,20 @@ std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node, st
         const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
         if (!loops || !vocabulary.subtrees().loop(node, *loops, machine.component(c.node).follow)) continue;
         const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
-        least = std::min(least, sum(alone ? finish(configs, work) : sum(machine.cost(c), 1), 3));
+        least = std::min(least, sum(alone ? finish(configs) : sum(machine.cost(c), 1), 3));
     }
     return least;
 }
 
 // Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
-std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const {
+std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const {
     Machine& machine = *automaton_->machine_;
     const Vocabulary& vocabulary = automaton_->vocabulary();
     const Trie& trie = vocabulary.trie();
     std::vector<Configs> path{configs};
     std::uint32_t worst = 0;
     const auto loops = [&](const Configs& at, std::uint32_t node) {
-        const std::uint32_t needs = loop_needs(at, node, work);
+        const std::uint32_t needs = loop_needs(at, node);
         if (sum(needs, 1) > left) return false;
         worst = std::max(worst, needs);
         return true;
@@ -373,7 +383,7 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
             const std::uint32_t bytes = cost(here);
             std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
             // Where not even the longest tokens would do there is no need to look.
-            if (sum(needs, 1) > left && (machine.recalls() || bytes / vocabulary.longest() < left)) needs = finish(here, work);
+            if (sum(needs, 1) > left && (machine.recalls() || bytes / vocabulary.longest() < left)) needs = finish(here);
             worst = std::max(worst, needs);
             if (sum(needs, 1) > left)
                 for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
@@ -385,10 +395,9 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     check_row(row);
-    const Alone guard(automaton_->store_->lock);
+    const Alone guard(*automaton_->store_);
     Configs configs = now();
-    std::size_t work = 0;
-    const std::uint32_t needed = finished_ ? kInfinite : finish(configs, work);
+    const std::uint32_t needed = finished_ ? kInfinite : finish(configs);
     if (finished_ || needed > left) {
         std::fill(row.begin(), row.end(), 0);
         return false;
@@ -402,7 +411,7 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     auto& memo = automaton_->worst_;
     if (const auto known = memo.find(configs); known != memo.end() && sum(known->second, 1) <= left) return true;
-    const std::uint32_t worst = keep_within(configs, row, left, work);
+    const std::uint32_t worst = keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     if (memo.size() > kMaxRemembered) memo.clear();
     if (configs.size() <= kMaxTogether) memo.insert_or_assign(std::move(configs), worst);

@@ -13,6 +13,7 @@ constexpr std::size_t kMaxDigits = 4096;  // of a number that is read where they
 constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one avoids up to ten divisors
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
+constexpr std::uint64_t kStateWork = 20;
 constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: the next multiple is searched
 
 }  // namespace
@@ -288,6 +289,7 @@ ExprId Numbers::intern(State s) {
     const Spec& spec = specs_[s.spec];
     const auto& ranges = spec.sides[s.negative];
     const bool both_signs = s.phase == Phase::start;
+    pool_.work().spend(kStateWork + s.live.size() * (kStateWork + s.digits.size()));
     std::erase_if(s.live, [&](const Live& live) { return !possible(s, ranges[live.range]); });
     if (!both_signs && s.live.empty() && !zero_allowed(s)) return kNone;
     bool digits = false;
@@ -298,12 +300,10 @@ ExprId Numbers::intern(State s) {
     }
     if (!digits) s.digits.clear();
     if (s.digits.size() > kMaxDigits) throw Error(ErrorKind::limit, "a number with too many digits");
-    auto [place, fresh] = ids_.emplace(key_of(s), kNone);
-    if (fresh) {
-        states_.push_back(std::move(s));
-        place->second = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
-    }
-    return place->second;
+    const std::string key = key_of(s);
+    if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
+    states_.push_back(std::move(s));
+    return ids_[key] = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
 }
 
 std::string Numbers::key_of(const State& s) const {
@@ -510,8 +510,7 @@ ExprId Numbers::exponent_texts(std::vector<Interval> intervals) {
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
     std::string key;
     for (const Interval& x : intervals) key += std::to_string(std::max(x.low, -kFar)) + ":" + std::to_string(std::min(x.high, kFar)) + ";";
-    auto [known, fresh] = exponent_ids_.emplace(key, kNone);
-    if (!fresh) return known->second;
+    if (const auto known = exponent_ids_.find(key); known != exponent_ids_.end()) return known->second;
     std::vector<ExprId> parts;
     const ExprId plus = pool_.repeat(pool_.set(ByteSet::range('+', '+')), 0, 1), minus = pool_.set(ByteSet::range('-', '-'));
     for (const Interval& x : intervals) {

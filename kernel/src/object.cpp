@@ -48,12 +48,7 @@ std::uint32_t Machine::after_key(const Component& k, std::uint32_t regs, std::ui
     if (tape == Tapes::kOther) return regs;
     auto record = records_.copy(regs, k.record_words);
     if (tape == Tapes::kUnknown) ++record[unknown_word(k, label)];
-    else {
-        std::uint32_t& set = record[used_word(k, label)];
-        auto [place, fresh] = used_.emplace(std::uint64_t{set} << 32 | tape, 0);
-        if (fresh) place->second = texts_.plus(set, tapes_.text(tape));
-        set = place->second;
-    }
+    else record[used_word(k, label)] = used_with(record[used_word(k, label)], tape);
     return records_.intern(record);
 }
 
@@ -293,7 +288,7 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
-    return plan(items, need, room, demands, node);
+    return plan(items, need, room, demands, node, pool_.work());
 }
 
 // Texts of the class that completions may write or count: as many of the shortest as can be needed, one more where a key

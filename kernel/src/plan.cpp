@@ -12,6 +12,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
+constexpr std::uint64_t kPointWork = 100;
 constexpr std::size_t kMaxPoints = 300'000;    // ways an array with counters can stand
 constexpr std::size_t kMaxKeys = 128;         // open keys or different items spelled out to know what a minimum costs
 
@@ -71,6 +72,7 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
             break;
         }
         std::string text;
+        pool_.work().spend(least);
         for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.next(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);
@@ -82,7 +84,7 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
     return std::min(room, std::max(need, sum(required, static_cast<std::uint32_t>(std::popcount(demands)))));
 }
 
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node) {
+std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node, Work& work) {
     std::uint32_t required = 0;
     for (const PlanItem& item : items) required += item.required;
     if (required > room || need > room) return kInfinite;
@@ -93,6 +95,7 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     const std::uint32_t most = most_needed(required, need, room, demands);
     if (demand.size() > 20 || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork)
         throw Error(ErrorKind::limit, "too many demands on the entries of one object", node);
+    work.spend((items.size() + 1) * sets * (most + 1));
     std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items looked at so far
     best[0] = 0;
     for (const PlanItem& item : items) {
@@ -133,7 +136,7 @@ bool ItemPlan::advance(const Node& array, Point& at, std::uint32_t marks) {
 }
 
 // All points that can be reached, then the least cost from each to one where the array may end.
-void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node) {
+void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work) {
     struct Edge {
         std::uint32_t to, cost;
     };
@@ -151,6 +154,7 @@ void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node)
     };
     number(Point(1 + array.counts.size(), 0));
     for (std::uint32_t i = 0; i < points.size(); ++i) {
+        work.spend(kPointWork);
         for (const Option& option : options_[std::min<std::size_t>(points[i][0], options_.size() - 1)]) {
             Point after = points[i];
             if (option.cost != kInfinite && advance(array, after, option.marks)) back[number(after)].push_back({i, sum(option.cost, comma)});

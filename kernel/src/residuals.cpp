@@ -22,6 +22,7 @@ Grove Residuals::grove(std::uint32_t id) const {
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
 std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& pieces) {
     if (pieces.empty()) return 0;
+    work_.spend(pieces.size());
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     if (pieces.size() > kMaxPieces) return made_behind(x, pieces);
@@ -109,6 +110,7 @@ Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>
             builder.close(group.close);
             continue;
         }
+        work_.spend(20 * group.spots.size());
         const std::uint32_t made = builder.open(group.spots[0].byte(), group.depth);
         todo.push_back({{}, 0, made});
         tokens.clear();

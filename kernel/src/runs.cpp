@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
+constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
 constexpr std::size_t kFewTried = 300;        // before it is seen whether two walks at once are less
 
 std::uint32_t count_of(std::span<const Places> places) {
@@ -21,9 +22,9 @@ std::uint32_t count_of(std::span<const Places> places) {
 
 }  // namespace
 
-Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts)
+Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work)
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
-      budget_(budget), shortcuts_(shortcuts), sets_(words_), residuals_(trie_, vocabulary.longest()), all_(words_, 0xffffffff) {
+      budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), residuals_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
     const std::uint32_t size = vocabulary.size();
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;
@@ -144,6 +145,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
         known->time = time_;
         return known->run;
     }
+    work_.spend(kRunWork + words_ / 8);
     ++misses_;
     ++time_;
     Run made{};
@@ -155,9 +157,11 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
         if (bare || (!difference && walk_relaxed(machine, at, kFewTried, made))) return !bare;
         return walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made);
     };
-    if (!leaf) made = walk(machine, trie, at);
-    else if (walk_value(machine, trie, at, made)) {}
-    else if (trie != 0 || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
+    at_node(config.node, [&] {
+        if (!leaf) made = walk(machine, trie, at);
+        else if (walk_value(machine, trie, at, made)) {}
+        else if (trie != 0 || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
+    });
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
 }
@@ -305,6 +309,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
         if (++tried > most_tried) return false;
+        work_.spend(text.size());
         if (!pool.lives_after(config.state, text)) cleared.push_back(t);
     }
     made = run;
@@ -382,6 +387,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
         path.resize(begin[depth], Config{});
         Outcome outcome;
         made.clear();
+        work_.spend(kNodeWork * (1 + begin[depth] - begin[depth - 1]));
         for (std::size_t c = begin[depth - 1]; c < begin[depth]; ++c) machine.step(path[c], x.byte[i], made, outcome);
         if (made.size() > 1) {
             std::sort(made.begin(), made.end());

@@ -195,6 +195,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         }
         return here == std::vector<ExprId>{state};
     };
+    pool.work().spend(128);
     pool.each_way(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
         if (!comes_back(to)) return;
         made.ascii[0] |= bytes.words[0];
@@ -212,6 +213,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
 std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                                 const std::function<bool(ExprId, unsigned)>& inside) const {
     std::vector<std::uint64_t> made(blocks_.size() / 64 + 1, 0);
+    pool.work().spend(blocks_.size());
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
     bool whole = false;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "guideway/error.h"
 #include "guideway/runs.h"
 #include "guideway/values.h"
 #include "guideway/vocabulary.h"
@@ -16,7 +17,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     tasks_.assign(1, {trie, config});
     Mask mask;
     mask.first = kNoTokens;
-    work_off(inner, mask);
+    at_node(-1, [&] { work_off(inner, mask); });  // its nodes are not the grammar's
     if (mask.first != kNoTokens) sets_.write(mask.first, own);
     for (const std::uint32_t set : std::exchange(found_, {})) sets_.merge(set, own);
     for (const Span& span : std::exchange(spans_, {}))
@@ -81,6 +82,7 @@ std::vector<std::uint32_t> Runs::spelled_alike(ExprPool& pool, std::uint32_t tri
     std::vector<Level> path{{value, others, grove.whole() ? ChildLeap(x, 0, pool.live(others)) : ChildLeap()}};
     for (const Grove::Part& part : grove.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
+            work_.spend(1);
             path.resize(x.depth[i] - part.above);
             const Level& above = path.back();
             if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {

@@ -13,6 +13,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxDigits = 400, kExponent = 24;
+constexpr std::uint64_t kStateWork = 10;
 
 // A text as a grammar of its value: a node for each of its parts. Nothing recurses on the text.
 class Copy {
@@ -135,6 +136,7 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     Machine& machine = *machines_[number].machine;
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
+    pool_.work().spend(kStateWork * configs.size());
     if (configs_.size() + configs.size() >= kInfinite) throw Error(ErrorKind::limit, "too many states of items that must all be different");
     const auto id = static_cast<std::uint32_t>(states_.size());
     states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
@@ -152,7 +154,9 @@ std::span<const Config> Values::held(std::uint32_t state) const {
     return std::span(configs_).subspan(begin, end - begin);
 }
 
-int Values::best_byte(std::uint32_t state) { return machines_[states_[state].machine].machine->best_byte(configs(state)); }
+int Values::best_byte(std::uint32_t state) {
+    return at_node(-1, [&] { return machines_[states_[state].machine].machine->best_byte(configs(state)); });
+}
 
 // What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
 std::uint32_t Values::shortest(std::uint32_t state) {
@@ -164,10 +168,12 @@ std::uint32_t Values::shortest(std::uint32_t state) {
         for (const Config& c : at) bytes = std::min(bytes, machine.cost(c));
         return bytes;
     }
-    for (int b; (b = machine.best_byte(at)) >= 0; ++bytes) {
-        machine.step_all(at, static_cast<std::uint8_t>(b), next);
-        at.swap(next);
-    }
+    at_node(-1, [&] {
+        for (int b; (b = machine.best_byte(at)) >= 0; ++bytes) {
+            machine.step_all(at, static_cast<std::uint8_t>(b), next);
+            at.swap(next);
+        }
+    });
     return std::any_of(at.begin(), at.end(), [&](const Config& c) { return machine.accepting(c); }) ? bytes : kInfinite;
 }
 
@@ -180,7 +186,7 @@ void Values::count_learned(std::uint32_t number) {
 ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
     const std::uint32_t number = states_[state].machine;
     Configs made;
-    machines_[number].machine->step_all(configs(state), byte, made);
+    at_node(-1, [&] { machines_[number].machine->step_all(configs(state), byte, made); });
     const ExprId after = intern(number, made);
     count_learned(number);
     return after;
@@ -198,7 +204,7 @@ void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const Configs from = configs(state);
     Configs made;
     begins(state).each([&](std::uint8_t b) {
-        machine.step_all(from, b, made);
+        at_node(-1, [&] { machine.step_all(from, b, made); });
         out[b] = intern(number, made);
     });
     count_learned(number);

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kSlots = 8192;       // four times the states
 constexpr unsigned kFewBytes = 12;         // a chain of fewer is not worth while
 constexpr std::uint32_t kMaxChain = 24;  // characters
+constexpr std::uint64_t kStateWork = 200;
 
 // The state that most of the bytes lead to, and these bytes.
 std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& bytes) {
@@ -33,9 +34,8 @@ const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId sta
 }
 
 const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subtrees& subtrees, ExprId head) {
-    auto [place, fresh] = heads_.try_emplace(head);
-    if (fresh) place->second = subtrees.blocks_to(pool, head, [](ExprId to) { return to == kEmpty; });
-    return place->second;
+    if (const auto known = heads_.find(head); known != heads_.end()) return known->second;
+    return heads_[head] = subtrees.blocks_to(pool, head, [](ExprId to) { return to == kEmpty; });
 }
 
 // Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.
@@ -74,6 +74,7 @@ std::optional<LoopMemo::Chain> LoopMemo::find_chain(ExprPool& pool, const Subtre
     bytes &= ByteSet::range(0, 0x7f);
     for (std::uint32_t characters = 0; bytes.size() >= kFewBytes && !made.characters; ++characters) {
         const ExprId at = states.back();
+        pool.work().spend(kStateWork);
         made.nullable = made.nullable || pool.nullable(at);
         ByteSet taken = pool.live(at);
         taken &= bytes;

@@ -327,6 +327,7 @@ std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
         }
     };
     for (const Text& text : texts) {
+        pool_.work().spend(10 * (1 + text.characters.size()));
         const auto apart = std::mismatch(text.characters.begin(), text.characters.end(), current.begin(), current.end()).first;
         close_to(static_cast<std::size_t>(apart - text.characters.begin()));
         current = text.characters;
@@ -350,7 +351,10 @@ std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId
     const std::u32string_view all = text;
     std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they stand
     std::size_t depth = 0;
-    const auto edges_of = [&](const Node& n) { return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count); };
+    const auto edges_of = [&](const Node& n) {
+        pool_.work().spend(10 + n.count);
+        return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
+    };
     const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) { return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0}); };
     const auto rest = [&](std::size_t from) { return chain(all.substr(from), intern(end, {}, spelling), spelling); };
     std::uint32_t grown = kNowhere;

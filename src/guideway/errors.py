@@ -82,7 +82,7 @@ class Unsatisfiable(ConstraintError, ValueError):
 
 
 class LimitExceeded(ConstraintError, RuntimeError):
-    """The constraint needs more states, memory or nesting than the limits allow."""
+    """The constraint needs more states, memory, nesting, or work in one call, than the limits allow."""
 
 
 class InvalidText(GuidewayError, ValueError):

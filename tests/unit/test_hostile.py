@@ -292,6 +292,29 @@ def test_a_costly_schema_is_served_or_refused_in_bounded_time(name: str) -> None
     assert time.thread_time() - start < 8  # some take a second, where nothing else runs
 
 
+ENDLESS: dict[str, tuple[Any, str | None]] = {  # each takes minutes where a call's work is not counted; its place
+    "counts under complements": (~((~gw.Regex("[bc]{0,75}").repeat(2, 5)).repeat(0, 35)), None),
+    "counts and a letter": (~((~gw.Regex("[bc]{0,75}a").repeat(2, 5)).repeat(0, 35)), None),
+    "one of many counts": (
+        gw.JsonSchema(
+            {"properties": {"a": {"oneOf": [{"pattern": f"^((a|b){{0,{n}}}a(a|b)?){{2,5}}c"} for n in (41, 43, 45)]}}},
+            profile="exact",
+        ),
+        "/properties/a",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_work_without_end_is_cut_off(name: str) -> None:
+    constraint, place = ENDLESS[name]
+    start = time.thread_time()
+    with pytest.raises(gw.LimitExceeded, match="too much work") as caught:
+        matcher_of(constraint)
+    assert caught.value.place == place
+    assert time.thread_time() - start < 30  # two or three seconds, where nothing else runs
+
+
 @pytest.mark.parametrize("rows", [[(None, 0, 0, -1)], [(None, 0, 0, 2**40)], [(1, 0, 0, 0)], [None], [(None, 0)]])
 def test_rows_of_a_loop_that_are_none_are_a_type_error(rows: Any) -> None:
     with pytest.raises(TypeError, match="a row is a matcher"):

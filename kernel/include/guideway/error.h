@@ -17,4 +17,15 @@ struct Error : std::runtime_error {
     std::int64_t node;
 };
 
+// What goes wrong inside, and names no place, has this node for its place; -1: none, whatever it names.
+template <class F>
+decltype(auto) at_node(std::int64_t node, F&& f) {
+    try {
+        return f();
+    } catch (Error& error) {
+        if (node < 0 || error.node < 0) error.node = node;
+        throw;
+    }
+}
+
 }  // namespace guideway

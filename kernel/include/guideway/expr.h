@@ -27,6 +27,7 @@
 #include "guideway/bytes.h"
 #include "guideway/flat_map.h"
 #include "guideway/id_table.h"
+#include "guideway/work.h"
 
 namespace guideway {
 
@@ -88,6 +89,7 @@ struct ExprLimits {
     std::size_t max_exprs = 4'000'000;
     std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
+    std::uint64_t max_work = kAllowance;  // of one call from outside (work.h)
 };
 
 class Liveness;
@@ -100,6 +102,9 @@ class ExprPool {
 public:
     explicit ExprPool(ExprLimits limits = {});
     ~ExprPool();
+
+    // What is left of the allowance of the call that runs.
+    Work& work() { return work_; }
 
     // Numbers by their value (numbers.h): never boolean, always alive, but their shortest text is searched.
     Numbers& numbers() { return *numbers_; }
@@ -324,6 +329,7 @@ private:
     void from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make);
 
     ExprLimits limits_;
+    Work work_;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<Values> values_;

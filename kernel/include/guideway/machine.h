@@ -273,6 +273,7 @@ private:
     void step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
     void enter_item(const Config& c, Configs& out);
     std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint32_t marks);
+    std::uint32_t used_with(std::uint32_t set, std::uint32_t tape);
     std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
     std::uint32_t items_so_far(const Component& k, std::uint32_t regs);
     const std::vector<std::uint32_t>& leaves_at(const Component& k, std::uint32_t regs);

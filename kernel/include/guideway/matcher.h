@@ -97,11 +97,11 @@ private:
     void fill_locked(std::span<const Config> configs, std::span<std::uint32_t> row) const;  // with the end tokens
     void take(std::uint32_t token);
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
-    std::string completion_of(Configs configs, std::size_t& work) const;
+    std::string completion_of(Configs configs) const;
     std::string forced_of(Configs configs) const;
-    std::uint32_t finish(Configs configs, std::size_t& work) const;
-    std::uint32_t loop_needs(const Configs& configs, std::uint32_t node, std::size_t& work) const;
-    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left, std::size_t& work) const;
+    std::uint32_t finish(Configs configs) const;
+    std::uint32_t loop_needs(const Configs& configs, std::uint32_t node) const;
+    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
 
     std::shared_ptr<const Automaton> automaton_;
     History history_;        // the configurations of all positions

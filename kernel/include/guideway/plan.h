@@ -46,7 +46,7 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
 
 // The least cost of a choice of items: `need` to `room` of them, all required ones, every bit of `demands` among their
 // marks; kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node);
+std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node, Work& work);
 
 // What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
 // matter, the least cost of the items still needed, each with a comma.
@@ -58,10 +58,10 @@ public:
     };
     // `options(i)`: of the item after i others. Throws Error(limit) for `node` where there is too much to count.
     template <class F>
-    ItemPlan(const Node& array, std::uint32_t comma, std::uint32_t node, F&& options) {
+    ItemPlan(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work, F&& options) {
         const std::size_t known = array.prefix.size();
         for (std::size_t i = 0; i <= known; ++i) options_.push_back(options(static_cast<std::uint32_t>(i)));
-        solve(array, comma, node);
+        solve(array, comma, node, work);
     }
     std::uint32_t cost(const Point& at) const {
         auto found = costs_.find(at);
@@ -71,7 +71,7 @@ public:
     static bool advance(const Node& array, Point& at, std::uint32_t marks);
 
 private:
-    void solve(const Node& array, std::uint32_t comma, std::uint32_t node);
+    void solve(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work);
 
     std::vector<std::vector<Option>> options_;
     std::map<Point, std::uint32_t> costs_;

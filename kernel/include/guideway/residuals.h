@@ -12,13 +12,14 @@
 
 #include "guideway/leaf_walk.h"
 #include "guideway/trie.h"
+#include "guideway/work.h"
 
 namespace guideway {
 
 class Residuals {
 public:
     // `longest`: bytes of the vocabulary's longest token.
-    Residuals(const Trie& trie, std::uint32_t longest) : trie_(trie), longest_(longest) {}
+    Residuals(const Trie& trie, std::uint32_t longest, Work& work) : trie_(trie), longest_(longest), work_(work) {}
 
     Grove grove(std::uint32_t id) const;
     // Bytes of its longest text.
@@ -64,10 +65,11 @@ private:
         std::uint8_t byte() const { return trie->byte[node]; }
     };
     void spots_of(std::uint32_t id, std::vector<Spot>& spots) const;
-    static Trie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
+    Trie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
 
     const Trie& trie_;
     std::uint32_t longest_;
+    Work& work_;
     std::vector<std::unique_ptr<Residual>> kept_;
     std::vector<std::uint32_t> free_;
     std::vector<Left> lefts_ = std::vector<Left>(kLefts);  // by a hash of the pieces

@@ -77,7 +77,8 @@ struct Shortcuts {
 
 class Runs {
 public:
-    Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts);
+    // `work`: of whose pool the expressions of all machines are.
+    Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work);
 
     // Writes the legal tokens of `configs` to the row (ceil(V/32) words); true: the text may end here. `automaton`
     // names the machine.
@@ -247,6 +248,7 @@ private:
     std::size_t budget_, used_ = 0, misses_ = 0;
     mutable std::atomic<std::size_t> hits_ = 0;
     Shortcuts shortcuts_;
+    Work& work_;
     TokenSets sets_;
     LoopMemo loops_;
     WalkStates walk_states_;

@@ -36,12 +36,13 @@ struct VocabularyLimits {
     std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; dropped and made anew when full
     std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
     std::size_t max_states = 4'000'000;    // expressions in one store
+    std::uint64_t max_work = kAllowance;   // of one call (work.h)
     Shortcuts shortcuts{};
 };
 
 struct Store {
     Store(const Vocabulary& vocabulary, const VocabularyLimits& limits)
-        : pool(ExprLimits{limits.max_states}), runs(vocabulary, limits.memo_bytes, limits.shortcuts) {}
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {}
     std::shared_mutex lock;  // shared while nothing is made: masks that are remembered
     ExprPool pool;
     Beginnings beginnings;
