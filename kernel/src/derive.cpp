@@ -615,6 +615,45 @@ std::uint32_t ExprPool::shortest(ExprId start) {
     return length(start);
 }
 
+// As `shortest`, but any text will do, which takes less to find.
+bool ExprPool::search_alive(ExprId start) {
+    auto told = [&](ExprId e) { return e == kNone || exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
+    auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
+    auto settle = [&](ExprId e, bool found) {
+        if (found) exprs_[e].sure = true;
+        else measure(e, kInfinite);
+    };
+    std::vector<ExprId> todo{start};
+    while (!todo.empty()) {
+        const ExprId e = todo.back();
+        const Expr x = exprs_[e];
+        ExprId missing = kNone;
+        if (told(e)) {
+            todo.pop_back();
+            continue;
+        }
+        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
+        if (x.op == Op::cat || x.op == Op::repeat) {
+            if (!told(x.a)) missing = x.a;
+            else if (x.op == Op::repeat || !lives(x.a)) settle(e, lives(x.a));
+            else if (!told(x.b)) missing = x.b;
+            else settle(e, lives(x.b));
+        } else if (x.op == Op::alt) {
+            bool found = false;
+            each_part(e, [&](ExprId part) {
+                if (!told(part)) missing = part;
+                else found = lives(part);
+                return found;
+            });
+            if (found) missing = kNone;
+            if (missing == kNone) settle(e, found);
+        } else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
+        else settle(e, liveness_->alive(e));
+        if (missing != kNone) todo.push_back(missing);
+    }
+    return lives(start);
+}
+
 ExprId ExprPool::base_of(ExprId e) {
     if (!exprs_[e].endless) return kNone;
     std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key

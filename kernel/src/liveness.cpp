@@ -177,35 +177,42 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
         return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };
     std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
+    bool alive = false;
     if (number == IdTable::kMissing) {
-        if (empty_ids_.find(h, [&](std::uint32_t id) { return same(empty_[id], empty_parts_); }) != IdTable::kMissing) return;
+        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); }); known != IdTable::kMissing) {
+            if (!known_[known].alive) return;
+            alive = any_;
+        }
         number = static_cast<std::uint32_t>(lists_.size());
         lists_.push_back({static_cast<std::uint32_t>(listed_.size()), static_cast<std::uint32_t>(parts_.size()), h});
         listed_.insert(listed_.end(), parts_.begin(), parts_.end());
         depths_.push_back(kInfinite);
         states_.add(h, number);
     }
-    if (depths_[number] <= depth) return;
+    if (depths_[number] <= depth || (any_ && depths_[number] != kInfinite)) return;
     depths_[number] = depth;
     parts_.pop_back();
     bool nullable = true;
-    std::uint32_t least = 0;  // bytes at least
+    std::uint32_t least = 0, all = 0;  // bytes at least; those of all parts together
     for (const std::uint32_t part : parts_) {
         const Expr& x = pool_.exprs_[part & ~kNot];
         nullable = nullable && x.nullable != ((part & kNot) != 0);
-        if (!(part & kNot)) least = std::max(least, x.nullable ? 0 : x.shortest);
+        if (part & kNot) continue;
+        least = std::max(least, x.nullable ? 0 : x.shortest);
+        all = sum(all, x.nullable ? 0 : x.shortest);
     }
     if (!nullable) least = std::max(least, 1u);
     const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].measured;
-    const std::uint32_t total = nullable ? depth : sum(depth, least);
+    alive = alive || (any_ && parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].sure);
+    const std::uint32_t total = nullable || alive ? depth : sum(depth, least);
     if (total >= best_) return;
     seen_.push_back({number, depth, parent});
     const auto at = static_cast<std::uint32_t>(seen_.size() - 1);
-    if (nullable || single) {
+    if (nullable || single || alive) {
         best_ = total;
         best_at_ = at;
     } else {
-        tasks_.push_back({total, at});
+        tasks_.push_back({any_ ? all : total, at});
         std::push_heap(tasks_.begin(), tasks_.end(), later);
     }
 }
@@ -236,7 +243,8 @@ void Liveness::go_on(const Seen& here, std::uint32_t at) {
         if (byte != '\\' || place == anywhere || escapes) take(byte);
 }
 
-std::uint32_t Liveness::shortest(ExprId start) {
+// Goes on until the goal is found or nothing is left; false: more than `most` states were seen.
+bool Liveness::search(ExprId start, bool any, std::size_t most) {
     lists_.clear();
     listed_.clear();
     depths_.clear();
@@ -244,29 +252,52 @@ std::uint32_t Liveness::shortest(ExprId start) {
     tasks_.clear();
     states_ = {};
     best_ = kInfinite;
+    any_ = any;
     parts_.assign(1, start);
     see(pool_.exprs_[start].spelled ? between : anywhere, 0, 0);
-    while (!tasks_.empty() && tasks_.front().least < best_) {
+    while (!tasks_.empty() && (any ? best_ == kInfinite : tasks_.front().least < best_)) {
         const std::uint32_t at = tasks_.front().at;
         std::pop_heap(tasks_.begin(), tasks_.end(), later);
         tasks_.pop_back();
         const Seen here = seen_[at];
         if (depths_[here.list] < here.depth) continue;
-        if (seen_.size() > pool_.limits_.max_search)
-            throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
+        if (seen_.size() > most) return false;
         go_on(here, at);
     }
-    if (best_ == kInfinite) keep_empty();
-    else keep_path();
+    if (best_ == kInfinite)
+        for (const List& list : lists_) keep(list, false);
+    return true;
+}
+
+std::uint32_t Liveness::shortest(ExprId start) {
+    if (!search(start, false, pool_.limits_.max_search))
+        throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
+    if (best_ != kInfinite) keep_path();
     return best_;
 }
 
-void Liveness::keep_empty() {
-    for (const List& list : lists_) {
-        empty_ids_.add(list.hash, static_cast<std::uint32_t>(empty_.size()));
-        empty_.push_back({static_cast<std::uint32_t>(empty_parts_.size()), list.count, list.hash});
-        empty_parts_.insert(empty_parts_.end(), listed_.begin() + list.begin, listed_.begin() + list.begin + list.count);
-    }
+bool Liveness::alive(ExprId start) {
+    if (!search(start, true, pool_.limits_.max_search / 4)) return shortest(start) != kInfinite;
+    if (best_ == kInfinite) return false;
+    std::uint32_t at = best_at_;
+    do {
+        at = seen_[at].parent;
+        keep(lists_[seen_[at].list], true);
+    } while (at != 0);
+    return true;
+}
+
+// A state that is known already stays as it is.
+void Liveness::keep(const List& list, bool alive) {
+    const auto first = listed_.begin() + list.begin, last = first + list.count;
+    const auto same = [&](std::uint32_t id) {
+        const List& known = known_[id].list;
+        return known.count == list.count && std::equal(first, last, known_parts_.begin() + known.begin);
+    };
+    if (known_ids_.find(list.hash, same) != IdTable::kMissing) return;
+    known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size()));
+    known_.push_back({{static_cast<std::uint32_t>(known_parts_.size()), list.count, list.hash}, alive});
+    known_parts_.insert(known_parts_.end(), first, last);
 }
 
 // Whoever follows a shortest text asks again after each byte.

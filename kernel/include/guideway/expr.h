@@ -234,7 +234,7 @@ public:
     bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
-    bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || shortest(e) != kInfinite); }
+    bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
     // The same without alternatives that no shortest text needs, as far as they are seen at the beginning.
     ExprId cheapest(ExprId e);
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
@@ -323,6 +323,7 @@ private:
     void derive_both(ExprId e, Targets& out);
     void measure(ExprId e, std::uint32_t bytes);
     void search_other_value(ExprId start);
+    bool search_alive(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
     Relaxed relax(ExprId e, bool inside, const std::vector<Relaxed>& parts);
     template <class Fixed, class Known, class Make>

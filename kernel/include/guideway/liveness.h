@@ -1,7 +1,8 @@
 // Whether a Boolean expression has a text: a search over the states of its parts.
 //
 // For the maintainer: a state is a sorted list of parts, those that must not take the text with a bit set, and the place
-// inside a character's spelling. A* (Hart, Nilsson and Raphael 1968): a shortest text of each part is a lower bound.
+// inside a character's spelling. A* (Hart, Nilsson and Raphael 1968): a shortest text of each part is a lower bound. Where any
+// text will do, what is nearest to its end goes first, and the search ends where it meets one that did before.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,20 @@ public:
     // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
     // Throws Error(limit) after too many states.
     std::uint32_t shortest(ExprId start);
+    // Whether there is one.
+    bool alive(ExprId start);
     std::size_t bytes() const {
-        return (listed_.capacity() + empty_parts_.size()) * 4 + empty_.size() * sizeof(List) + empty_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
+        return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
     }
 
 private:
     struct List {  // of parts, and a place behind them
         std::uint32_t begin, count;
         std::uint64_t hash;
+    };
+    struct Known {
+        List list;
+        bool alive;
     };
     struct Seen {
         std::uint32_t list, depth, parent;
@@ -47,15 +54,16 @@ private:
     void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
     void see_one(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
     void go_on(const Seen& here, std::uint32_t at);
-    void keep_empty();
+    bool search(ExprId start, bool any, std::size_t most);
+    void keep(const List& list, bool alive);
     void keep_path();
 
     ExprPool& pool_;
     std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // classes of bytes that neither of two tells apart
     std::vector<std::vector<std::uint8_t>> bytes_;            // by classes: a byte of each
-    std::vector<List> empty_;                                 // lists without a text
-    std::vector<std::uint32_t> empty_parts_;
-    IdTable empty_ids_;
+    std::vector<Known> known_;                                // lists without a text, and some with one
+    std::vector<std::uint32_t> known_parts_;
+    IdTable known_ids_;
     // Of the search that runs.
     std::vector<List> lists_;
     std::vector<std::uint32_t> listed_, depths_;
@@ -63,6 +71,7 @@ private:
     std::vector<Seen> seen_;
     std::vector<Task> tasks_;
     std::uint32_t best_ = kInfinite, best_at_ = 0;
+    bool any_ = false;  // any text will do
     std::vector<std::uint32_t> parts_, flat_;
     std::vector<ExprId> heads_;  // of `has_escapes`
 };
