@@ -19,7 +19,7 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 
 namespace {
 
-constexpr std::uint32_t kNodesOfWork = 16;    // most are in subtrees that are taken, or not, at once
+constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
