@@ -1,11 +1,9 @@
-// Derivatives: rows of the lazy automaton, liveness, shortest texts, labels.
+// Derivatives: rows of the lazy automaton, labels.
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "guideway/error.h"
@@ -503,155 +501,6 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     work_.spend(4 * parts.size() * targets.size());
     for (auto& one : targets) results.push_back(both(std::move(one)));
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
-}
-
-// A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
-// tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
-void ExprPool::search_other_value(ExprId start) {
-    struct Seen {
-        ExprId expr;
-        std::uint32_t depth, parent;
-    };
-    std::vector<Seen> seen{{start, 0, 0}};
-    std::unordered_map<ExprId, std::uint32_t> depths{{start, 0}};
-    using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
-    auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
-    std::priority_queue<Task, std::vector<Task>, decltype(later)> tasks(later);
-    tasks.emplace(shortest(exprs_[start].a), 0);
-    std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
-    each_part(exprs_[start].b, [&](ExprId other) {
-        if (is_value(other)) most = std::max(most, sum(values_->reach(exprs_[other].a), values_->reach(exprs_[exprs_[start].a].a)));
-        return false;
-    });
-    while (!tasks.empty() && tasks.top().first < best) {
-        const std::uint32_t at = tasks.top().second;
-        tasks.pop();
-        const Seen here = seen[at];
-        if (depths[here.expr] < here.depth || here.depth >= most) continue;
-        if (seen.size() > limits_.max_search)
-            throw Error(ErrorKind::limit, "too much must be looked at to see whether an item can still be different from all others");
-        work_.spend(kRowWork);
-        const Expr x = exprs_[here.expr];
-        ExprId left = kNone, others = kNone;  // after the byte before
-        live(x.a).each([&](std::uint8_t b) {
-            const ExprId a = next(x.a, b), o = next(x.b, b);
-            if (a == left && o == others) return;
-            left = a;
-            others = o;
-            const ExprId made = except(a, o);
-            if (made == kNone) return;
-            const Expr y = exprs_[made];
-            if (y.op != Op::except || y.measured) {
-                const std::uint32_t total = sum(here.depth + 1, shortest(made));
-                if (total >= best) return;
-                best = total;
-                best_at = at;
-                return;
-            }
-            auto [place, fresh] = depths.emplace(made, here.depth + 1);
-            if (!fresh && place->second <= here.depth + 1) return;
-            place->second = here.depth + 1;
-            tasks.emplace(sum(here.depth + 1, shortest(y.a)), static_cast<std::uint32_t>(seen.size()));
-            seen.push_back({made, here.depth + 1, at});
-        });
-    }
-    if (best == kInfinite) {
-        for (const Seen& s : seen) measure(s.expr, kInfinite);
-        return;
-    }
-    for (std::uint32_t at = best_at;; at = seen[at].parent) {
-        measure(seen[at].expr, best - seen[at].depth);
-        if (at == 0) break;
-    }
-}
-
-void ExprPool::measure(ExprId e, std::uint32_t bytes) {
-    exprs_[e].measured = true;
-    exprs_[e].shortest = bytes;
-}
-
-// Of products, sums and repetitions by their parts, which wait in a list; of a sum those that may be the shortest.
-std::uint32_t ExprPool::shortest(ExprId start) {
-    auto known = [&](ExprId e) { return exprs_[e].nullable || exprs_[e].measured; };
-    auto length = [&](ExprId e) { return exprs_[e].nullable ? 0 : exprs_[e].shortest; };
-    if (known(start)) return length(start);
-    std::vector<ExprId> todo{start};
-    while (!todo.empty()) {
-        const ExprId e = todo.back();
-        const Expr x = exprs_[e];
-        ExprId missing = kNone;
-        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
-        if (known(e)) {
-            todo.pop_back();
-            continue;
-        }
-        if (x.op == Op::cat) {
-            if (!known(x.a)) missing = x.a;
-            else if (length(x.a) == kInfinite) measure(e, kInfinite);
-            else if (!known(x.b)) missing = x.b;
-            else measure(e, sum(length(x.a), length(x.b)));
-        } else if (x.op == Op::repeat) {
-            if (!known(x.a)) missing = x.a;
-            else measure(e, multiply(length(x.a), x.b));
-        } else if (x.op == Op::alt) {
-            std::uint32_t best = kInfinite, least = kInfinite;
-            each_part(e, [&](ExprId part) {
-                if (known(part)) best = std::min(best, length(part));
-                else if (exprs_[part].shortest < least) {
-                    least = exprs_[part].shortest;
-                    missing = part;
-                }
-                return false;
-            });
-            if (missing == kNone || least >= best) {
-                missing = kNone;
-                measure(e, best);
-            }
-        } else if (is_value(e)) measure(e, values_->shortest(x.a));
-        else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
-        else measure(e, liveness_->shortest(e));
-        if (missing != kNone) todo.push_back(missing);
-    }
-    return length(start);
-}
-
-// As `shortest`, but any text will do, which takes less to find.
-bool ExprPool::search_alive(ExprId start) {
-    auto told = [&](ExprId e) { return e == kNone || exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
-    auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
-    auto settle = [&](ExprId e, bool found) {
-        if (found) exprs_[e].sure = true;
-        else measure(e, kInfinite);
-    };
-    std::vector<ExprId> todo{start};
-    while (!todo.empty()) {
-        const ExprId e = todo.back();
-        const Expr x = exprs_[e];
-        ExprId missing = kNone;
-        if (told(e)) {
-            todo.pop_back();
-            continue;
-        }
-        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
-        if (x.op == Op::cat || x.op == Op::repeat) {
-            if (!told(x.a)) missing = x.a;
-            else if (x.op == Op::repeat || !lives(x.a)) settle(e, lives(x.a));
-            else if (!told(x.b)) missing = x.b;
-            else settle(e, lives(x.b));
-        } else if (x.op == Op::alt) {
-            bool found = false;
-            each_part(e, [&](ExprId part) {
-                if (!told(part)) missing = part;
-                else found = lives(part);
-                return found;
-            });
-            if (found) missing = kNone;
-            if (missing == kNone) settle(e, found);
-        } else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
-        else settle(e, liveness_->alive(e));
-        if (missing != kNone) todo.push_back(missing);
-    }
-    return lives(start);
 }
 
 ExprId ExprPool::base_of(ExprId e) {
