@@ -149,7 +149,7 @@ ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
     return alive(made) ? made : kNone;
 }
 
-ExprId ExprPool::next_of_intersection(const Expr& x, std::uint8_t byte) {
+ExprId ExprPool::step_of_intersection(const Expr& x, std::uint8_t byte) {
     std::vector<ExprId> made;
     for (std::uint32_t i = 0; i < x.b; ++i) {
         const ExprId part = args_[x.a + i];
@@ -157,8 +157,15 @@ ExprId ExprPool::next_of_intersection(const Expr& x, std::uint8_t byte) {
         made.push_back(y.op == Op::negate ? negate(next(y.a, byte)) : next(part, byte));
         if (made.back() == kNone) return kNone;
     }
-    const ExprId to = both(std::move(made));
-    return alive(to) ? to : kNone;
+    return both(std::move(made));
+}
+
+ExprId ExprPool::step(ExprId e, std::uint8_t byte) {
+    const Expr x = exprs_[e];
+    if (found_[e].live_row == 0 && x.op == Op::both) return step_of_intersection(x, byte);
+    if (found_[e].live_row || x.op != Op::cat || exprs_[x.a].op != Op::both) return next(e, byte);
+    const ExprId head = cat(step_of_intersection(exprs_[x.a], byte), x.b);
+    return exprs_[x.a].nullable ? alt({head, next(x.b, byte)}) : head;
 }
 
 // The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
@@ -173,7 +180,10 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
         if (found_[e].looked_up >= kLookups) return kInfinite;
         ++found_[e].looked_up;
     }
-    if (x.op == Op::both) return next_of_intersection(x, byte);
+    if (x.op == Op::both) {
+        const ExprId to = step_of_intersection(x, byte);
+        return alive(to) ? to : kNone;
+    }
     ExprId only = kNone;
     std::vector<ExprId> several;
     const bool simple = each_head(e, true, [&](ExprId head, ExprId tail) {

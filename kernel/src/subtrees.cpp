@@ -196,7 +196,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         return here == std::vector<ExprId>{state};
     };
     pool.work().spend(128);
-    pool.each_way(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
+    pool.each_step(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
         if (!comes_back(to)) return;
         made.ascii[0] |= bytes.words[0];
         made.ascii[1] |= bytes.words[1];

@@ -174,11 +174,19 @@ public:
     // between. kInfinite: that cannot be seen.
     ExprId after(ExprId e, std::string_view text);
     bool is_lean(ExprId e) const { return exprs_[e].lean; }
+    // The same as `next`, but what it gives may have no texts: of an intersection that is not searched.
+    ExprId step(ExprId e, std::uint8_t byte);
     // Calls f(bytes, what follows) for those of `some` that are live, at once for all that can be seen to lead to the same.
     template <class F>
     void each_way(ExprId e, const ByteSet& some, F&& f) {
         for (const ByteSet& bytes : alike(e, some))
             if (const ExprId to = next(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    }
+    // With `step`.
+    template <class F>
+    void each_step(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : alike(e, some))
+            if (const ExprId to = step(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
     }
     // The bytes b for which next(e, b) is not none; of values perhaps more.
     ByteSet live(ExprId e);
@@ -303,7 +311,7 @@ private:
     const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
     ExprId next_of_words(const Expr& x, std::uint8_t byte);
     ExprId next_of_difference(const Expr& x, std::uint8_t byte);
-    ExprId next_of_intersection(const Expr& x, std::uint8_t byte);
+    ExprId step_of_intersection(const Expr& x, std::uint8_t byte);
     void split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const;
     ByteSet live_of_lean(ExprId e);
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
