@@ -4,6 +4,7 @@
 
 #include "guideway/closures.h"
 #include "guideway/words.h"
+#include "guideway/words_walk.h"
 
 namespace guideway {
 
@@ -267,9 +268,38 @@ private:
     std::vector<Level> path_;
 };
 
+// Of texts that a quote ends: what stands behind it is left to those who follow.
+struct Texts {
+    static constexpr bool kRanks = false;
+    const Trie& x;
+    const ByteSet& follow;
+    LeafWalk& made;
+
+    void at(std::uint32_t i, const Words::Step&, std::uint32_t) { made.add(x.first_token[i], x.first_token[i + 1]); }
+    void over(std::uint32_t i, std::uint32_t) {
+        made.add(x.first_token[i], x.first_token[i + 1]);
+        for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
+            if (follow.contains(x.byte[child])) made.pieces.push_back(child);
+    }
+};
+
+// False: it is no set of such texts.
+bool walk_texts(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+    const bool within = pool.is_word(start);
+    const ExprId rest = within ? start : pool.behind(kQuote, start);
+    if (!pool.is_word(rest)) return false;
+    const auto [node, part] = pool.node_and_part(rest);
+    const Words& words = pool.words();
+    if (words.spelling(node) == Spelling::text || !pool.is_byte(words.only_end(node), kQuote)) return false;
+    Texts texts{*grove.trie, follow, made};
+    WordsWalk<Texts>(words, *grove.trie, texts).run(grove, {node, part}, !within);
+    return true;
+}
+
 }  // namespace
 
 void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
+    if (!measures && walk_texts(pool, grove, start, follow, *this)) return;
     LeafWalker(pool, grove, follow, subtrees, loops, states, *this).run(start);
 }
 

@@ -241,6 +241,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
     if (known != IdTable::kMissing) return known;
     Node made;
     made.end = end;
+    made.ends = end != kNone ? end : below(edges[0].second).ends;
     made.spelling = static_cast<std::uint8_t>(spelling);
     made.first = static_cast<std::uint32_t>(edges_.size());
     made.count = static_cast<std::uint32_t>(edges.size());
@@ -256,6 +257,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
         const Node& n = below(child);
         made.shortest = std::min(made.shortest, sum(rest(spelling, 0, c), shortest(child, 0)));
         made.label = greatest(made.label, n.label);
+        if (n.ends != made.ends) made.ends = kNone;
         made.plain &= n.plain;
         made.spelled &= n.spelled;
         made.depth = std::max(made.depth, n.depth);

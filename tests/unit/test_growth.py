@@ -36,7 +36,7 @@ def mask(matcher: _kernel.Matcher) -> list[int]:
 
 
 def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
-    rng, made = random.Random(1), automaton(store_bytes=400_000)
+    rng, made = random.Random(1), automaton(store_bytes=150_000)
     first = request(made, rng)
     known = mask(first)
     most, renewed, before = 0, 0, 0

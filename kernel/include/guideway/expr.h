@@ -130,6 +130,7 @@ public:
         const Expr& x = exprs_[e];
         return x.op == Op::cat && exprs_[x.a].op == Op::set && sets_[exprs_[x.a].a] == ByteSet::range(byte, byte) ? x.b : kNone;
     }
+    bool is_byte(ExprId e, std::uint8_t byte) const { return exprs_[e].op == Op::set && sets_[exprs_[e].a] == ByteSet::range(byte, byte); }
     std::uint32_t label_of(ExprId e) const { return exprs_[e].op == Op::label ? exprs_[e].a : kInfinite; }
 
     ExprId set(const ByteSet& bytes);

@@ -63,6 +63,7 @@ public:
 
     ExprId end(std::uint32_t node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
     Spelling spelling(std::uint32_t node) const { return static_cast<Spelling>(below(node).spelling); }
+    ExprId only_end(std::uint32_t node) const { return below(node).ends; }  // what all its texts end in; kNone: in different ones
     bool is_end(std::uint32_t node) const { return children(node) == 0; }      // nothing but the empty text, and its end
     bool is_plain(std::uint32_t node) const { return below(node).plain; }      // no end holds more than the empty text
     bool ends_spelled(std::uint32_t node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
@@ -112,7 +113,7 @@ public:
 private:
     using Edge = std::pair<char32_t, std::uint32_t>;
     struct Node {
-        ExprId end = kNone;
+        ExprId end = kNone, ends = kNone;    // its own; that of all its texts, if it is one
         std::uint32_t first = 0, count = 0;  // edges, by character
         std::uint32_t shortest = kInfinite, texts = 0, characters = 0;
         std::uint16_t depth = 0;
