@@ -34,8 +34,7 @@ public:
 private:
     bool copy_dict(const Open open) {
         PyObject *key = nullptr, *value = nullptr;
-        count_ += static_cast<std::size_t>(PyDict_GET_SIZE(open.box));
-        if (count_ > limits_.values || open.depth > limits_.depth) return false;
+        if (open.depth > limits_.depth) return false;
         for (Py_ssize_t at = 0; PyDict_Next(open.box, &at, &key, &value);) {
             if (!PyUnicode_CheckExact(key) || !PyUnicode_IS_ASCII(key)) return false;
             if (!named_ && (PyUnicode_CheckExact(value) || PyBool_Check(value))) {
@@ -52,8 +51,7 @@ private:
 
     bool copy_list(const Open open) {
         const Py_ssize_t n = PyList_GET_SIZE(open.box);
-        count_ += static_cast<std::size_t>(n);
-        if (count_ > limits_.values || open.depth > limits_.depth) return false;
+        if (open.depth > limits_.depth) return false;
         for (Py_ssize_t i = 0; i < n; ++i) {
             nb::object made = copied(PyList_GET_ITEM(open.box, i), open.depth);
             if (!made.is_valid()) return false;
@@ -68,6 +66,8 @@ private:
         if (PyUnicode_CheckExact(value)) return PyUnicode_IS_ASCII(value) || is_text(value) ? nb::borrow(value) : nb::object();
         const bool is_dict = PyDict_CheckExact(value);
         if (is_dict || PyList_CheckExact(value)) {
+            count_ += static_cast<std::size_t>(is_dict ? PyDict_GET_SIZE(value) : PyList_GET_SIZE(value));
+            if (count_ > limits_.values) return {};  // before it is copied: it may stand in many places
             nb::object made = nb::steal(is_dict ? PyDict_Copy(value) : PyList_GetSlice(value, 0, PyList_GET_SIZE(value)));
             if (!made.is_valid()) throw nb::python_error();
             todo_.push_back({made.ptr(), depth + 1});

@@ -15,7 +15,7 @@ ExpressionWriter::ExpressionWriter(const nb::tuple& classes) : kinds_(classes, s
 }
 
 std::uint32_t ExpressionWriter::spelling_of(PyObject* expression) const {
-    return PyUnicode_CompareWithASCIIString(spelling_.of(expression), "json") == 0 ? 1 : 2;
+    return is_text(spelling_.of(expression), "json") ? 1 : 2;
 }
 
 void ExpressionWriter::put_texts(PyObject* texts, WordList& words) const {
@@ -44,7 +44,7 @@ bool ExpressionWriter::put_quoted(PyObject* expression, Written& out) const {
     if (kinds_.of(text) != spelled || kinds_.of(before) != literals || kinds_.of(after) != literals) return false;
     const auto is_quote = [&](PyObject* one) {
         PyObject* const texts = texts_.of(one);
-        return count(texts) == 1 && PyUnicode_CompareWithASCIIString(at(texts, 0), "\"") == 0;
+        return count(texts) == 1 && is_text(at(texts, 0), "\"");
     };
     if (!is_quote(before) || (after != before && !is_quote(after))) return false;
     PyObject* part = inside(text, spelled);

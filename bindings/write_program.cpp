@@ -86,7 +86,7 @@ void ProgramWriter::put_array(PyObject* node, WordList& words) const {
 
 void ProgramWriter::put_number(PyObject* node, WordList& words) const {
     PyObject* const cells = of_.cells.of(node);
-    words.insert(words.end(), {std::uint32_t{PyUnicode_CompareWithASCIIString(of_.spelling.of(node), "plain") == 0}, size(count(cells))});
+    words.insert(words.end(), {std::uint32_t{is_text(of_.spelling.of(node), "plain")}, size(count(cells))});
     for (Py_ssize_t i = 0; i < count(cells); ++i) {
         PyObject* const one = kinds_.check(at(cells, i), cell);
         PyObject *const low = of_.low.of(one), *const high = of_.high.of(one);
@@ -124,9 +124,10 @@ nb::bytes ProgramWriter::write(const nb::list& nodes, std::uint32_t root, const 
     Written out;
     for (Py_ssize_t i = 0; i < count(first.ptr()); ++i) expressions_.number(at(first.ptr(), i), out);
     WordList words;
-    const Py_ssize_t n = PyList_GET_SIZE(nodes.ptr());
+    const nb::tuple all_nodes(nodes);  // numbers are asked for their texts: the list may not be the same afterwards
+    const Py_ssize_t n = count(all_nodes.ptr());
     for (Py_ssize_t i = 0; i < n; ++i) {
-        PyObject* const node = PyList_GET_ITEM(nodes.ptr(), i);
+        PyObject* const node = at(all_nodes.ptr(), i);
         try {
             if (node == Py_None) throw Error(ErrorKind::invalid, "a part was referred to but never given", i);
             put(node, words, out);

@@ -48,11 +48,13 @@ Py_ssize_t count(PyObject* items) {
     return PyTuple_GET_SIZE(items);
 }
 
+// Of nothing else, whose own idea of its truth would run here.
 std::uint32_t is(PyObject* flag) {
-    const int found = PyObject_IsTrue(flag);
-    if (found < 0) throw nb::python_error();
-    return static_cast<std::uint32_t>(found);
+    if (!PyBool_Check(flag)) throw nb::type_error("True or False is expected");
+    return flag == Py_True;
 }
+
+bool is_text(PyObject* object, const char* text) { return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0; }
 
 std::uint32_t word(PyObject* number) {
     const unsigned long long made = PyLong_AsUnsignedLongLong(number);
@@ -92,12 +94,16 @@ void put_text(WordList& words, PyObject* text) {
 // By its text, which names all of it; `as_tuple` makes objects of a class that is written in Python.
 void put_decimal(WordList& words, PyObject* decimal) {
     const nb::str shown{nb::handle(decimal)};
-    const std::string_view text = shown.c_str();
-    const std::size_t mark = std::min(text.find('E'), text.size()), head = words.size();
+    Py_ssize_t length = 0;
+    const char* const characters = PyUnicode_AsUTF8AndSize(shown.ptr(), &length);
+    if (!characters) throw nb::python_error();
+    const std::string_view text(characters, static_cast<std::size_t>(length));
+    const std::size_t mark = std::min(text.find_first_of("Ee"), text.size()), head = words.size();  // which of them is the context's affair
+    if (text.substr(0, mark).find_first_of("0123456789") == std::string_view::npos) throw nb::type_error("a number is expected");
     std::int64_t power = 0;
     bool known = true, behind = false;
     if (mark < text.size()) {
-        const char *const from = text.data() + mark + (text[mark + 1] == '+' ? 2 : 1), *const end = text.data() + text.size();
+        const char *const from = text.data() + mark + (text.substr(mark + 1).starts_with('+') ? 2 : 1), *const end = text.data() + text.size();
         known = std::from_chars(from, end, power).ptr == end;
     }
     words.insert(words.end(), {std::uint32_t{text[0] == '-'}, 0, 0});

@@ -91,6 +91,7 @@ inline std::uint32_t size(Py_ssize_t n) { return static_cast<std::uint32_t>(n); 
 // Numbers that fit into words; `word` and `marks` raise OverflowError and TooLarge for those that do not, `bound` is one
 // that no text reaches then. `most`: what is not reached.
 std::uint32_t is(PyObject* flag);
+bool is_text(PyObject* object, const char* text);
 std::uint32_t word(PyObject* number);
 std::uint32_t bound(PyObject* number, std::uint32_t most);
 std::uint32_t marks(PyObject* number);

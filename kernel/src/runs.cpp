@@ -24,7 +24,7 @@ std::uint32_t count_of(std::span<const Places> places) {
 
 Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work)
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
-      budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), residuals_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
+      budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), walk_states_(vocabulary.longest()), residuals_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
     const std::uint32_t size = vocabulary.size();
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;

@@ -1,12 +1,12 @@
 #include "guideway/walk_states.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace guideway {
 
 namespace {
 
-constexpr std::size_t kSlots = 8192;       // four times the states
 constexpr unsigned kFewBytes = 12;         // a chain of fewer is not worth while
 constexpr std::uint32_t kMaxChain = 24;  // characters
 constexpr std::uint64_t kStateWork = 200;
@@ -105,13 +105,13 @@ void LoopMemo::clear() {
 }
 
 std::uint16_t WalkStates::number(const ExprPool& pool, ExprId expr) {
-    if (slots_.empty()) slots_.assign(kSlots, kUnknown);
-    std::size_t at = expr * 0x9e3779b1u >> 19;
-    for (; slots_[at] != kUnknown; at = (at + 1) % kSlots)
+    if (slots_.empty()) slots_.assign(std::bit_ceil(4 * most_), kUnknown);
+    std::size_t at = (expr * 0x9e3779b1u >> 8) & (slots_.size() - 1);
+    for (; slots_[at] != kUnknown; at = (at + 1) & (slots_.size() - 1))
         if (states_[slots_[at]].expr == expr) return slots_[at];
     if (states_.empty()) {  // never moved
-        states_.reserve(kMost);
-        steps_.reserve(kMost);
+        states_.reserve(most_);
+        steps_.reserve(most_);
     }
     const auto made = static_cast<std::uint16_t>(states_.size());
     slots_[at] = made;

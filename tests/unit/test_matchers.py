@@ -204,3 +204,18 @@ def test_loop_rows_begun_twice() -> None:
         rows.run(np.zeros((64, words - 1), np.uint32))
     with pytest.raises(TypeError, match="a row is a matcher"):
         LoopRows([(3, 0, 0, 0)])  # type: ignore[list-item]  # what is tested
+
+
+@pytest.mark.parametrize("length", [1990, 2002, 9000, 59_000])
+def test_tokens_of_thousands_of_bytes(length: int) -> None:
+    """Walks keep a state for each byte of the longest token."""
+    text = "".join(random.Random(1).choice("abcdefgh") for _ in range(length))
+    longs = [text, text[:-1] + "z", text + "a"]
+    vocabulary = gw.Vocabulary(
+        [*(bytes([i]) for i in range(256)), b"<eos>", *(t.encode() for t in longs)], eos_ids=[256]
+    )
+    for source in (gw.Regex(text), gw.Choice([text, "b"]), gw.Regex(text + "z?")):
+        matcher = gw.compile(source, vocabulary, cache=False).matcher()
+        row = np.zeros(matcher.words, np.uint32)
+        matcher.fill_mask(row)
+        assert [bool(row[i >> 5] >> (i & 31) & 1) for i in (257, 258, 259)] == [True, False, False]

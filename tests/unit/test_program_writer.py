@@ -1,6 +1,6 @@
 """Grammars as programs: what cannot be written is told, and programs that begin alike allow what they say."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -31,6 +31,10 @@ def of(node: Any) -> Grammar:
         Object("{}", ()),  # type: ignore[arg-type]
         Alternative([0]),  # type: ignore[arg-type]
         Alternative(("0",)),  # type: ignore[arg-type]
+        Number((Cell(""),)),  # type: ignore[arg-type]
+        Number((Cell("E"),)),  # type: ignore[arg-type]
+        Object(BRACES, (Property(Literals(("a",)), 0, "yes"),)),  # type: ignore[arg-type]
+        Leaf(Cat((Literals((b"x",)), Spelled(ANY_TEXT, "json"), Literals((b"x",))))),  # type: ignore[arg-type]
     ],
 )
 def test_what_stands_in_the_wrong_place_is_a_type_error(node: Any) -> None:
@@ -49,6 +53,26 @@ def test_what_words_cannot_hold_names_its_place() -> None:
     with pytest.raises(gw.InvalidConstraint, match="never given") as unset:
         encode(of(None))
     assert unset.value.place == "/here"
+
+
+def test_a_number_is_the_same_in_every_decimal_context() -> None:
+    tiny = of(Number((Cell(Decimal("1e-7")),)))
+    with localcontext() as context:
+        context.capitals = 0
+        assert encode(tiny) == encode(of(Number((Cell(Decimal("0.0000001")),))))
+
+
+def test_a_list_of_nodes_may_be_cleared_while_it_is_written() -> None:
+    class Clearing:
+        def __str__(self) -> str:
+            grammar.nodes.clear()
+            return "1"
+
+    grammar = of(Number((Cell(Clearing()),)))  # type: ignore[arg-type]
+    for _ in range(10_000):
+        grammar.add(Leaf(ANY_TEXT))
+    encode(grammar)
+    assert not grammar.nodes
 
 
 def takes(automaton: gw.Automaton, text: str) -> bool:

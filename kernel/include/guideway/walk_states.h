@@ -2,6 +2,7 @@
 // a state at each node that a walk comes to is kept beside it. Tables outlive a walk; they are dropped when they are many.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -48,7 +49,6 @@ private:
 class WalkStates {
 public:
     static constexpr std::uint16_t kUnknown = 0xffff, kDead = 0xfffe, kAlive = 0xfffd;  // kAlive: without a number yet
-    static constexpr std::size_t kMost = 2000;
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
@@ -66,6 +66,8 @@ public:
         ByteSet live;                                              // empty: not known yet
     };
 
+    // `longest`: bytes of the vocabulary's longest token, each of which a walk may keep a state for.
+    explicit WalkStates(std::size_t longest) : most_(std::max(kMost, longest + kMost / 2)) {}
     std::uint16_t number(const ExprPool& pool, ExprId expr);
     State& operator[](std::uint16_t number) { return states_[number]; }
     // kDead, kAlive, the number of what follows, or kUnknown.
@@ -74,13 +76,15 @@ public:
     // A new walk.
     void begin();
     Closures& closures(ExprPool& pool, const Subtrees& subtrees) { return closures_ ? *closures_ : closures_.emplace(pool, subtrees); }
-    bool full() const { return states_.size() >= kMost; }
+    bool full() const { return states_.size() >= most_; }
     void drop();   // the states, not what is known of closures
     void clear();
     std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (closures_ ? closures_->bytes() : 0); }
 
 private:
     using Steps = std::array<std::uint16_t, 256>;
+    static constexpr std::size_t kMost = 2000;  // states, where tokens are no longer than half as many bytes
+    std::size_t most_;                          // below kAlive, since no token has more than 60,000
     std::vector<State> states_;
     std::vector<Steps> steps_;
     std::vector<std::uint16_t> slots_;  // by hash; kUnknown: free
