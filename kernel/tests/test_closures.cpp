@@ -97,7 +97,7 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(chain && chain->characters == 3 && !chain->nullable);
     CHECK(chain && chain->loops.ascii[0] == 0 && chain->loops.ascii[1] == 0x07fffffe00000000);
     CHECK(loops.chain(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
-    WalkStates states;
+    WalkStates states(64);
     LeafWalk walks[2];  // of what is come to, a letter begun needs most: a byte of it, two letters, the dash, five letters
     for (LeafWalk& walk : walks) {
         walk.measures = true;
