@@ -14,6 +14,11 @@ BYTES = gw.Vocabulary([bytes([i]) for i in range(256)] + [b"<eos>"], eos_ids=[25
 BRACES = Punctuation("{", ",", ":", "}")
 
 
+def odd(value: Any) -> Any:
+    """What does not belong where it stands, as no type checker would let it."""
+    return value
+
+
 def of(node: Any) -> Grammar:
     grammar = Grammar()
     grammar.root = grammar.add(node, "/here")
@@ -25,16 +30,16 @@ def of(node: Any) -> Grammar:
     [
         "text",
         Property(Literals(("a",)), 0, True),
-        Leaf("text"),  # type: ignore[arg-type]  # what is tested
-        Leaf(Cat((Leaf(ANY_TEXT),))),  # type: ignore[arg-type]
-        Object(BRACES, (Leaf(ANY_TEXT),)),  # type: ignore[arg-type]
-        Object("{}", ()),  # type: ignore[arg-type]
-        Alternative([0]),  # type: ignore[arg-type]
-        Alternative(("0",)),  # type: ignore[arg-type]
-        Number((Cell(""),)),  # type: ignore[arg-type]
-        Number((Cell("E"),)),  # type: ignore[arg-type]
-        Object(BRACES, (Property(Literals(("a",)), 0, "yes"),)),  # type: ignore[arg-type]
-        Leaf(Cat((Literals((b"x",)), Spelled(ANY_TEXT, "json"), Literals((b"x",))))),  # type: ignore[arg-type]
+        Leaf(odd("text")),
+        Leaf(Cat((odd(Leaf(ANY_TEXT)),))),
+        Object(BRACES, (odd(Leaf(ANY_TEXT)),)),
+        Object(odd("{}"), ()),
+        Alternative(odd([0])),
+        Alternative((odd("0"),)),
+        Number((Cell(odd("")),)),
+        Number((Cell(odd("E")),)),
+        Object(BRACES, (Property(Literals(("a",)), 0, odd("yes")),)),
+        Leaf(Cat((Literals((odd(b"x"),)), Spelled(ANY_TEXT, "json"), Literals((odd(b"x"),))))),
     ],
 )
 def test_what_stands_in_the_wrong_place_is_a_type_error(node: Any) -> None:
@@ -68,7 +73,7 @@ def test_a_list_of_nodes_may_be_cleared_while_it_is_written() -> None:
             grammar.nodes.clear()
             return "1"
 
-    grammar = of(Number((Cell(Clearing()),)))  # type: ignore[arg-type]
+    grammar = of(Number((Cell(odd(Clearing())),)))
     for _ in range(10_000):
         grammar.add(Leaf(ANY_TEXT))
     encode(grammar)

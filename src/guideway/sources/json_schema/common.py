@@ -50,7 +50,7 @@ class Common:
         return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
-        return Cat((QUOTE, Spelled(Literals((name,)), self.spelling), QUOTE))
+        return self.quoted(Literals((name,)))
 
     def _anything(self, number: int) -> tuple[Node, ...]:
         """The nodes of any value, from this number on."""

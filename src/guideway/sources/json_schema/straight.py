@@ -296,7 +296,7 @@ class Straight:
 
     def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
         if kind in ("null", "boolean"):
-            return _NULL if len(names) == 1 else None  # as `_joined` writes it
+            return _NULL if len(names) == 1 else None  # as `joined` writes it
         return self._node(place, schema, names)
 
     def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
@@ -310,7 +310,7 @@ class Straight:
                 return None
             if name not in properties:
                 missing.append(name)
-        keys, needed = self._keys, set(required)
+        needed = set(required)
         for name, one in properties.items():
             if type(one) is dict:
                 value = numbers.get(id(one), _NEVER)
@@ -324,10 +324,7 @@ class Straight:
             else:
                 return None  # which is refused, whatever else was made
             if value != _NEVER:
-                key = keys.get(name)
-                if key is None:
-                    key = keys[name] = common.new_key(name)
-                entries.append(Property(key, value, name in needed))
+                entries.append(Property(self._key(name), value, name in needed))
             elif name in needed:
                 return None
         closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
@@ -352,7 +349,10 @@ class Straight:
         return Object(common.braces, tuple(entries), rest, common.ordered)
 
     def _key(self, name: str) -> Regular:
-        return self._keys.get(name) or self._keys.setdefault(name, self._common.new_key(name))
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = self._common.new_key(name)
+        return key
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
         items, least, most = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
