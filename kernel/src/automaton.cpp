@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <shared_mutex>
 
@@ -8,7 +9,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read; some 60 bytes each
+constexpr std::size_t kLarge = 5000;  // nodes of a grammar whose first mask is made with it
+constexpr std::size_t kMaxLearned = 1'000'000;  // configurations, stacks, records and bytes read; some 60 bytes each
 
 }  // namespace
 
@@ -23,11 +25,30 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     std::shared_ptr<Automaton> made(new Automaton());
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();
-    made->number_ = store->runs.next_automaton();
     made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool);
     made->first_bytes_ = store->pool.bytes();
+    made->number_ = store->runs.next_automaton();
     made->store_ = std::move(store);
+    if (made->nodes_ >= kLarge) made->fill_first();
     return made;
+}
+
+// Whoever compiles thousands of names waits anyway; a mask should not take long.
+void Automaton::fill_first() const {
+    Configs first;
+    std::vector<std::uint32_t> row(vocabulary_->words());
+    try {
+        machine_->start(first);
+        std::sort(first.begin(), first.end());
+        store_->runs.fill(*machine_, number_, fronts_.keep(first), row);
+    } catch (const Error&) {  // the first mask will say so
+    }
+}
+
+Automaton::~Automaton() {
+    if (!store_) return;  // it never came to be
+    const std::lock_guard<std::shared_mutex> guard(store_->lock);
+    store_->runs.forget(number_);
 }
 
 void Automaton::walk_ahead(std::chrono::microseconds budget) const {
@@ -42,7 +63,7 @@ void Automaton::walk_ahead(std::chrono::microseconds budget) const {
 bool Automaton::is_worn() const {
     {
         const std::shared_lock guard(store_->lock);
-        if (machine_->learned() > kMaxLearned) return true;
+        if (machine_->learned() + fronts_.learned() > kMaxLearned) return true;
         if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
     }
     return vocabulary_->store() != store_;

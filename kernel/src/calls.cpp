@@ -127,21 +127,22 @@ void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     if (listed && count <= words_ / 2) {
         for (std::uint32_t set : sets) made.insert(made.end(), sets_[set].data.begin(), sets_[set].data.end());
         make_set(made);
-        sets.assign(1, sets_.sparse(std::move(made)));
+        sets.assign(1, sets_.sparse(made));
         return;
     }
     made.assign(words_, 0);
     for (std::uint32_t set : sets) sets_.merge(set, made);
-    sets.assign(1, sets_.row(std::move(made)));
+    sets.assign(1, sets_.row(made));
 }
 
 void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget) {
+    at_ = learned_[automaton].get();
     const std::clock_t end = std::clock() + static_cast<std::clock_t>(static_cast<double>(budget.count()) * 1e-6 * CLOCKS_PER_SEC);
     const auto is_over = [&] { return std::clock() >= end || used() > budget_; };  // a busy machine learns as much
     Configs first;
     machine.start(first);
     for (const Config& c : first)
-        if (!is_over()) mask(machine, automaton, c);
+        if (!is_over()) mask(machine, c);
     std::vector<Config> leaves;
     std::vector<std::vector<Config>> behind(machine.size());  // by leaf: the rests of sequences that begin where it ends
     for (std::uint32_t n = 0; n < machine.size(); ++n) {
@@ -177,7 +178,7 @@ void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) 
     else {
         const Run made = run(machine, 0, config);
         mask.first = made.tokens;  // the only one that may clear some
-        if (made.unsure != kNoTokens) trail.unsure = sets_[made.unsure].data;
+        if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
         if (made.residual) leave(trail, made.residual, config.parent);
     }
     follow(machine, trail, 0);

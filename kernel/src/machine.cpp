@@ -205,6 +205,21 @@ bool Machine::is_spaced(const Config& c) const {
     return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(rest_of(c.state) & 0xff));
 }
 
+void Machine::behind_space(const Config& c, Configs& out) {
+    const Component& k = components_[c.node];
+    if (k.kind == NodeKind::array) {
+        if (may_have_item(k, c.regs)) enter_item(c, out);
+    } else if (phase_of(c.state) == Phase::value) enter_value(c, rest_of(c.state), out);
+    else enter_keys(c, out);
+    pool_.work().spend(kStepWork * (1 + out.size()));
+    if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
+}
+
+bool Machine::may_close(const Config& c) {
+    const Component& k = components_[c.node];
+    return k.kind == NodeKind::object ? may_close(k, c.regs) : may_end(k, c.regs);
+}
+
 ByteSet Machine::begins(const Config& c) {
     ByteSet made;
     if (c.node == kDone) return made;

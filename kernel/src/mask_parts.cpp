@@ -23,63 +23,73 @@ const ByteSet kBlank = [] {
 }  // namespace
 
 // What a leaf has read does not matter, unless there was something unsure.
-Runs::Mask* Runs::find(const Machine& machine, std::uint32_t automaton, const Config& c) const {
-    Place place{automaton, c};
-    if (!machine.is_leaf(c) || c.regs == 0) return masks_.find(place);
-    place.config.regs = 0;
-    Mask* known = masks_.find(place);
-    return !known || !known->unsure ? known : masks_.find({automaton, c});
+Runs::Mask* Runs::find(const Machine& machine, const Learned& learned, const Config& c) {
+    if (c.regs == 0 || !machine.is_leaf(c)) return learned.masks.find(c);
+    Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
+    return !known || !known->unsure ? known : learned.masks.find(c);
 }
 
-std::optional<bool> Runs::fill_known(const Machine& machine, std::uint32_t automaton, std::span<const Config> configs,
-                                     std::span<std::uint32_t> row) const {
-    constexpr std::size_t kMost = 16;
-    const Mask* known[kMost];
-    if (configs.size() > kMost) return std::nullopt;
+std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const {
+    const Learned& learned = *learned_[automaton];
+    if (front.id >= learned.of_front.size() || !learned.of_front[front.id]) return std::nullopt;
+    const auto masks = std::span(learned.in_fronts).subspan(learned.of_front[front.id] - 1, front.count);
     bool accepting = false;
-    for (std::size_t i = 0; i < configs.size(); ++i) {
-        Mask* const one = find(machine, automaton, configs[i]);
-        if (!one) return std::nullopt;
-        known[i] = one;
+    for (Mask* const one : masks) {
         accepting |= one->accepting;
         std::atomic_ref(one->time).store(time_, std::memory_order_relaxed);
     }
-    write({known, configs.size()}, row);
+    write(masks, row);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return accepting;
 }
 
-bool Runs::fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) {
+bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) {
+    if (const auto known = fill_known(automaton, front, row)) return *known;
     trim();
+    at_ = learned_[automaton].get();
     bool accepting = false;
-    std::vector<const Mask*> made;
-    for (const Config& c : configs) {
-        made.push_back(&mask(machine, automaton, c));
-        accepting |= made.back()->accepting;
+    filled_.clear();
+    for (const Config& c : front.configs()) {
+        filled_.push_back(&mask(machine, c));
+        accepting |= filled_.back()->accepting;
     }
-    write(made, row);
+    put_first(filled_);
+    write(filled_, row);
+    Learned& learned = *at_;
+    for (; learned.of_front.size() <= front.id; used_ += 4) learned.of_front.push_back(0);
+    const auto begin = static_cast<std::uint32_t>(learned.in_fronts.size());
+    learned.in_fronts.insert(learned.in_fronts.end(), filled_.begin(), filled_.end());
+    learned.of_front[front.id] = begin + 1;  // last: whoever finds it finds all of them
+    used_ += filled_.size() * sizeof(Mask*);
     return accepting;
 }
 
 // One of whole rows goes first, since it is copied then, not joined.
-void Runs::write(std::span<const Mask*> masks, std::span<std::uint32_t> row) const {
-    if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
+void Runs::put_first(std::span<Mask*> masks) const {
+    if (masks.empty()) return;
     const auto listed = [&](const Mask* one) { return sets_[one->first].form == TokenSet::Form::sparse; };
     if (listed(masks.front()))
         if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
-    for (const Mask* one : masks) write(*one, one == masks.front(), row);
 }
 
-// What a delta clears, it clears of its own tokens only: those that are in the row already stay.
-void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const {
+void Runs::write(std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
+    if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
+    write(*masks.front(), kNoTokens, row);
+    for (const Mask* one : masks.subspan(1)) write(*one, masks.front()->first, row);
+}
+
+// What a delta clears, it clears of its own tokens only: those that are in the row already stay. `before`: what the row
+// begins with, so that of the same base only what was cleared need be put back; kNoTokens: nothing, its content is lost.
+void Runs::write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     thread_local std::vector<std::uint32_t> kept;
-    const bool beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
+    const bool blank = before == kNoTokens, beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
     if (beside) {
         kept.clear();
         for (const std::uint32_t t : sets_[mask.first].taken())
             if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
     }
     if (blank) sets_.write(mask.first, row);
+    else if (sets_.base_of(before) == sets_.base_of(mask.first)) sets_.restore(before, row);
     else sets_.merge(mask.first, row);
     std::uint32_t part = mask.more.at;
     for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets_.merge(parts_[part], row);
@@ -91,27 +101,26 @@ void Runs::write(const Mask& mask, bool blank, std::span<std::uint32_t> row) con
     if (mask.last != kNoTokens) sets_.merge(mask.last, row);
 }
 
-const Runs::Mask& Runs::mask(Machine& machine, std::uint32_t automaton, const Config& config) {
-    if (Mask* known = find(machine, automaton, config)) {
-        std::atomic_ref(known->time).store(time_, std::memory_order_relaxed);
+Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
+    if (Mask* known = find(machine, *at_, config)) {
+        hits_.fetch_add(1, std::memory_order_relaxed);
+        known->time = time_;
         return *known;
     }
     Mask made;
-    Place place{automaton, config};
+    Config place = config;
     find_mask(machine, config, made);
     made.accepting = machine.accepting(config);
     made.time = time_;
     if (machine.is_leaf(config)) {
-        place.config.regs = 0;
+        place.regs = 0;
         if (made.unsure) {
-            masks_.get(place).unsure = true;  // says that one must look again
-            place.config = config;
+            at_->masks.get(place).unsure = true;  // says that one must look again
+            place = config;
         }
     }
     used_ += bytes_of(made);
-    Mask& kept = masks_.get(place);
-    kept = made;
-    return kept;
+    return at_->masks.get(place) = made;
 }
 
 // The sets and spans found from these on.
@@ -168,7 +177,7 @@ void Runs::step_through_unsure(Machine& machine, const Config& config, Mask& mas
         }
         if (!below_.empty()) legal.push_back(t);
     }
-    if (!legal.empty()) mask.last = sets_.sparse(std::move(legal));
+    if (!legal.empty()) mask.last = sets_.sparse(legal);
 }
 
 void Runs::work_off(Machine& machine, Mask& mask) {
@@ -235,7 +244,7 @@ bool Runs::take_yield(Machine& machine, const Task& task) {
     if (task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) || (phase != Phase::after && phase != Phase::colon)) return false;
     const bool by_entry = phase == Phase::colon && !k.bounded;
     const Key key{task.trie, k.id, c.state, by_entry ? kAnyEntries : c.regs};
-    const Yield* known = yields_.find(key);
+    const Yield* known = at_->yields.find(key);
     if (known) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t part = known->parts.at;
@@ -269,7 +278,7 @@ void Runs::close_recording(Machine& machine) {
         parts_.append(last.pops);
         parts_.append(last.afters);
         used_ += sizeof(Yield) + sizeof(Key) + 24 + (made.parts.sets + 2 * made.parts.spans + made.pops + made.afters) * 4;
-        yields_.get(last.key) = made;
+        at_->yields.get(last.key) = made;
     }
     for (const std::uint32_t residual : last.pops) leave(machine, residual, last.config);
     if (!last.afters.empty()) {
@@ -315,7 +324,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
 Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const Key key{task.trie, machine.component(c.node).id, c.state, 0};
-    if (const Names* known = names_.find(key)) {
+    if (const Names* known = at_->names.find(key)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
@@ -324,7 +333,7 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     const Trie& x = *grove.trie;
     KeyWalk walked;
     used_ += kRunBytes;
-    if (!walked.run(machine.pool(), grove, rest_of(c.state))) return names_.add(key, {{}, {}, false});
+    if (!walked.run(machine.pool(), grove, rest_of(c.state))) return at_->names.add(key, {{}, {}, false});
     work_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
     const std::uint32_t listed = size(listed_);
@@ -350,7 +359,7 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     made.names.end = size(named_);
     made.ways.end = size(ways_);
     used_ += walked.labels.size() * sizeof(Name) + (made.ways.end - made.ways.begin) * sizeof(Way) + (listed_.size() - listed) * 4;
-    return names_.add(key, made);
+    return at_->names.add(key, made);
 }
 
 // The canonical set among a few that holds these bytes, so that residuals are shared: what follows JSON's punctuation.
@@ -441,27 +450,28 @@ bool Runs::take_marks(Machine& machine, const Task& task) {
     const bool spaced = machine.is_spaced(c);
     if (marks.space && !spaced && (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(at & 0xff))))
         return false;  // punctuation that begins with white space
-    Outcome outcome;
     if (spaced && phase != Phase::after && phase != Phase::colon) {
         after_.clear();
-        machine.step(c, ' ', after_, outcome);
-        std::erase(after_, c);
+        machine.behind_space(c, after_);
         for (const Config& one : after_)
-            if (outcome.unsure || machine.begins(one).meets(kBlank)) return false;
+            if (machine.begins(one).meets(kBlank)) return false;
         take_text(machine, task.trie, true, {}, after_);
     }
-    auto step_along = [&](std::string_view bytes) {
-        after_.assign(1, c);
-        for (char b : bytes) {
-            next_.clear();
-            for (const Config& one : after_) machine.step(one, static_cast<std::uint8_t>(b), next_, outcome);
-            after_.swap(next_);
-        }
-        return !after_.empty();
-    };
-    if (!text.empty() && step_along(text)) take_text(machine, task.trie, spaced, text, after_);
-    if (!closing.empty() && step_along(closing)) take_closing(machine, task, spaced, closing);
+    if (!text.empty() && step_along(machine, c, text)) take_text(machine, task.trie, spaced, text, after_);
+    if (!closing.empty() && (phase == Phase::close || machine.may_close(c))) take_closing(machine, task, spaced, closing);
     return true;
+}
+
+// What comes of a configuration by some bytes, in after_; whether anything does.
+bool Runs::step_along(Machine& machine, const Config& c, std::string_view bytes) {
+    Outcome outcome;
+    after_.assign(1, c);
+    for (const char b : bytes) {
+        next_.clear();
+        for (const Config& one : after_) machine.step(one, static_cast<std::uint8_t>(b), next_, outcome);
+        after_.swap(next_);
+    }
+    return !after_.empty();
 }
 
 }  // namespace guideway

@@ -42,7 +42,7 @@ Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::m
     automaton_->machine_->start(first);
     std::sort(first.begin(), first.end());
     first.erase(std::unique(first.begin(), first.end()), first.end());
-    history_ = History(first);
+    history_ = History(automaton_->fronts_.keep(first));
 }
 
 bool Matcher::accepting(std::span<const Config> configs) const {
@@ -51,7 +51,7 @@ bool Matcher::accepting(std::span<const Config> configs) const {
 
 bool Matcher::is_accepting() const {
     const Alone guard(*automaton_->store_);
-    return !finished_ && accepting(history_.now());
+    return !finished_ && accepting(history_.now().configs());
 }
 
 void Matcher::check_row(std::span<std::uint32_t> row) const {
@@ -67,38 +67,28 @@ std::uint32_t Matcher::checked(std::int64_t id) const {
     return static_cast<std::uint32_t>(id);
 }
 
-std::optional<bool> Matcher::fill_known(std::span<const Config> configs, std::span<std::uint32_t> row) const {
-    return automaton_->store_->runs.fill_known(*automaton_->machine_, automaton_->number_, configs, row);
-}
-
-bool Matcher::fill_anew(std::span<const Config> configs, std::span<std::uint32_t> row) const {
-    return automaton_->store_->runs.fill(*automaton_->machine_, automaton_->number_, configs, row);
-}
-
-void Matcher::fill_locked(std::span<const Config> configs, std::span<std::uint32_t> row) const {
-    const auto known = fill_known(configs, row);
-    if (known ? *known : fill_anew(configs, row)) add_ends(row);
+void Matcher::fill_locked(const Front& front, std::span<std::uint32_t> row) const {
+    if (automaton_->store_->runs.fill(*automaton_->machine_, automaton_->number_, front, row)) add_ends(row);
 }
 
 void Matcher::add_ends(std::span<std::uint32_t> row) const {
     for (const std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
 }
 
-void Matcher::fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const {
+void Matcher::fill(const Front& front, bool finished, std::span<std::uint32_t> row) const {
     if (finished) {
         std::fill(row.begin(), row.end(), 0);
         return add_ends(row);
     }
-    std::optional<bool> may_end;
     {
         const Shared guard(automaton_->store_->lock);
-        may_end = fill_known(configs, row);
+        if (const auto may_end = automaton_->store_->runs.fill_known(automaton_->number_, front, row)) {
+            if (*may_end) add_ends(row);
+            return;
+        }
     }
-    if (!may_end) {
-        const Alone guard(*automaton_->store_);
-        may_end = fill_anew(configs, row);
-    }
-    if (*may_end) add_ends(row);
+    const Alone guard(*automaton_->store_);
+    fill_locked(front, row);
 }
 
 void Matcher::fill_mask(std::span<std::uint32_t> row) const {
@@ -111,7 +101,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
     if (parents.size() != tokens.size() || rows.size() != tokens.size() * width)
         throw Error(ErrorKind::argument, "a draft needs a parent and a row of " + std::to_string(width) + " words for each token");
     struct Draft {
-        Configs configs;
+        Front front;
         bool legal, finished;
     };
     std::vector<Draft> drafts;
@@ -119,17 +109,18 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
         if (parents[i] < -1 || parents[i] >= static_cast<std::int64_t>(i))
             throw Error(ErrorKind::argument, "the parent of draft token " + std::to_string(i) + " must be an earlier one, or -1");
         const std::uint32_t token = checked(tokens[i]);
-        Draft draft = parents[i] < 0 ? Draft{now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
+        Draft draft = parents[i] < 0 ? Draft{history_.now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
         if (draft.legal) {
             const Alone guard(*automaton_->store_);
             if (draft.finished) draft.legal = false;
-            else if (ends(draft.configs, token)) draft.finished = true;
-            else draft.legal = step_token(draft.configs, token);
+            else if (ends(draft.front.configs(), token)) draft.finished = true;
+            else if (const auto next = front_behind(draft.front, token)) draft.front = *next;
+            else draft.legal = false;
         }
         const auto row = rows.subspan(i * width, width);
-        if (draft.legal) fill(draft.configs, draft.finished, row);
+        if (draft.legal) fill(draft.front, draft.finished, row);
         else std::fill(row.begin(), row.end(), 0);
-        drafts.push_back(std::move(draft));
+        drafts.push_back(draft);
     }
 }
 
@@ -160,6 +151,19 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     return !bytes.empty();
 }
 
+// A token that leads to where it begins is not noted: that is soon found again, and each time by another.
+std::optional<Front> Matcher::front_behind(const Front& front, std::uint32_t token) const {
+    Fronts& fronts = automaton_->fronts_;
+    if (const Front* known = fronts.behind(front.id, token)) return *known;
+    Configs& configs = automaton_->store_->now;
+    configs.assign(front.configs().begin(), front.configs().end());
+    if (!step_token(configs, token)) return std::nullopt;
+    if (std::ranges::equal(configs, front.configs())) return front;
+    const Front made = fronts.keep(configs);
+    fronts.note(front.id, token, made.id);
+    return made;
+}
+
 void Matcher::advance(std::int64_t token) {
     const Alone guard(*automaton_->store_);
     take(checked(token));
@@ -167,18 +171,14 @@ void Matcher::advance(std::int64_t token) {
 
 void Matcher::take(std::uint32_t token) {
     if (finished_) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " comes after the end of the text");
-    if (ends(history_.now(), token)) {
+    if (ends(history_.now().configs(), token)) {
         finished_ = true;
         return;
     }
-    Configs& configs = automaton_->store_->now;
-    configs.assign(history_.now().begin(), history_.now().end());
-    if (!step_token(configs, token)) {
-        if (automaton_->vocabulary_->is_eos(token))
-            throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
-        throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
-    }
-    history_.push(configs);
+    if (const auto next = front_behind(history_.now(), token)) return history_.push(*next);
+    if (automaton_->vocabulary_->is_eos(token))
+        throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
+    throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
 }
 
 // Under one lock: taking it twice is a twentieth of a step.
@@ -196,11 +196,11 @@ void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row)
 }
 
 Matcher::MaskId Matcher::mask_id() const {
-    Configs configs = finished_ ? Configs{} : now();  // no configurations: no token
+    const std::uint32_t front = finished_ ? kInfinite : history_.now().id;  // kInfinite: end tokens alone
     auto& memo = automaton_->mask_ids_;
     {
         const Shared guard(automaton_->store_->lock);
-        if (const auto known = memo.find(configs); known != memo.end()) return known->second;
+        if (const auto known = memo.find(front); known != memo.end()) return known->second;
     }
     std::vector<std::uint32_t> row(automaton_->vocabulary_->words());
     fill_mask(row);
@@ -208,7 +208,7 @@ Matcher::MaskId Matcher::mask_id() const {
     const MaskId made{checksum(bytes, kMaskSeeds[0]), checksum(bytes, kMaskSeeds[1])};
     const Alone guard(*automaton_->store_);
     if (memo.size() > kMaxRemembered) memo.clear();
-    if (configs.size() <= kMaxTogether) memo.emplace(std::move(configs), made);
+    memo.emplace(front, made);
     return made;
 }
 
@@ -407,7 +407,7 @@ bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left)
         add_ends(row);
         return true;
     }
-    fill_locked(configs, row);
+    fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     auto& memo = automaton_->worst_;
     if (const auto known = memo.find(configs); known != memo.end() && sum(known->second, 1) <= left) return true;

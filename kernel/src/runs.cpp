@@ -46,6 +46,35 @@ std::uint32_t Runs::leaf_id(const ByteSet& follow) {
     return place->second;
 }
 
+std::uint32_t Runs::next_automaton() {
+    if (free_numbers_.empty()) {
+        learned_.push_back(nullptr);
+        free_numbers_.reserve(learned_.capacity());  // so that `forget` asks for no memory
+        free_numbers_.push_back(static_cast<std::uint32_t>(learned_.size() - 1));
+    }
+    const std::uint32_t number = free_numbers_.back();
+    learned_[number] = std::make_unique<Learned>();
+    free_numbers_.pop_back();
+    return number;
+}
+
+// Sets and lists that its masks were made of stay until the next trim.
+void Runs::forget(std::uint32_t automaton) noexcept {
+    used_ -= std::min(used_, learned_[automaton]->bytes());
+    learned_[automaton].reset();
+    free_numbers_.push_back(automaton);
+}
+
+std::size_t Runs::Learned::bytes() const {
+    return masks.size() * (sizeof(Mask) + sizeof(Config) + 24) + yields.size() * (sizeof(Yield) + sizeof(Key) + 24) + names.size() * kRunBytes +
+           of_front.size() * 4 + in_fronts.size() * sizeof(Mask*);
+}
+
+void Runs::Learned::forget_fronts() {
+    of_front.clear();
+    in_fronts.clear();
+}
+
 void Runs::clear() {
     memo_.clear();
     sets_ = TokenSets(words_);
@@ -54,7 +83,11 @@ void Runs::clear() {
     residuals_.clear();
     widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
-    masks_.clear();
+    for (const auto& one : learned_)
+        if (one) {
+            one->forget_fronts();
+            one->masks.clear();
+        }
     calls_.clear();
     clear_parts();
     parts_.clear();
@@ -63,8 +96,11 @@ void Runs::clear() {
 
 // Yields and names: they are made anew of runs.
 void Runs::clear_parts() {
-    yields_.clear();
-    names_.clear();
+    for (const auto& one : learned_)
+        if (one) {
+            one->yields.clear();
+            one->names.clear();
+        }
     named_.clear();
     ways_.clear();
     listed_.clear();
@@ -74,7 +110,8 @@ void Runs::trim() {
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;
     memo_.each([&](const Key&, const Known& known) { times.push_back(known.time); });
-    masks_.each([&](const Place&, const Mask& mask) { times.push_back(mask.time); });
+    for (const auto& one : learned_)
+        if (one) one->masks.each([&](const Config&, const Mask& mask) { times.push_back(mask.time); });
     for (const auto& [key, made] : calls_) times.push_back(made.time);
     if (!times.empty()) {
         auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -86,13 +123,17 @@ void Runs::trim() {
 
 // Masks that hold names go with these.
 void Runs::drop_masks_before(std::uint32_t time) {
-    masks_.erase_if([&](const Place&, const Mask& mask) { return mask.time < time || mask.more.spans; });
     decltype(parts_) kept;
-    masks_.each([&](const Place&, Mask& mask) {
-        const std::uint32_t first = std::exchange(mask.more.at, static_cast<std::uint32_t>(kept.size()));
-        parts_.each(first, first + mask.more.sets, [&](std::uint32_t set) { kept.push_back(set); });
-        used_ += bytes_of(mask);
-    });
+    for (const auto& one : learned_) {
+        if (!one) continue;
+        one->forget_fronts();
+        one->masks.erase_if([&](const Config&, const Mask& mask) { return mask.time < time || mask.more.spans; });
+        one->masks.each([&](const Config&, Mask& mask) {
+            const std::uint32_t first = std::exchange(mask.more.at, static_cast<std::uint32_t>(kept.size()));
+            parts_.each(first, first + mask.more.sets, [&](std::uint32_t set) { kept.push_back(set); });
+            used_ += bytes_of(mask);
+        });
+    }
     parts_ = std::move(kept);
 }
 
@@ -123,11 +164,14 @@ void Runs::drop_before(std::uint32_t time) {
         use(known.run.tokens);
         use(known.run.unsure);
     });
-    masks_.each([&](const Place&, const Mask& mask) {
-        use(mask.first);
-        use(mask.last);
-        for (std::uint32_t i = 0; i < mask.more.sets; ++i) use(parts_[mask.more.at + i]);
-    });
+    for (const auto& one : learned_) {
+        if (!one) continue;
+        one->masks.each([&](const Config&, const Mask& mask) {
+            use(mask.first);
+            use(mask.last);
+            for (std::uint32_t i = 0; i < mask.more.sets; ++i) use(parts_[mask.more.at + i]);
+        });
+    }
     used_ += memo_.size() * kRunBytes;
     sets_.sweep(sets);
     residuals_.sweep(tries);
@@ -233,7 +277,7 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
         put(smooth.up_to(left), row);
     }
     put(tokens, row);
-    made.tokens = sets_.row(std::move(row));
+    made.tokens = sets_.row(row);
     return true;
 }
 
@@ -417,7 +461,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     const std::uint32_t residual = residuals_.behind(x, walked.pieces);
     std::sort(unsure.begin(), unsure.end());
     unsure.erase(std::unique(unsure.begin(), unsure.end()), unsure.end());
-    return {keep(x, walked, !grove.whole()), residual, unsure.empty() ? kNoTokens : sets_.sparse(std::move(unsure))};
+    return {keep(x, walked, !grove.whole()), residual, unsure.empty() ? kNoTokens : sets_.sparse(unsure)};
 }
 
 // Sets the bits of the tokens at these places: one by one, or of all but the others.
@@ -470,7 +514,7 @@ std::uint32_t Runs::keep(const Trie& x, LeafWalk& walked, bool disordered) {
         std::vector<std::uint32_t> tokens;
         for (const Places& p : walked.places) tokens.insert(tokens.end(), x.tokens.begin() + p.begin, x.tokens.begin() + p.end);
         std::sort(tokens.begin(), tokens.end());
-        return sets_.sparse(std::move(tokens));
+        return sets_.sparse(tokens);
     }
     std::vector<std::uint32_t> row;
     bits_of(x, walked.places, row);
@@ -479,7 +523,7 @@ std::uint32_t Runs::keep(const Trie& x, LeafWalk& walked, bool disordered) {
         const auto& fit = tokens_up_to(some.characters);
         for (std::size_t i = 0; i < words_; ++i) row[i] |= scratch_[i] & fit[i];
     }
-    return sets_.row(std::move(row));
+    return sets_.row(row);
 }
 
 }  // namespace guideway

@@ -7,17 +7,22 @@
 
 namespace guideway {
 
-std::uint64_t TokenSets::hash(const TokenSet& set) {
-    std::uint64_t h = mix(static_cast<std::uint64_t>(set.form), std::uint64_t{set.base} << 32 | set.cleared);
+std::uint64_t TokenSets::hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
+    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{base} << 32 | cleared);
     std::size_t i = 0;
-    for (; i + 1 < set.data.size(); i += 2) h = (h ^ (std::uint64_t{set.data[i]} << 32 | set.data[i + 1])) * 0x9e3779b97f4a7c15ULL;
-    if (i < set.data.size()) h = mix(h, set.data[i]);
-    return mix(h, set.data.size());
+    for (; i + 1 < data.size(); i += 2) h = (h ^ (std::uint64_t{data[i]} << 32 | data[i + 1])) * 0x9e3779b97f4a7c15ULL;
+    if (i < data.size()) h = mix(h, data[i]);
+    return mix(h, data.size());
 }
 
-std::uint32_t TokenSets::keep(TokenSet set) {
-    const std::uint64_t h = hash(set);
-    if (const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) { return sets_[id] == set; }); known != IdTable::kMissing) return known;
+std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
+    const std::uint64_t h = hash(form, base, cleared, data);
+    const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
+        const TokenSet& set = sets_[id];
+        return set.form == form && set.base == base && set.cleared == cleared && std::ranges::equal(set.data, data);
+    });
+    if (known != IdTable::kMissing) return known;
+    TokenSet set{form, base, cleared, Piece<std::uint32_t>(data)};
     bytes_ += cost(set);
     auto id = static_cast<std::uint32_t>(sets_.size());
     if (free_.empty()) sets_.push_back(std::move(set));
@@ -30,21 +35,21 @@ std::uint32_t TokenSets::keep(TokenSet set) {
     return id;
 }
 
-std::uint32_t TokenSets::row(std::vector<std::uint32_t> words) {
+std::uint32_t TokenSets::row(std::span<const std::uint32_t> words) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < words.size() && count <= words_ / 2; ++i) count += static_cast<std::size_t>(std::popcount(words[i]));
-    if (count > words_ / 2) return keep({TokenSet::Form::dense, 0, 0, std::move(words)});
+    if (count > words_ / 2) return keep(TokenSet::Form::dense, 0, 0, words);
     std::vector<std::uint32_t> tokens;
     for (std::uint32_t i = 0; i < words.size(); ++i)
         for (std::uint32_t w = words[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
-    return sparse(std::move(tokens));
+    return sparse(tokens);
 }
 
 std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
     if (cleared.empty() && added.empty()) return base;
     const auto count = static_cast<std::uint32_t>(cleared.size());
     cleared.insert(cleared.end(), added.begin(), added.end());
-    return keep({TokenSet::Form::delta, base, count, std::move(cleared)});
+    return keep(TokenSet::Form::delta, base, count, cleared);
 }
 
 std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added) {
@@ -83,6 +88,12 @@ void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
         for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
 }
 
+void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return;
+    for (const std::uint32_t t : set.taken()) row[t >> 5] |= sets_[set.base].data[t >> 5] & 1u << (t & 31);
+}
+
 void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
     const TokenSet& set = sets_[id];
     if (set.form == TokenSet::Form::sparse) tokens.insert(tokens.end(), set.data.begin(), set.data.end());
@@ -105,12 +116,12 @@ void TokenSets::sweep(std::vector<bool>& used) {
     for (std::uint32_t i = 0; i < sets_.size(); ++i) {
         if (used[i] || sets_[i].form == TokenSet::Form::unused) continue;
         bytes_ -= cost(sets_[i]);
-        sets_[i] = {};
+        sets_[i] = TokenSet{};
         free_.push_back(i);
     }
     ids_ = {};
     for (std::uint32_t i = 0; i < sets_.size(); ++i)
-        if (used[i] && sets_[i].form != TokenSet::Form::unused) ids_.add(hash(sets_[i]), i);
+        if (used[i] && sets_[i].form != TokenSet::Form::unused) ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared, sets_[i].data), i);
 }
 
 }  // namespace guideway

@@ -56,8 +56,8 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
             if (const std::uint32_t residual = take_one(inner, trie, c, row)) residuals.push_back(residual);
     std::sort(unsure_.begin(), unsure_.end());
     unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
-    Run made{sets_.row(std::move(row)), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
-    if (!unsure_.empty()) made.unsure = sets_.sparse(std::move(unsure_));
+    Run made{sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
+    if (!unsure_.empty()) made.unsure = sets_.sparse(unsure_);
     tasks_ = std::move(tasks);
     open_ = std::move(open);
     found_ = std::move(found);

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <vector>
+
+#include "guideway/pieces.h"
 
 namespace guideway {
 
@@ -14,7 +15,7 @@ public:
     T& operator[](std::size_t i) { return blocks_[i >> kBits][i & kMask]; }
     const T& operator[](std::size_t i) const { return blocks_[i >> kBits][i & kMask]; }
     void push_back(const T& added) {
-        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(std::make_unique<T[]>(std::size_t{1} << kBits));
+        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(Piece<T>(std::size_t{1} << kBits));
         (*this)[size_] = added;
         ++size_;
     }
@@ -32,7 +33,7 @@ public:
     template <class F>
     void each(std::size_t begin, std::size_t end, F&& f) const {
         while (begin < end) {
-            const T* const block = blocks_[begin >> kBits].get();
+            const T* const block = blocks_[begin >> kBits].data();
             const std::size_t last = std::min(end, (begin | kMask) + 1);
             for (; begin < last; ++begin) f(block[begin & kMask]);
         }
@@ -41,7 +42,7 @@ public:
 private:
     static constexpr std::size_t kMask = (std::size_t{1} << kBits) - 1;
 
-    std::vector<std::unique_ptr<T[]>> blocks_;
+    std::vector<Piece<T>> blocks_;
     std::size_t size_ = 0;
 };
 

@@ -27,6 +27,7 @@
 #include "guideway/bytes.h"
 #include "guideway/flat_map.h"
 #include "guideway/id_table.h"
+#include "guideway/pieces.h"
 #include "guideway/work.h"
 
 namespace guideway {
@@ -346,11 +347,11 @@ private:
     std::unique_ptr<Words> words_;
     std::unique_ptr<Liveness> liveness_;
     Blocks<Expr> exprs_;
-    std::vector<ExprId> args_;
-    std::vector<ByteSet> sets_;
+    PieceVector<ExprId> args_;
+    PieceVector<ByteSet> sets_;
     IdTable set_ids_, interned_;
     Blocks<Found> found_;  // by expression
-    std::vector<Followed> followed_ = std::vector<Followed>(kFollowed);  // by a hash of expression and byte
+    PieceVector<Followed> followed_ = PieceVector<Followed>(kFollowed);  // by a hash of expression and byte
     Blocks<Row> rows_;
     Blocks<ExprId> targets_;
     Blocks<std::array<std::uint8_t, 256>> classes_;

@@ -2,14 +2,16 @@
 // added; erasing goes by a predicate, over all of them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "guideway/bytes.h"
 #include "guideway/id_table.h"
+#include "guideway/pieces.h"
 
 namespace guideway {
 
@@ -26,7 +28,11 @@ public:
     }
     // The key must not be there yet.
     Value& add(const Key& key, const Value& value) {
-        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(std::make_unique<Entry[]>(std::size_t{1} << kBits));
+        if (size_ == room_) {
+            const std::size_t more = std::min<std::size_t>(room_ + kFirst, kLargest);
+            blocks_.push_back(Piece<Entry>(more));
+            room_ += static_cast<std::uint32_t>(more);
+        }
         Entry& made = at(size_);
         made = {key, value};
         ids_.add(Hash{}(key), size_++);
@@ -53,14 +59,18 @@ public:
 
 private:
     using Entry = std::pair<Key, Value>;
-    static constexpr unsigned kBits = 8;  // of the number of entries in a block
-    static constexpr std::uint32_t kMask = (1u << kBits) - 1;
+    // Blocks of 8, 16, 32, 64 and 128 entries, then of 256: many maps stay small.
+    static constexpr std::uint32_t kFirst = 8, kLargest = 256, kSmall = kLargest - kFirst, kSmallBlocks = 5;
 
-    Entry& at(std::uint32_t id) const { return blocks_[id >> kBits][id & kMask]; }
+    Entry& at(std::uint32_t id) const {
+        if (id >= kSmall) return blocks_[kSmallBlocks + (id - kSmall) / kLargest][(id - kSmall) % kLargest];
+        const auto block = static_cast<unsigned>(std::bit_width(id + kFirst) - std::bit_width(kFirst));
+        return blocks_[block][id + kFirst - (kFirst << block)];
+    }
 
     IdTable ids_;
-    std::vector<std::unique_ptr<Entry[]>> blocks_;
-    std::uint32_t size_ = 0;
+    std::vector<Piece<Entry>> blocks_;
+    std::uint32_t size_ = 0, room_ = 0;
 };
 
 }  // namespace guideway

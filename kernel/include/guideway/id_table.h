@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "guideway/pieces.h"
 
 namespace guideway {
 
@@ -40,7 +41,7 @@ private:
     static constexpr std::size_t kStep = 4;  // slots moved with each entry: all are, before the next growth
 
     struct Table {
-        std::vector<std::unique_ptr<Slot[]>> parts;  // made when something is placed there
+        std::vector<Piece<Slot>> parts;  // made when something is placed there
         std::size_t mask = 0;
 
         Table() = default;
@@ -62,7 +63,7 @@ private:
             std::size_t i = slot.tag & mask;
             for (const Slot* known = at(i); known && known->id != kMissing; known = at(i)) i = (i + 1) & mask;
             auto& part = parts[i >> kBits];
-            if (!part) part = std::make_unique<Slot[]>(mask < kPart ? mask + 1 : kPart);
+            if (!part) part = Piece<Slot>(mask < kPart ? mask + 1 : kPart);
             part[i & (kPart - 1)] = slot;
         }
     };

@@ -27,6 +27,7 @@
 
 #include "guideway/expr.h"
 #include "guideway/id_table.h"
+#include "guideway/pieces.h"
 #include "guideway/plan.h"
 #include "guideway/program.h"
 #include "guideway/registers.h"
@@ -193,6 +194,10 @@ public:
     }
     // Whether it stands where white space changes nothing but that values or keys may begin behind it.
     bool is_spaced(const Config& c) const;
+    // What one that stands before a key, value or item becomes by white space, but for itself.
+    void behind_space(const Config& c, Configs& out);
+    // Whether an object or array that stands before its first entry or behind one may end there.
+    bool may_close(const Config& c);
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     // The same of many with fixed names; good until something is remembered.
@@ -297,7 +302,7 @@ private:
     ExprPool& pool_;
     MachineLimits limits_;
     std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kInfinite: not made yet
-    std::vector<Config> frames_;
+    PieceVector<Config> frames_;
     std::vector<std::uint32_t> frame_costs_;  // kUnknownCost: not asked for yet
     IdTable frame_ids_;
     Records records_;

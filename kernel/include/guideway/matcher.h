@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "guideway/fronts.h"
 #include "guideway/history.h"
 #include "guideway/machine.h"
 #include "guideway/vocabulary.h"
@@ -22,6 +23,9 @@ namespace guideway {
 
 class Automaton {
 public:
+    ~Automaton();  // takes the store's lock: never under it
+    Automaton(const Automaton&) = delete;
+    Automaton& operator=(const Automaton&) = delete;
     // Throws Error(invalid | unsatisfiable | limit), with the node to blame where there is one.
     static std::shared_ptr<const Automaton> compile(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> program);
 
@@ -39,6 +43,7 @@ public:
 private:
     friend class Matcher;
     Automaton() = default;
+    void fill_first() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock
@@ -47,7 +52,8 @@ private:
     std::uint32_t number_ = 0;     // names its configurations in the store
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
-    mutable std::unordered_map<Configs, std::array<std::uint64_t, 2>, ConfigsHash> mask_ids_;  // by configurations
+    mutable std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids_;  // by front
+    mutable Fronts fronts_;  // that matchers have come to; under the store's lock
 };
 
 class Matcher {
@@ -83,18 +89,20 @@ public:
     const Automaton& automaton() const { return *automaton_; }
 
 private:
-    Configs now() const { return {history_.now().begin(), history_.now().end()}; }
+    Configs now() const {
+        const auto here = history_.now().configs();
+        return {here.begin(), here.end()};
+    }
     bool accepting(std::span<const Config> configs) const;
     bool ends(std::span<const Config> configs, std::uint32_t token) const;
     bool step_token(Configs& configs, std::uint32_t token) const;
+    // Where a token leads; none: it is not legal.
+    std::optional<Front> front_behind(const Front& front, std::uint32_t token) const;
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
-    void fill(std::span<const Config> configs, bool finished, std::span<std::uint32_t> row) const;
+    void fill(const Front& front, bool finished, std::span<std::uint32_t> row) const;
+    void fill_locked(const Front& front, std::span<std::uint32_t> row) const;  // of a text that goes on, for who holds the store's lock
     void add_ends(std::span<std::uint32_t> row) const;
-    // Under the store's lock; whether the text may end.
-    std::optional<bool> fill_known(std::span<const Config> configs, std::span<std::uint32_t> row) const;
-    bool fill_anew(std::span<const Config> configs, std::span<std::uint32_t> row) const;
-    void fill_locked(std::span<const Config> configs, std::span<std::uint32_t> row) const;  // with the end tokens
     void take(std::uint32_t token);
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
     std::string completion_of(Configs configs) const;
@@ -104,7 +112,7 @@ private:
     std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
 
     std::shared_ptr<const Automaton> automaton_;
-    History history_;        // the configurations of all positions
+    History history_;        // the fronts of all positions
     bool finished_ = false;  // an end token was taken after the last position
 };
 

@@ -23,8 +23,8 @@
 // the sets, and the tries that are left behind it. So a new nesting costs a look-up for each of its levels that tokens reach.
 //
 // What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up
-// and the names chosen (mask_parts.cpp). So is what a component yields over a residual, up to where it ends: the frames
-// below are asked for their own part.
+// and the names chosen (mask_parts.cpp); and of a front (fronts.h), which masks these are. So is what a component yields
+// over a residual, up to where it ends: the frames below are asked for their own part.
 //
 // Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
 // used up. `fill_known` changes nothing but the time of use, and may run in several threads at once.
@@ -46,6 +46,7 @@
 
 #include "guideway/blocks.h"
 #include "guideway/flat_map.h"
+#include "guideway/fronts.h"
 #include "guideway/key_walk.h"
 #include "guideway/leaf_walk.h"
 #include "guideway/machine.h"
@@ -80,16 +81,18 @@ public:
     // `work`: of whose pool the expressions of all machines are.
     Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work);
 
-    // Writes the legal tokens of `configs` to the row (ceil(V/32) words); true: the text may end here. `automaton`
-    // names the machine.
-    bool fill(Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row);
+    // Writes the legal tokens of a front to the row (ceil(V/32) words); true: the text may end here. `automaton` names
+    // the machine.
+    bool fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row);
     // The same, if all of it is remembered; else nothing.
-    std::optional<bool> fill_known(const Machine& machine, std::uint32_t automaton, std::span<const Config> configs, std::span<std::uint32_t> row) const;
+    std::optional<bool> fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const;
     // A number that names a component in the memo: leaves with equal follow bytes share one, everything else has its own.
     std::uint32_t component_id(const Component& component);
     // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
-    std::uint32_t next_automaton() { return automata_++; }
+    // A number for an automaton; what is remembered of it stands until `forget`.
+    std::uint32_t next_automaton();
+    void forget(std::uint32_t automaton) noexcept;
     // Walks ahead, for so long: the first mask, what may follow in each rest of a sequence, the states of leaves, the near
     // ones first. Only speed depends on how far it came.
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
@@ -171,18 +174,22 @@ private:
         ExprId expr;
         std::vector<std::pair<ByteSet, std::uint32_t>> ids;
     };
-    struct Place {  // a configuration of an automaton
-        std::uint32_t automaton;
-        Config config;
-        friend bool operator==(const Place&, const Place&) = default;
-    };
-    struct PlaceHash {
-        std::size_t operator()(const Place& p) const { return static_cast<std::size_t>(mix(ConfigHash{}(p.config), p.automaton)); }
-    };
     struct KeyHash {
         std::size_t operator()(const Key& k) const {
             return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
         }
+    };
+
+    // What is remembered of one automaton. Tables of their own are small and stay in the caches, where those of all
+    // automata together do not.
+    struct Learned {
+        FlatMap<Config, Mask, ConfigHash> masks;
+        FlatMap<Key, Yield, KeyHash> yields;
+        FlatMap<Key, Names, KeyHash> names;  // by trie, component and state
+        Blocks<std::uint32_t, 5> of_front;   // by front: where its masks begin in `in_fronts`, and one more; 0: not known
+        std::vector<Mask*> in_fronts;        // the one to begin a row with first
+        std::size_t bytes() const;
+        void forget_fronts();
     };
 
     // Runs.
@@ -210,25 +217,26 @@ private:
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
 
     // Masks, of parts.
-    Mask* find(const Machine& machine, std::uint32_t automaton, const Config& config) const;
-    const Mask& mask(Machine& machine, std::uint32_t automaton, const Config& config);
+    static Mask* find(const Machine& machine, const Learned& learned, const Config& config);
+    Mask& mask(Machine& machine, const Config& config);
     void find_mask(Machine& machine, const Config& config, Mask& made);
     void step_through_unsure(Machine& machine, const Config& config, Mask& made);
-    void write(std::span<const Mask*> masks, std::span<std::uint32_t> row) const;  // in any order
-    void write(const Mask& mask, bool blank, std::span<std::uint32_t> row) const;
+    void put_first(std::span<Mask*> masks) const;
+    void write(std::span<Mask* const> masks, std::span<std::uint32_t> row) const;
+    void write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const;
     Parts keep_parts(std::size_t sets, std::size_t spans);
-    std::size_t bytes_of(const Mask& mask) const { return sizeof(Mask) + sizeof(Place) + 24 + (mask.more.sets + 2 * mask.more.spans) * 4; }
+    std::size_t bytes_of(const Mask& mask) const { return sizeof(Mask) + sizeof(Config) + 24 + (mask.more.sets + 2 * mask.more.spans) * 4; }
     static ByteSet canonical(const ByteSet& bytes);
     Mark& mark_of(ExprPool& pool, std::string_view text, bool spaced);
     void work_off(Machine& machine, Mask& mask);
     void take(Machine& machine, const Task& task, Mask& mask);
     bool take_marks(Machine& machine, const Task& task);
+    bool step_along(Machine& machine, const Config& c, std::string_view bytes);
     void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
     void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
     bool take_names(Machine& machine, const Task& task);
     Names names_of(Machine& machine, const Task& task);
     bool take_yield(Machine& machine, const Task& task);
-    void record(Machine& machine, const Task& task);
     void close_recording(Machine& machine);
     void leave(Machine& machine, std::uint32_t residual, const Config& config);
     void go_on(std::uint32_t residual, const Config& config);
@@ -254,17 +262,17 @@ private:
     WalkStates walk_states_;
     Residuals residuals_;
     FlatMap<Key, Known, KeyHash> memo_;
-    FlatMap<Place, Mask, PlaceHash> masks_;
+    std::vector<std::unique_ptr<Learned>> learned_;  // by number of automaton
+    std::vector<std::uint32_t> free_numbers_;        // of automata that are gone
+    Learned* at_ = nullptr;                          // of the automaton that `fill` or `walk_ahead` was called for
     std::unordered_map<Key, Wider, KeyHash> widers_;
-    FlatMap<Key, Yield, KeyHash> yields_;
-    FlatMap<Key, Names, KeyHash> names_;  // by trie, component and state
     Blocks<Name> named_;
     Blocks<Way> ways_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     Blocks<std::uint32_t, 12> parts_, listed_;
     std::vector<Mark> marks_;
-    std::uint32_t time_ = 1, automata_ = 0;  // time: counts what was looked for and not found
+    std::uint32_t time_ = 1;  // counts what was looked for and not found
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
@@ -275,6 +283,7 @@ private:
     std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
     std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
     std::vector<Task> tasks_;  // scratch of `fill`
+    std::vector<Mask*> filled_;  // of the front
     std::vector<Recording> open_;
     std::size_t opened_ = 0;  // of them
     std::vector<std::uint32_t> found_;

@@ -10,6 +10,7 @@
 
 #include "guideway/bytes.h"
 #include "guideway/id_table.h"
+#include "guideway/pieces.h"
 
 namespace guideway {
 
@@ -18,10 +19,9 @@ struct TokenSet {
     Form form = Form::unused;
     std::uint32_t base = 0;           // delta: a dense set
     std::uint32_t cleared = 0;        // delta: so many of `data` are taken from it, the others added
-    std::vector<std::uint32_t> data;  // ids, or words
+    Piece<std::uint32_t> data;        // ids, or words
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
-    friend bool operator==(const TokenSet&, const TokenSet&) = default;
 };
 
 class TokenSets {
@@ -29,9 +29,9 @@ public:
     explicit TokenSets(std::uint32_t words) : words_(words) {}
 
     // A list of ids in rising order.
-    std::uint32_t sparse(std::vector<std::uint32_t> tokens) { return keep({TokenSet::Form::sparse, 0, 0, std::move(tokens)}); }
+    std::uint32_t sparse(std::span<const std::uint32_t> tokens) { return keep(TokenSet::Form::sparse, 0, 0, tokens); }
     // A row; few bits become a list.
-    std::uint32_t row(std::vector<std::uint32_t> words);
+    std::uint32_t row(std::span<const std::uint32_t> words);
     std::uint32_t delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added);
     // The same of any set: of a delta it is one of the delta's own base.
     std::uint32_t changed(std::uint32_t set, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added);
@@ -40,6 +40,10 @@ public:
     // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
+    // The row that a row or a delta begins as; of a list, itself.
+    std::uint32_t base_of(std::uint32_t id) const { return sets_[id].form == TokenSet::Form::delta ? sets_[id].base : id; }
+    // Puts back what a delta cleared of its base.
+    void restore(std::uint32_t id, std::span<std::uint32_t> row) const;
     // The ids of a list or a row.
     void append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const;
     // What a delta clears and adds.
@@ -51,12 +55,12 @@ public:
     std::size_t size() const { return sets_.size() - free_.size(); }
 
 private:
-    std::uint32_t keep(TokenSet set);
-    static std::uint64_t hash(const TokenSet& set);
+    std::uint32_t keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data);
+    static std::uint64_t hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data);
     static std::size_t cost(const TokenSet& set) { return set.data.size() * 4 + sizeof(TokenSet) + 48; }
 
     std::uint32_t words_;
-    std::vector<TokenSet> sets_;
+    PieceVector<TokenSet> sets_;
     std::vector<std::uint32_t> free_;
     IdTable ids_;
     std::size_t bytes_ = 0;

@@ -13,6 +13,7 @@
 #include "guideway/closures.h"
 #include "guideway/expr.h"
 #include "guideway/flat_map.h"
+#include "guideway/pieces.h"
 #include "guideway/subtrees.h"
 
 namespace guideway {
@@ -85,9 +86,9 @@ private:
     using Steps = std::array<std::uint16_t, 256>;
     static constexpr std::size_t kMost = 2000;  // states, where tokens are no longer than half as many bytes
     std::size_t most_;                          // below kAlive, since no token has more than 60,000
-    std::vector<State> states_;
-    std::vector<Steps> steps_;
-    std::vector<std::uint16_t> slots_;  // by hash; kUnknown: free
+    PieceVector<State> states_;
+    PieceVector<Steps> steps_;
+    PieceVector<std::uint16_t> slots_;  // by hash; kUnknown: free
     std::optional<Closures> closures_;
 };
 
