@@ -21,11 +21,12 @@ Rows = np.ndarray[Any, np.dtype[np.int32]]  # [n, words]
 
 
 class Walker(NamedTuple):
-    """A matcher's calls; the mask goes into `row`. `step`: both in one call, where the engine has one."""
+    """A matcher's calls; masks go into the engine's row. `step(token, row)`: both in one call, where there is one."""
 
     advance: Callable[[int], Any]
     fill: Callable[[], Any]
-    step: Callable[[int], Any] | None = None
+    step: Callable[[int, Any], Any] | None = None
+    row: Any = None  # for `step`
 
 
 class Refused(Exception):
@@ -122,8 +123,8 @@ class Guideway(Engine):
         return compiled.matcher()
 
     def bound(self, matcher: Any) -> Walker:
-        row, step = self.row.view(np.uint32), matcher.advance_and_fill
-        return Walker(matcher.advance, partial(matcher.fill_mask, row), lambda token: step(token, row))
+        row = self.row.view(np.uint32)
+        return Walker(matcher.advance, partial(matcher.fill_mask, row), matcher.advance_and_fill, row)
 
     def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
         import guideway as gw

@@ -31,12 +31,12 @@ def timed(call: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
 def walked(walker: Walker, tokens: Iterable[int]) -> Times | None:
     """Time each advance and the mask behind it; None where a token is refused."""
     walls, cpus = [], []
-    advance, fill, step = walker
+    advance, fill, step, row = walker
     for token in tokens:
         cpu, wall = thread_time_ns(), perf_counter_ns()
         try:
             if step is not None:
-                taken = step(token)
+                taken = step(token, row)
             else:
                 taken = advance(token)
                 fill()
