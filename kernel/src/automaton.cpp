@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 
 #include "guideway/error.h"
 #include "guideway/matcher.h"
@@ -10,7 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kLarge = 5000;  // nodes of a grammar whose first mask is made with it
-constexpr std::size_t kMaxLearned = 1'000'000;  // configurations, stacks, records and bytes read; some 60 bytes each
+constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
 
 }  // namespace
 
@@ -27,7 +28,9 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     made->nodes_ = components.size();
     made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool);
     made->first_bytes_ = store->pool.bytes();
-    made->number_ = store->runs.next_automaton();
+    store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
+    made->ended_ = std::make_unique<Ended::Number>();
+    made->number_ = made->ended_->number = store->runs.next_automaton();
     made->store_ = std::move(store);
     if (made->nodes_ >= kLarge) made->fill_first();
     return made;
@@ -46,9 +49,7 @@ void Automaton::fill_first() const {
 }
 
 Automaton::~Automaton() {
-    if (!store_) return;  // it never came to be
-    const std::lock_guard<std::shared_mutex> guard(store_->lock);
-    store_->runs.forget(number_);
+    if (store_) store_->ended.add(std::move(ended_));  // else it never came to be
 }
 
 void Automaton::walk_ahead(std::chrono::microseconds budget) const {
@@ -63,7 +64,7 @@ void Automaton::walk_ahead(std::chrono::microseconds budget) const {
 bool Automaton::is_worn() const {
     {
         const std::shared_lock guard(store_->lock);
-        if (machine_->learned() + fronts_.learned() > kMaxLearned) return true;
+        if (machine_->learned() + fronts_.learned() / 4 > kMaxLearned) return true;
         if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
     }
     return vocabulary_->store() != store_;

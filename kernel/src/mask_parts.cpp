@@ -24,15 +24,15 @@ const ByteSet kBlank = [] {
 
 // What a leaf has read does not matter, unless there was something unsure.
 Runs::Mask* Runs::find(const Machine& machine, const Learned& learned, const Config& c) {
-    if (c.regs == 0 || !machine.is_leaf(c)) return learned.masks.find(c);
+    if (!machine.is_leaf(c)) return learned.masks.find(c);
     Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
-    return !known || !known->unsure ? known : learned.masks.find(c);
+    if (known && known->unsure && c.regs != 0) known = learned.masks.find(c);
+    return known && known->first != kNoTokens ? known : nullptr;
 }
 
 std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const {
-    const Learned& learned = *learned_[automaton];
-    if (front.id >= learned.of_front.size() || !learned.of_front[front.id]) return std::nullopt;
-    const auto masks = std::span(learned.in_fronts).subspan(learned.of_front[front.id] - 1, front.count);
+    const auto masks = learned_[automaton]->of(front);
+    if (masks.empty()) return std::nullopt;
     bool accepting = false;
     for (Mask* const one : masks) {
         accepting |= one->accepting;
@@ -55,12 +55,8 @@ bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, s
     }
     put_first(filled_);
     write(filled_, row);
-    Learned& learned = *at_;
-    for (; learned.of_front.size() <= front.id; used_ += 4) learned.of_front.push_back(0);
-    const auto begin = static_cast<std::uint32_t>(learned.in_fronts.size());
-    learned.in_fronts.insert(learned.in_fronts.end(), filled_.begin(), filled_.end());
-    learned.of_front[front.id] = begin + 1;  // last: whoever finds it finds all of them
-    used_ += filled_.size() * sizeof(Mask*);
+    at_->keep(front, filled_);
+    used_ += filled_.size() * kFrontBytes;
     return accepting;
 }
 
@@ -108,19 +104,26 @@ Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
         return *known;
     }
     Mask made;
-    Config place = config;
     find_mask(machine, config, made);
     made.accepting = machine.accepting(config);
     made.time = time_;
-    if (machine.is_leaf(config)) {
-        place.regs = 0;
-        if (made.unsure) {
-            at_->masks.get(place).unsure = true;  // says that one must look again
-            place = config;
+    Config place = config;
+    if (machine.is_leaf(config) && config.regs != 0) {
+        const Config any{config.node, config.state, 0, config.parent};
+        Mask* sign = at_->masks.find(any);
+        if (!made.unsure && (!sign || !sign->unsure)) place = any;
+        if (made.unsure && !sign) {
+            sign = &at_->masks.add(any, {});
+            sign->first = kNoTokens;
+            sign->time = time_;
+            used_ += bytes_of(*sign);
         }
+        if (made.unsure) sign->unsure = true;  // one must look again
     }
     used_ += bytes_of(made);
-    return at_->masks.get(place) = made;
+    Mask& kept = at_->masks.get(place);
+    made.unsure |= kept.unsure;
+    return kept = made;
 }
 
 // The sets and spans found from these on.

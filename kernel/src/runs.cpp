@@ -62,17 +62,37 @@ std::uint32_t Runs::next_automaton() {
 void Runs::forget(std::uint32_t automaton) noexcept {
     used_ -= std::min(used_, learned_[automaton]->bytes());
     learned_[automaton].reset();
+    at_ = nullptr;
     free_numbers_.push_back(automaton);
 }
 
 std::size_t Runs::Learned::bytes() const {
     return masks.size() * (sizeof(Mask) + sizeof(Config) + 24) + yields.size() * (sizeof(Yield) + sizeof(Key) + 24) + names.size() * kRunBytes +
-           of_front.size() * 4 + in_fronts.size() * sizeof(Mask*);
+           in_fronts.size() * kFrontBytes;
 }
 
+std::span<Runs::Mask* const> Runs::Learned::of(const Front& front) const {
+    if (front.id >= of_front.size()) return {};
+    const std::uint32_t begin = of_front[front.id];
+    if (begin >= owners.size() || owners[begin] != front.id) return {};
+    return std::span(in_fronts).subspan(begin, front.count);
+}
+
+void Runs::Learned::keep(const Front& front, std::span<Mask* const> found) {
+    if (found.empty()) return;
+    const std::size_t begin = owners.size();
+    in_fronts.resize(begin);
+    in_fronts.insert(in_fronts.end(), found.begin(), found.end());
+    while (of_front.size() <= front.id) of_front.push_back(0);
+    of_front[front.id] = static_cast<std::uint32_t>(begin);
+    owners.resize(begin + found.size(), kNoTokens);
+    owners[begin] = front.id;  // last: whoever finds it finds all of them
+}
+
+// What stands in `of_front` finds no owner any more; it has a place for each front, so it is not gone through.
 void Runs::Learned::forget_fronts() {
-    of_front.clear();
     in_fronts.clear();
+    owners.clear();
 }
 
 void Runs::clear() {

@@ -23,7 +23,7 @@ namespace guideway {
 
 class Automaton {
 public:
-    ~Automaton();  // takes the store's lock: never under it
+    ~Automaton();
     Automaton(const Automaton&) = delete;
     Automaton& operator=(const Automaton&) = delete;
     // Throws Error(invalid | unsatisfiable | limit), with the node to blame where there is one.
@@ -50,6 +50,7 @@ private:
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // of the store's expressions once it was compiled
     std::uint32_t number_ = 0;     // names its configurations in the store
+    std::unique_ptr<Ended::Number> ended_;
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
     mutable std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids_;  // by front

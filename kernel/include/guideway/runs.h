@@ -103,7 +103,8 @@ public:
     std::size_t misses() const { return misses_; }
 
 private:
-    static constexpr std::size_t kRunBytes = 64;  // of an entry of the memo
+    static constexpr std::size_t kRunBytes = 64;   // of an entry of the memo
+    static constexpr std::size_t kFrontBytes = 12;  // of a mask of a front
     struct Key {
         std::uint32_t trie, component, state, regs;
         friend bool operator==(const Key&, const Key&) = default;
@@ -186,9 +187,13 @@ private:
         FlatMap<Config, Mask, ConfigHash> masks;
         FlatMap<Key, Yield, KeyHash> yields;
         FlatMap<Key, Names, KeyHash> names;  // by trie, component and state
-        Blocks<std::uint32_t, 5> of_front;   // by front: where its masks begin in `in_fronts`, and one more; 0: not known
-        std::vector<Mask*> in_fronts;        // the one to begin a row with first
+        // By front: where its masks began in `in_fronts`; they are still there if `owners` says that there its masks begin.
+        Blocks<std::uint32_t, 5> of_front;
+        std::vector<Mask*> in_fronts;  // the one to begin a row with first
+        std::vector<std::uint32_t> owners;
         std::size_t bytes() const;
+        std::span<Mask* const> of(const Front& front) const;  // nothing: not known
+        void keep(const Front& front, std::span<Mask* const> found);
         void forget_fronts();
     };
 

@@ -9,6 +9,7 @@
 // has outgrown its budget; automata keep the one that they were made with.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,35 @@ struct VocabularyLimits {
     Shortcuts shortcuts{};
 };
 
+// Numbers of automata that have ended, until somebody who holds the store's lock forgets them: an automaton may end on any
+// thread, while others hold that lock for long, or in a process that was forked while they did.
+class Ended {
+public:
+    struct Number {
+        std::uint32_t number;
+        Number* next = nullptr;
+    };
+    Ended() = default;
+    Ended(const Ended&) = delete;
+    Ended& operator=(const Ended&) = delete;
+    ~Ended() {
+        each([](std::uint32_t) {});
+    }
+    void add(std::unique_ptr<Number> added) noexcept {
+        Number* const one = added.release();
+        one->next = last_.load(std::memory_order_relaxed);
+        while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {}
+    }
+    // Calls f(number) for each, once.
+    template <class F>
+    void each(F&& f) {
+        for (std::unique_ptr<Number> one(last_.exchange(nullptr, std::memory_order_acquire)); one; one.reset(one->next)) f(one->number);
+    }
+
+private:
+    std::atomic<Number*> last_ = nullptr;
+};
+
 struct Store {
     Store(const Vocabulary& vocabulary, const VocabularyLimits& limits)
         : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {}
@@ -48,6 +78,7 @@ struct Store {
     Beginnings beginnings;
     Leaves leaves;
     Runs runs;
+    Ended ended;
     Configs now, scratch;  // of whoever steps
 };
 
