@@ -36,14 +36,19 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     return made;
 }
 
+Front Automaton::first() const {
+    Configs made;
+    machine_->start(made);
+    std::sort(made.begin(), made.end());
+    made.erase(std::unique(made.begin(), made.end()), made.end());
+    return fronts_.keep(made);
+}
+
 // Whoever compiles thousands of names waits anyway; a mask should not take long.
 void Automaton::fill_first() const {
-    Configs first;
     std::vector<std::uint32_t> row(vocabulary_->words());
     try {
-        machine_->start(first);
-        std::sort(first.begin(), first.end());
-        store_->runs.fill(*machine_, number_, fronts_.keep(first), row);
+        store_->runs.fill(*machine_, number_, first(), row);
     } catch (const Error&) {  // the first mask will say so
     }
 }

@@ -38,11 +38,7 @@ private:
 
 Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
     const Alone guard(*automaton_->store_);
-    Configs first;
-    automaton_->machine_->start(first);
-    std::sort(first.begin(), first.end());
-    first.erase(std::unique(first.begin(), first.end()), first.end());
-    history_ = History(automaton_->fronts_.keep(first));
+    history_ = History(automaton_->first());
 }
 
 bool Matcher::accepting(std::span<const Config> configs) const {

@@ -43,6 +43,8 @@ public:
 private:
     friend class Matcher;
     Automaton() = default;
+    // Under the store's lock: where texts begin; its mask, made ahead.
+    Front first() const;
     void fill_first() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Store> store_;
