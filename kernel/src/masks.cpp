@@ -43,16 +43,6 @@ GUIDEWAY_WIDE Bits bits_of(const std::uint32_t* words, std::size_t count) {
     return found;
 }
 
-GUIDEWAY_WIDE std::size_t legal_in(const std::uint32_t* words, std::size_t count) {
-    std::size_t found = 0, word = 0;
-    for (; word + 2 <= count; word += 2) {
-        std::uint64_t two;
-        std::memcpy(&two, words + word, sizeof two);
-        found += static_cast<std::size_t>(std::popcount(two));
-    }
-    return word < count ? found + static_cast<std::size_t>(std::popcount(words[word])) : found;
-}
-
 // Read and written back in one piece, which is quicker than stores of single lanes.
 GUIDEWAY_WIDE void blend(float* target, const std::uint32_t* words, std::size_t count) {
     for (std::size_t word = 0; word < count; ++word) {
@@ -75,7 +65,7 @@ void mask_block(const float* source, float* target, const std::uint32_t* words, 
     const std::size_t size = count * 32;
     const Bits bits = bits_of(words, count);
     if (!bits.any) return never(target, size);
-    const std::size_t legal = bits.all == ~std::uint32_t{0} ? size : legal_in(words, count);
+    const std::size_t legal = bits.all == ~std::uint32_t{0} ? size : ones({words, count});
     if (legal <= kFew) {
         std::array<float, kFew> kept;
         std::size_t at = 0;

@@ -36,9 +36,7 @@ std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint
 }
 
 std::uint32_t TokenSets::row(std::span<const std::uint32_t> words) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < words.size() && count <= words_ / 2; ++i) count += static_cast<std::size_t>(std::popcount(words[i]));
-    if (count > words_ / 2) return keep(TokenSet::Form::dense, 0, 0, words);
+    if (ones(words) > words_ / 2) return keep(TokenSet::Form::dense, 0, 0, words);
     std::vector<std::uint32_t> tokens;
     for (std::uint32_t i = 0; i < words.size(); ++i)
         for (std::uint32_t w = words[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));

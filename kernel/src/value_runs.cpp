@@ -7,21 +7,32 @@
 #include "guideway/runs.h"
 #include "guideway/values.h"
 #include "guideway/vocabulary.h"
+#include "guideway/wide.h"
 
 namespace guideway {
 
-// Adds what a configuration of the inner machine takes to the row; gives what is left where the value has ended.
-std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& row) {
-    std::vector<std::uint32_t> ended, own(words_);
+// Adds what a configuration of the inner machine takes to the tokens, or, if it is much, to the row, which is made then;
+// gives what is left where the value has ended.
+std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& tokens, std::vector<std::uint32_t>& row) {
+    std::vector<std::uint32_t> ended;
     ended_ = &ended;
     tasks_.assign(1, {trie, config});
     Mask mask;
     mask.first = kNoTokens;
     at_node(-1, [&] { work_off(inner, mask); });  // its nodes are not the grammar's
-    if (mask.first != kNoTokens) sets_.write(mask.first, own);
-    for (const std::uint32_t set : std::exchange(found_, {})) sets_.merge(set, own);
+    std::vector<std::uint32_t> own;  // a row
+    const auto add = [&](std::uint32_t set) {
+        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, tokens);
+        own.resize(words_);
+        sets_.merge(set, own);
+    };
+    if (mask.first != kNoTokens) add(mask.first);
+    for (const std::uint32_t set : std::exchange(found_, {})) add(set);
     for (const Span& span : std::exchange(spans_, {}))
-        listed_.each(span.begin, span.end, [&](std::uint32_t t) { own[t >> 5] |= 1u << (t & 31); });
+        listed_.each(span.begin, span.end, [&](std::uint32_t t) {
+            if (own.empty()) tokens.push_back(t);
+            else own[t >> 5] |= 1u << (t & 31);
+        });
     std::sort(ended.begin(), ended.end());
     ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
     std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);
@@ -32,7 +43,9 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
         std::sort(cleared.begin(), cleared.end());
         if (residuals_.meets(residual, cleared)) residual = residuals_.without(residual, cleared);
     }
-    for (std::size_t w = 0; w < words_; ++w) row[w] |= own[w];
+    if (own.empty()) return residual;
+    row.resize(words_);
+    join(own, row);
     return residual;
 }
 
@@ -50,13 +63,17 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     auto gone = std::exchange(gone_, {});
     const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0);
     auto* const outer = ended_;
-    std::vector<std::uint32_t> row(words_), residuals;
+    std::vector<std::uint32_t> tokens, row, residuals;
     for (const Config& c : pool.values().configs(state))
         if (c.node != kDone)
-            if (const std::uint32_t residual = take_one(inner, trie, c, row)) residuals.push_back(residual);
+            if (const std::uint32_t residual = take_one(inner, trie, c, tokens, row)) residuals.push_back(residual);
     std::sort(unsure_.begin(), unsure_.end());
     unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
-    Run made{sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
+    if (tokens.size() > words_) row.resize(words_);
+    for (std::size_t i = 0; i < tokens.size() && !row.empty(); ++i) row[tokens[i] >> 5] |= 1u << (tokens[i] & 31);
+    std::sort(tokens.begin(), tokens.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    Run made{row.empty() ? sets_.sparse(tokens) : sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
     if (!unsure_.empty()) made.unsure = sets_.sparse(unsure_);
     tasks_ = std::move(tasks);
     open_ = std::move(open);

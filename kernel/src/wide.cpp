@@ -1,5 +1,9 @@
 #include "guideway/wide.h"
 
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
 namespace guideway {
 
 namespace {
@@ -37,6 +41,16 @@ GUIDEWAY_WIDE void at_most_of(const std::uint8_t* __restrict numbers, std::uint8
     }
 }
 
+GUIDEWAY_WIDE std::size_t ones_of(const std::uint32_t* words, std::size_t count) {
+    std::size_t found = 0, word = 0;
+    for (; word + 2 <= count; word += 2) {
+        std::uint64_t two;
+        std::memcpy(&two, words + word, sizeof two);
+        found += static_cast<std::size_t>(std::popcount(two));
+    }
+    return word < count ? found + static_cast<std::size_t>(std::popcount(words[word])) : found;
+}
+
 }  // namespace
 
 std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
@@ -48,6 +62,8 @@ void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span
     at_most_of(numbers.data(), most, row.data(), words);
     for (std::size_t i = words * 32; i < numbers.size(); ++i) row[i >> 5] |= static_cast<std::uint32_t>(numbers[i] <= most) << (i & 31);
 }
+
+std::size_t ones(std::span<const std::uint32_t> row) { return ones_of(row.data(), row.size()); }
 
 void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) { join_words(from.data(), to.data(), from.size()); }
 

@@ -2,6 +2,7 @@
 // Products and sums are never fused (ISO C++), so all of them give the same bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -21,6 +22,9 @@ std::uint32_t largest(std::span<const std::uint32_t> numbers);
 
 // Sets bit i of the row where numbers[i] is at most that; the bits of the row's last word that stand for no number stay.
 void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row);
+
+// How many bits are set.
+std::size_t ones(std::span<const std::uint32_t> row);
 
 // Adds the bits of one row to another.
 void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
