@@ -436,7 +436,8 @@ bool ExprPool::has_part(ExprId e, ExprId part) const {
 bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
     bool all = true;
     each_part(e, [&](ExprId last) {
-        while (exprs_[last].op == Op::cat) last = exprs_[last].b;
+        for (Expr x = exprs_[last]; x.op == Op::cat || x.op == Op::except || x.op == Op::both; x = exprs_[last])
+            last = x.op == Op::cat ? x.b : x.op == Op::except ? x.a : args_[x.a];  // of an intersection one part will do
         all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
         return !all;
     });
@@ -501,6 +502,27 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
         clipped_.add(key(at), made);
     });
     return *clipped_.find(key(e));
+}
+
+ByteSet ExprPool::alphabet(ExprId e) {
+    auto fixed = [&](ExprId p) {
+        const Op op = exprs_[p].op;
+        return op != Op::cat && op != Op::alt && op != Op::both && op != Op::except && op != Op::repeat;
+    };
+    auto of = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        if (!fixed(p)) return sets_[*alphabets_.find(p)];
+        if (x.op == Op::set) return sets_[x.a];
+        return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
+    };
+    from_parts_up(e, fixed, [&](ExprId p) { return alphabets_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
+        ByteSet made = of(parts[0]);
+        for (const ExprId p : parts)
+            if (exprs_[at].op == Op::both) made &= of(p);
+            else made |= of(p);
+        alphabets_.add(at, set_id(made));
+    });
+    return of(e);
 }
 
 // Keys of one text, as most are, become one set of texts at once.

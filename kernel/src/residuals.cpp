@@ -134,6 +134,31 @@ std::uint32_t Residuals::of(Trie trie) {
     return keep(std::move(made));
 }
 
+std::uint32_t Residuals::written_in(const ByteSet& bytes, std::uint32_t most) {
+    TrieBuilder builder;
+    std::vector<std::uint32_t> open;  // nodes, from the root down
+    std::uint32_t made = 0, quoted = 0;  // quoted: the end of what stands behind a quote
+    auto close = [&](std::size_t depth) {
+        for (; open.size() >= depth; open.pop_back()) builder.close(open.back());
+    };
+    for (std::uint32_t i = 1; i < trie_.size();) {
+        work_.spend(1);
+        const bool quote = trie_.byte[i] == '"';
+        if (i >= quoted && !quote && !bytes.contains(trie_.byte[i])) {
+            i = trie_.end[i];
+            continue;
+        }
+        if (++made > most) return 0;
+        if (quote && i >= quoted) quoted = trie_.end[i];
+        close(trie_.depth[i]);
+        open.push_back(builder.open(trie_.byte[i], trie_.depth[i]));
+        for (const std::uint32_t t : trie_.tokens_at(i)) builder.token(t);
+        ++i;
+    }
+    close(1);
+    return of(builder.build());
+}
+
 bool Residuals::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
     if (id == 0 || tokens.empty()) return false;
     const auto& own = kept_[id - 1]->trie.tokens;

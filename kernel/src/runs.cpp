@@ -9,6 +9,8 @@ namespace guideway {
 
 namespace {
 
+constexpr std::size_t kMaxAlphabets = 32;
+constexpr std::uint32_t kMaxWritten = 3000;  // nodes of a trie of tokens of few bytes: 40 KB
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
@@ -103,6 +105,7 @@ void Runs::clear() {
     residuals_.clear();
     widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
+    written_in_.clear();
     for (const auto& one : learned_)
         if (one) {
             one->forget_fronts();
@@ -172,6 +175,7 @@ void Runs::drop_before(std::uint32_t time) {
     };
     tries[0] = true;
     for (std::uint32_t trie : rough_) tries[trie] = true;
+    for (const auto& [bytes, trie] : written_in_) tries[trie] = true;
     memo_.each([&](const Key&, const Known& known) { tries[known.run.residual] = true; });
     for (const auto& [key, made] : calls_) {
         for (std::uint32_t trie : made.pops) tries[trie] = true;
@@ -224,7 +228,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     at_node(config.node, [&] {
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
-        else if (trie != 0 || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
+        else if (trie != 0 || written_in(machine.pool(), at.state) || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     });
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
@@ -388,7 +392,20 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
     return true;
 }
 
+// The tokens that can be taken by a string in few characters, as a trie of their own: most of what a walk over all of
+// them would come to is a step too far. 0: they are many, or it is another leaf.
+std::uint32_t Runs::written_in(ExprPool& pool, ExprId state) {
+    if (!shortcuts_.subtrees || !pool.ends_in(state, '"')) return 0;
+    const ByteSet bytes = pool.alphabet(state);
+    if (bytes.words[2] | bytes.words[3]) return 0;
+    for (const auto& [known, trie] : written_in_)
+        if (trie ? bytes.within(known) : known.within(bytes)) return trie;
+    if (written_in_.size() >= kMaxAlphabets) return 0;
+    return written_in_.emplace_back(bytes, residuals_.written_in(bytes, kMaxWritten)).second;
+}
+
 Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider) {
+    if (id == 0) id = written_in(pool, state);
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;

@@ -218,6 +218,8 @@ public:
     }
     bool has_part(ExprId e, ExprId part) const;  // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
+    // The bytes of its texts, and perhaps more.
+    ByteSet alphabet(ExprId e);
     // What a product begins with, of a repetition what is repeated; none of others.
     ExprId head(ExprId e) const {
         const Expr x = exprs_[e].op == Op::cat ? exprs_[exprs_[e].a] : exprs_[e];
@@ -361,6 +363,7 @@ private:
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
+    FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_;  // sets, by expression
     FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and whether it stands in a Boolean one
 };
 

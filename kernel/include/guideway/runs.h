@@ -206,6 +206,7 @@ private:
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
+    std::uint32_t written_in(ExprPool& pool, ExprId state);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
@@ -281,6 +282,7 @@ private:
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
+    std::vector<std::pair<ByteSet, std::uint32_t>> written_in_;           // residuals of tokens of these bytes; 0: they are many
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
