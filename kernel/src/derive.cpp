@@ -515,26 +515,27 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
 
 ExprId ExprPool::base_of(ExprId e) {
     if (!exprs_[e].endless) return kNone;
+    if (const ExprId whole = taken_from(e); whole != kNone) return whole;
+    const ExprId at = majority(e);
+    return at != kNone && majority(at) == at ? at : kNone;
+}
+
+ExprId ExprPool::taken_from(ExprId e) {
     std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
-    ExprId at = e;
     bool found = false;
-    for (bool more = true; more;) {
-        const Expr x = exprs_[at];
+    for (Expr x = exprs_[e];; x = exprs_[e]) {
         const bool product = x.op == Op::cat, difference = product && exprs_[x.a].op == Op::except;
-        if (x.op == Op::except) at = x.a;
-        else if (difference) at = cat(exprs_[x.a].a, x.b);
+        if (x.op == Op::except) e = x.a;
+        else if (difference) e = cat(exprs_[x.a].a, x.b);
         else if (product && exprs_[x.a].op == Op::set) {
             heads.push_back(x.a);
-            at = x.b;
-        } else more = false;
+            e = x.b;
+        } else break;
         found |= x.op == Op::except || difference;
     }
-    if (!found) {
-        at = majority(e);
-        return at != kNone && majority(at) == at ? at : kNone;
-    }
-    for (; !heads.empty(); heads.pop_back()) at = cat(heads.back(), at);
-    return at;
+    if (!found) return kNone;
+    for (; !heads.empty(); heads.pop_back()) e = cat(heads.back(), e);
+    return e;
 }
 
 ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {

@@ -183,7 +183,8 @@ private:
     std::vector<Level> path_;
 };
 
-// Of a state that is the base without some sets of texts; nothing where it is not.
+}  // namespace
+
 std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
     std::uint32_t top = 0;
     Difference made;
@@ -204,8 +205,6 @@ std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId sta
     made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
     return made;
 }
-
-}  // namespace
 
 std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
     if (auto found = text_walk(pool, trie, state, base, bound)) return found;

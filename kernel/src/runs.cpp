@@ -228,6 +228,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     at_node(config.node, [&] {
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
+        else if (trie != 0 && walk_alike(machine, trie, at, made)) {}
         else if (trie != 0 || written_in(machine.pool(), at.state) || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
     });
     used_ += kRunBytes;
@@ -330,6 +331,19 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     if (run_of_base.unsure != kNoTokens) return false;
     made = run_of_base;
     made.tokens = sets_.changed(run_of_base.tokens, difference->cleared, difference->added);
+    return true;
+}
+
+// A difference, where none of the trie's texts spells one of those that are taken away: as what it is taken from.
+bool Runs::walk_alike(Machine& machine, std::uint32_t trie, const Config& config, Run& made) {
+    const Grove grove = residuals_.grove(trie);
+    if (!shortcuts_.deltas || !grove.whole()) return false;
+    Config there = config;
+    there.state = machine.pool().taken_from(config.state);
+    if (there.state == kNone) return false;
+    const auto difference = text_walk(machine.pool(), *grove.trie, config.state, there.state, kMaxDifference);
+    if (!difference || !difference->cleared.empty()) return false;
+    made = run(machine, trie, there);
     return true;
 }
 

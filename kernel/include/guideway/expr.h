@@ -200,6 +200,8 @@ public:
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
     ExprId base_of(ExprId e);
+    // What a difference, perhaps behind sets of bytes, is taken from; none of others.
+    ExprId taken_from(ExprId e);
     // Of nested differences, each perhaps before a tail: the texts taken away, what follows them, and (before a tail) what
     // they are taken from.
     struct Layer {

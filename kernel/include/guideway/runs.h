@@ -211,6 +211,7 @@ private:
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
+    bool walk_alike(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     // value_runs.cpp
     bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
