@@ -32,7 +32,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     made->ended_ = std::make_unique<Ended::Number>();
     made->number_ = made->ended_->number = store->runs.next_automaton();
     made->store_ = std::move(store);
-    if (made->nodes_ >= kLarge) made->fill_first();
+    made->find_ahead();
     return made;
 }
 
@@ -44,12 +44,15 @@ Front Automaton::first() const {
     return fronts_.keep(made);
 }
 
-// Whoever compiles thousands of names waits anyway; a mask should not take long.
-void Automaton::fill_first() const {
-    std::vector<std::uint32_t> row(vocabulary_->words());
+// Whoever compiles waits anyway; a mask should not take long.
+void Automaton::find_ahead() const {
     try {
-        store_->runs.fill(*machine_, number_, first(), row);
-    } catch (const Error&) {  // the first mask will say so
+        if (nodes_ >= kLarge) {
+            std::vector<std::uint32_t> row(vocabulary_->words());
+            store_->runs.fill(*machine_, number_, first(), row);
+        }
+        store_->runs.begin_leaves(*machine_, number_);
+    } catch (const Error&) {  // a mask will say so, if a text comes to it
     }
 }
 

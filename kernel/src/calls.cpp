@@ -135,42 +135,6 @@ void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     sets.assign(1, sets_.row(made));
 }
 
-void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget) {
-    at_ = learned_[automaton].get();
-    const std::clock_t end = std::clock() + static_cast<std::clock_t>(static_cast<double>(budget.count()) * 1e-6 * CLOCKS_PER_SEC);
-    const auto is_over = [&] { return std::clock() >= end || used() > budget_; };  // a busy machine learns as much
-    Configs first;
-    machine.start(first);
-    for (const Config& c : first)
-        if (!is_over()) mask(machine, c);
-    std::vector<Config> leaves;
-    std::vector<std::vector<Config>> behind(machine.size());  // by leaf: the rests of sequences that begin where it ends
-    for (std::uint32_t n = 0; n < machine.size(); ++n) {
-        const Component& c = machine.component(n);
-        if (c.kind == NodeKind::leaf && machine.pool().alive(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
-        if (c.kind != NodeKind::sequence || !machine.forks()) continue;
-        for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
-            behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
-            if (!is_over()) call(machine, 0, {n, i, 0, kBottom}, 0);
-        }
-    }
-    std::unordered_set<std::uint64_t> seen;
-    roads_ = 0;
-    for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // by steps from the beginnings
-        const Config at = leaves[i];
-        if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
-        const Run made = run(machine, 0, at);
-        if (made.residual)
-            for (const Config& rest : behind[at.node])
-                if (!is_over()) call(machine, made.residual, rest, 0);
-        const ByteSet live = machine.pool().live(at.state);
-        for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {
-            const ExprId next = machine.pool().next(at.state, static_cast<std::uint8_t>(b));
-            if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
-        }
-    }
-}
-
 void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
     Trail trail;
     roads_ = 0;

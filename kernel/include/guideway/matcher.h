@@ -43,9 +43,9 @@ public:
 private:
     friend class Matcher;
     Automaton() = default;
-    // Under the store's lock: where texts begin; its mask, made ahead.
+    // Under the store's lock: where texts begin; what masks will need.
     Front first() const;
-    void fill_first() const;
+    void find_ahead() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock

@@ -93,6 +93,9 @@ public:
     // A number for an automaton; what is remembered of it stands until `forget`.
     std::uint32_t next_automaton();
     void forget(std::uint32_t automaton) noexcept;
+    // Finds the runs of leaves where they begin, and behind the quote that opens them, for a millisecond or so. Throws
+    // Error(limit) where that is not enough for one.
+    void begin_leaves(Machine& machine, std::uint32_t automaton);
     // Walks ahead, for so long: the first mask, what may follow in each rest of a sequence, the states of leaves, the near
     // ones first. Only speed depends on how far it came.
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);

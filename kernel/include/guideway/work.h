@@ -5,6 +5,7 @@
 // thing, and what was found out so far stays.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "guideway/error.h"
@@ -17,6 +18,19 @@ class Work {
 public:
     explicit Work(std::uint64_t allowance = kAllowance) : allowance_(allowance), left_(allowance) {}
     void refill() { left_ = allowance_; }
+    std::uint64_t left() const { return left_; }
+    // Calls f, which may spend no more than that, or throws.
+    template <class F>
+    void within(std::uint64_t units, F&& f) {
+        struct Rest {
+            Work& work;
+            std::uint64_t units;
+            ~Rest() { work.left_ += units; }
+        };
+        const Rest rest{*this, left_ - std::min(left_, units)};
+        left_ -= rest.units;
+        f();
+    }
     void allow(std::uint64_t allowance) { left_ = allowance_ = allowance; }
     // Throws Error(limit) where that much is not left.
     void spend(std::uint64_t units) {
