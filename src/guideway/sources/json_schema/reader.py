@@ -44,10 +44,11 @@ MAX_PLAIN = 200_000
 _INFINITE = float("inf")
 _NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
 _ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
-_SPACE = re.compile(r"[ \t\n\r]*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_TOKEN = re.compile(
+    r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
+    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|)"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)"')
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -57,104 +58,97 @@ def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
 
 
 class _Reader:
-    """Open arrays and objects stand on a stack; `_key` is the key that waits for its value."""
+    """Token by token. Open arrays and objects stand on a stack, each with the key that waited for it."""
 
     def __init__(self, text: str, deepest: int) -> None:
         self._text = text
         self._deepest = deepest
-        self._at = 0
+        self._at = 0  # behind the token read last, which begins at `_from`
+        self._from = 0
         self._open: list[tuple[dict[str, object] | list[object], str]] = []
 
     def read(self) -> object:
-        key = ""
+        key, token = "", self._next()
         while True:
-            value, opened = self._value()
-            if opened:
-                if len(self._open) >= self._deepest:
-                    raise LimitExceeded(f"{self.where()}: nested deeper than {self._deepest}")
-                self._open.append((value, key))  # type: ignore[arg-type]  # an array or object, as `opened` says
-                if isinstance(value, dict):
-                    key = self._key()
-                continue
+            if token == "{" or token == "[":
+                box: dict[str, object] | list[object] = {} if token == "{" else []
+                token = self._next()
+                if token != ("}" if isinstance(box, dict) else "]"):
+                    if len(self._open) >= self._deepest:
+                        raise LimitExceeded(f"line {self._place(self._from)}: nested deeper than {self._deepest}")
+                    self._open.append((box, key))
+                    if isinstance(box, dict):
+                        key, token = self._key(token), self._next()
+                    continue
+                value: object = box
+            else:
+                value = self._scalar(token)
             while self._open:
                 box, outer = self._open[-1]
+                token = self._next()
                 if isinstance(box, dict):
                     box[key] = value
                 else:
                     box.append(value)
-                if self._take(","):
-                    key = self._key() if isinstance(box, dict) else ""
+                if token == ",":
+                    token = self._next()
+                    if isinstance(box, dict):
+                        key, token = self._key(token), self._next()
                     break
-                if not self._take("}" if isinstance(box, dict) else "]"):
+                if token != ("}" if isinstance(box, dict) else "]"):
                     self._fail("',' or the closing bracket")
                 value, key = box, outer
                 self._open.pop()
             else:
-                self._space()
-                if self._at < len(self._text):
+                if self._next() or self._from < len(self._text):
                     self._fail("the end of the text")
                 return value
 
-    def _value(self) -> tuple[object, bool]:
-        """The value here, and whether it is an array or object that is still open."""
-        self._space()
-        char = self._text[self._at : self._at + 1]
-        if char == "[" or char == "{":
-            self._at += 1
-            made: object = [] if char == "[" else {}
-            return made, not self._take("]" if char == "[" else "}")
-        if char == '"':
-            return self._string(), False
-        for word, value in _WORDS.items():
-            if self._text.startswith(word, self._at):
-                self._at += len(word)
-                return value, False
-        found = _NUMBER.match(self._text, self._at)
-        if not found:
-            self._fail("a JSON value")
-        self._at = found.end()
-        if len(found[0]) > MAX_DIGITS:
+    def _next(self) -> str:
+        """The next token; empty where there is none."""
+        found = _TOKEN.match(self._text, self._at)
+        if not found:  # white space alone matches
+            return ""
+        self._from, self._at = found.span(1)
+        return found[1]
+
+    def _scalar(self, token: str) -> object:
+        if token[:1] == '"':
+            return self._string(token)
+        if token in _WORDS:
+            return _WORDS[token]
+        if not token or token in "}],:":
+            self._fail("a JSON string" if self._text.startswith('"', self._from) else "a JSON value")
+        if len(token) > MAX_DIGITS:
+            self._from = self._at
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
-            number = Decimal(found[0]) if found[1] or found[2] else int(found[0])
+            number = int(token) if token.lstrip("-").isdigit() else Decimal(token)
         except InvalidOperation:  # an exponent of twenty digits
             raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
-        return _number(number, self), False
+        return _number(number, self)
 
-    def _string(self) -> str:
-        found = _STRING.match(self._text, self._at)
-        if not found:
+    def _string(self, token: str) -> str:
+        return _text(str(json.loads(token)) if "\\" in token else token[1:-1], self)
+
+    def _key(self, token: str) -> str:
+        if token[:1] != '"':
             self._fail("a JSON string")
-        self._at = found.end()
-        return _text(str(json.loads(found[0])), self)
-
-    def _key(self) -> str:
-        self._space()
-        key = self._string()
-        if not self._take(":"):
+        key = self._string(token)
+        if self._next() != ":":
             self._fail("':'")
         return key
 
-    def _space(self) -> None:
-        found = _SPACE.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-
-    def _take(self, char: str) -> bool:
-        self._space()
-        hit = self._text.startswith(char, self._at)
-        self._at += hit
-        return hit
-
     def _fail(self, expected: str) -> NoReturn:
-        raise InvalidConstraint(f"not JSON at line {self._place()}: expected {expected}")
+        raise InvalidConstraint(f"not JSON at line {self._place(self._from)}: expected {expected}")
 
     def where(self) -> str:
         """The place reached, for a message; lines are counted only then."""
-        return f"line {self._place()}"
+        return f"line {self._place(self._at)}"
 
-    def _place(self) -> str:
-        column = self._at - self._text.rfind("\n", 0, self._at)
-        return f"{self._text.count(chr(10), 0, self._at) + 1}, column {column}"
+    def _place(self, at: int) -> str:
+        column = at - self._text.rfind("\n", 0, at)
+        return f"{self._text.count(chr(10), 0, at) + 1}, column {column}"
 
 
 def copy_schema(value: object) -> tuple[object, bool]:
