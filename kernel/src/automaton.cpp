@@ -27,16 +27,16 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();
     made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool);
-    made->first_bytes_ = store->pool.bytes();
     store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
     made->ended_ = std::make_unique<Ended::Number>();
     made->number_ = made->ended_->number = store->runs.next_automaton();
     made->store_ = std::move(store);
     made->find_ahead();
+    made->first_bytes_ = made->store_->pool.bytes();
     return made;
 }
 
-Front Automaton::first() const {
+Front Automaton::start() const {
     Configs made;
     machine_->start(made);
     std::sort(made.begin(), made.end());
@@ -49,9 +49,9 @@ void Automaton::find_ahead() const {
     try {
         if (nodes_ >= kLarge) {
             std::vector<std::uint32_t> row(vocabulary_->words());
-            store_->runs.fill(*machine_, number_, first(), row);
+            store_->runs.fill(*machine_, number_, start(), row);
         }
-        store_->runs.begin_leaves(*machine_, number_);
+        store_->runs.find_leaves_ahead(*machine_, number_);
     } catch (const Error&) {  // a mask will say so, if a text comes to it
     }
 }

@@ -4,11 +4,9 @@
 // Roads to one trie go on as one: those with the longest texts first, so that all that lead to a trie are known when its
 // turn comes.
 #include <algorithm>
-#include <ctime>
 
 #include "guideway/error.h"
 #include "guideway/runs.h"
-#include "guideway/vocabulary.h"
 
 namespace guideway {
 

@@ -322,14 +322,14 @@ void Liveness::keep_path() {
 // tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
 void ExprPool::search_other_value(ExprId start) {
     // A shortest text of the value is none of the others where all of theirs are longer.
-    const auto is_shorter = [&](ExprId e) {
+    const auto settled_by_length = [&](ExprId e) {
         const Expr x = exprs_[e];
         const std::uint32_t bytes = shortest(x.a);
         if (bytes >= shortest(x.b)) return false;
         measure(e, bytes);
         return true;
     };
-    if (is_shorter(start)) return;
+    if (settled_by_length(start)) return;
     struct Seen {
         ExprId expr;
         std::uint32_t depth, parent;
@@ -363,7 +363,7 @@ void ExprPool::search_other_value(ExprId start) {
             const ExprId made = except(a, o);
             if (made == kNone) return;
             const Expr y = exprs_[made];
-            if (y.op != Op::except || y.measured || is_shorter(made)) {
+            if (y.op != Op::except || y.measured || settled_by_length(made)) {
                 const std::uint32_t total = sum(here.depth + 1, shortest(made));
                 if (total >= best) return;
                 best = total;

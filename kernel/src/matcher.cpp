@@ -38,7 +38,7 @@ private:
 
 Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
     const Alone guard(*automaton_->store_);
-    history_ = History(automaton_->first());
+    history_ = History(automaton_->start());
 }
 
 bool Matcher::accepting(std::span<const Config> configs) const {

@@ -134,7 +134,7 @@ std::uint32_t Residuals::of(Trie trie) {
     return keep(std::move(made));
 }
 
-std::uint32_t Residuals::written_in(const ByteSet& bytes, std::uint32_t most) {
+std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
     TrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
     std::uint32_t made = 0, quoted = 0;  // quoted: the end of what stands behind a quote

@@ -9,8 +9,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxAlphabets = 32;
-constexpr std::uint32_t kMaxWritten = 3000;  // nodes of a trie of tokens of few bytes: 40 KB
+constexpr std::size_t kMaxAlphabets = 32;     // that are remembered; they are looked through one by one
+constexpr std::uint32_t kFewNodes = 3000;     // of a trie of tokens of few bytes: 40 KB
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
@@ -105,7 +105,7 @@ void Runs::clear() {
     residuals_.clear();
     widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
-    written_in_.clear();
+    few_.clear();
     for (const auto& one : learned_)
         if (one) {
             one->forget_fronts();
@@ -175,7 +175,7 @@ void Runs::drop_before(std::uint32_t time) {
     };
     tries[0] = true;
     for (std::uint32_t trie : rough_) tries[trie] = true;
-    for (const auto& [bytes, trie] : written_in_) tries[trie] = true;
+    for (const auto& [bytes, trie] : few_) tries[trie] = true;
     memo_.each([&](const Key&, const Known& known) { tries[known.run.residual] = true; });
     for (const auto& [key, made] : calls_) {
         for (std::uint32_t trie : made.pops) tries[trie] = true;
@@ -226,10 +226,11 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
         return walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made);
     };
     at_node(config.node, [&] {
+        const std::uint32_t over = leaf && trie == 0 ? few_tokens(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
-        else if (trie != 0 && walk_alike(machine, trie, at, made)) {}
-        else if (trie != 0 || written_in(machine.pool(), at.state) || !shorter()) made = walk_leaf(machine.pool(), trie, at.state, machine.component(config.node).follow);
+        else if (trie != 0 && walk_as_base(machine, trie, at, made)) {}
+        else if (over != 0 || !shorter()) made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow);
     });
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
@@ -335,7 +336,7 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
 }
 
 // A difference, where none of the trie's texts spells one of those that are taken away: as what it is taken from.
-bool Runs::walk_alike(Machine& machine, std::uint32_t trie, const Config& config, Run& made) {
+bool Runs::walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, Run& made) {
     const Grove grove = residuals_.grove(trie);
     if (!shortcuts_.deltas || !grove.whole()) return false;
     Config there = config;
@@ -357,7 +358,7 @@ const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider
         known->time = time_;
         return *known;
     }
-    const Run made = walk_leaf(machine.pool(), 0, config.state, component.follow, &wider);
+    const Run made = walk_leaf(machine.pool(), few_tokens(machine.pool(), config.state), config.state, component.follow, &wider);
     widers_[key] = wider;
     if (known) return *known;
     used_ += kRunBytes;
@@ -406,20 +407,19 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
     return true;
 }
 
-// The tokens that can be taken by a string in few characters, as a trie of their own: most of what a walk over all of
-// them would come to is a step too far. 0: they are many, or it is another leaf.
-std::uint32_t Runs::written_in(ExprPool& pool, ExprId state) {
+// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly comes to bytes that it
+// cannot take. 0: too many, or no such string.
+std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
     if (!shortcuts_.subtrees || !pool.ends_in(state, '"')) return 0;
     const ByteSet bytes = pool.alphabet(state);
-    if (bytes.words[2] | bytes.words[3]) return 0;
-    for (const auto& [known, trie] : written_in_)
+    if (bytes.words[2] | bytes.words[3]) return 0;  // not ASCII alone
+    for (const auto& [known, trie] : few_)
         if (trie ? bytes.within(known) : known.within(bytes)) return trie;
-    if (written_in_.size() >= kMaxAlphabets) return 0;
-    return written_in_.emplace_back(bytes, residuals_.written_in(bytes, kMaxWritten)).second;
+    if (few_.size() >= kMaxAlphabets) return 0;
+    return few_.emplace_back(bytes, residuals_.of_bytes(bytes, kFewNodes)).second;
 }
 
 Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider) {
-    if (id == 0) id = written_in(pool, state);
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;

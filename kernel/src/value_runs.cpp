@@ -20,7 +20,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     Mask mask;
     mask.first = kNoTokens;
     at_node(-1, [&] { work_off(inner, mask); });  // its nodes are not the grammar's
-    std::vector<std::uint32_t> own;  // a row
+    std::vector<std::uint32_t> own;  // as a row, once it is much
     const auto add = [&](std::uint32_t set) {
         if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, tokens);
         own.resize(words_);
@@ -69,11 +69,15 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
             if (const std::uint32_t residual = take_one(inner, trie, c, tokens, row)) residuals.push_back(residual);
     std::sort(unsure_.begin(), unsure_.end());
     unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
-    if (tokens.size() > words_) row.resize(words_);
-    for (std::size_t i = 0; i < tokens.size() && !row.empty(); ++i) row[tokens[i] >> 5] |= 1u << (tokens[i] & 31);
-    std::sort(tokens.begin(), tokens.end());
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    Run made{row.empty() ? sets_.sparse(tokens) : sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
+    const bool listed = row.empty() && tokens.size() <= words_;
+    if (listed) {
+        std::sort(tokens.begin(), tokens.end());
+        tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    } else {
+        row.resize(words_);
+        for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
+    }
+    Run made{listed ? sets_.sparse(tokens) : sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
     if (!unsure_.empty()) made.unsure = sets_.sparse(unsure_);
     tasks_ = std::move(tasks);
     open_ = std::move(open);

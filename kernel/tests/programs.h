@@ -111,7 +111,8 @@ inline Words letters(bool split) {
     return w.program(2);
 }
 
-// What the shortcuts of masks are for: counts near and beyond the longest token, and strings with some texts left out.
+inline constexpr unsigned kCounted = 7;
+// What the shortcuts of masks are for, by kind: counts near and beyond the longest token, and strings with some texts left out.
 inline Words counted(unsigned kind) {
     Writer w;
     const std::uint32_t any = w.chars({0, 0x10ffff}), letters = w.chars({'a', 'c', 0xe9, 0xe9});
@@ -120,6 +121,8 @@ inline Words counted(unsigned kind) {
     else if (kind == 1) made = w.cat({w.repeat(letters, 2, 40), w.literal("x")});
     else if (kind == 2) made = w.repeat(w.cat({w.repeat(letters, 1, 0xffffffff), w.literal(" ")}), 0, 9);
     else if (kind == 3) made = w.cat({w.repeat(any, 30, 90), w.literal("!")});
+    else if (kind == 5) made = w.quoted(w.repeat(w.chars({'"', '"', 'a', 'b'}), 1, 20));  // in few characters
+    else if (kind == 6) made = w.cat({w.repeat(w.cat({w.quoted(w.repeat(w.chars({'a', 'c'}), 0, 3)), w.literal(",")}), 0, 0xffffffff), w.quoted(w.literal("ab"))});
     else {
         const std::uint32_t all = w.repeat(any, 0, 0xffffffff);
         made = w.quoted(w.both({all, w.without(w.either({w.literal("kids"), w.literal("ab"), w.literal("abc"), w.literal("\n")}))}));

@@ -50,6 +50,30 @@ void test_boolean_liveness() {
     CHECK(run(pool, odd, "b") == kNone);
 }
 
+ByteSet bytes_of(const std::string& text) {
+    ByteSet made;
+    for (char b : text) made.insert(static_cast<std::uint8_t>(b));
+    return made;
+}
+
+void test_alphabets() {
+    ExprPool pool;
+    const auto any_of = [&](const char* text) { return pool.set(bytes_of(text)); };
+    const ExprId quote = any_of("\""), digits = pool.repeat(any_of("0123456789"), 0, kInfinite), letters = pool.repeat(any_of("ab12"), 1, 9);
+    const ExprId both = pool.both({pool.cat(digits, quote), pool.cat(letters, quote)}), but = pool.cat(pool.except(letters, any_of("a")), quote);
+    CHECK(pool.alphabet(pool.cat(digits, quote)) == bytes_of("0123456789\""));
+    CHECK(pool.alphabet(both) == bytes_of("12\""));
+    CHECK(pool.alphabet(but) == bytes_of("ab12\""));
+    CHECK(pool.alphabet(pool.negate(letters)) == ByteSet::range(0, 255));
+    CHECK(pool.alphabet(kEmpty).empty());
+    for (const ExprId e : {both, but, pool.alt({pool.cat(digits, quote), pool.cat(letters, quote)})}) CHECK(pool.ends_in(e, '"'));
+    CHECK(!pool.ends_in(pool.alt({letters, quote}), '"'));
+    CHECK(!pool.ends_in(pool.cat(quote, digits), '"'));
+    CHECK(pool.taken_from(but) == pool.cat(letters, quote));
+    CHECK(pool.taken_from(pool.cat(quote, but)) == pool.cat(quote, pool.cat(letters, quote)));
+    CHECK(pool.taken_from(pool.cat(quote, letters)) == kNone);
+}
+
 // The same constraint on characters, in one spelling.
 ExprId make(ExprPool& pool, Spelling spelling, std::mt19937& chance, int depth) {
     const auto part = [&] { return make(pool, spelling, chance, depth - 1); };
@@ -190,6 +214,7 @@ void test_strings_of_programs() {
 int main() {
     test_basics();
     test_boolean_liveness();
+    test_alphabets();
     test_shortest_spellings();
     test_spellings();
     test_limits();

@@ -154,7 +154,7 @@ int main() {
             walk(program, seed);
             budget(program, seed);
         }
-        for (unsigned kind = 0; kind < 5; ++kind) walk(programs::counted(kind), seed);
+        for (unsigned kind = 0; kind < programs::kCounted; ++kind) walk(programs::counted(kind), seed);
     }
     errors();
     empty_parts();

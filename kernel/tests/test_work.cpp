@@ -103,16 +103,33 @@ void batches() {
     CHECK(cut && one.position() == 1 && two.position() == 1);
 }
 
+void allowances() {
+    Work work(100);
+    bool cut = false;
+    work.within(30, [&] { work.spend(30); });
+    CHECK(work.left() == 70);
+    try {
+        work.within(30, [&] {
+            work.spend(10);
+            work.spend(21);
+        });
+    } catch (const Error&) { cut = true; }
+    CHECK(cut && work.left() == 60);
+    work.within(1000, [&] { work.spend(60); });
+    CHECK(work.left() == 0);
+}
+
 }  // namespace
 
 int main() {
     for (unsigned seed = 0; seed < 4; ++seed) {
         for (const programs::Words& program : programs::all()) walk(program, seed);
         for (bool ordered : {false, true}) walk(programs::tree(ordered, true), seed);
-        for (unsigned kind = 0; kind < 5; ++kind) walk(programs::counted(kind), seed);
+        for (unsigned kind = 0; kind < programs::kCounted; ++kind) walk(programs::counted(kind), seed);
     }
     CHECK(cuts > 1000);
     counts_under_complements();
     batches();
+    allowances();
     return check::report();
 }

@@ -50,6 +50,29 @@ CASES: dict[str, tuple[Any, str]] = {
         ),
         '{"X": null, "abcdefghijklmnopqrst": 1, "ab": 2}',
     ),
+    "in few characters": (
+        gw.JsonSchema({"pattern": "^[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}){3}$"}, profile="exact"),
+        '"550e8400-e29b-41d4-a716-4466"',
+    ),
+    "in few characters, a quote among them": (
+        gw.JsonSchema({"pattern": '^[a-c"]{1,9}$'}, profile="exact"),
+        r'"a\"b\u0022cab"',
+    ),
+    "quoted, and quoted again": (gw.Regex('("[0-9]{0,9}",)*"[0-9a-f]"'), '"12","","123456789","f"'),
+    "a date, and a pattern": (
+        gw.JsonSchema({"format": "date-time", "pattern": r"\d\d-\d\dT\d\d:\d\d:\d\dZ"}, profile="exact"),
+        '"2016-01-05T16:51:00Z"',
+    ),
+    "other names": (
+        gw.JsonSchema(
+            {
+                "properties": {"id": {"type": "integer"}, "name": {"type": "string"}, "no": {}},
+                "additionalProperties": {"type": "string"},
+            },
+            profile="exact",
+        ),
+        '{"id": 1, "names": "n", "name":"a", "nam" : "b"}',
+    ),
     "different objects": (
         gw.JsonSchema({"items": ITEM, "uniqueItems": True, "type": "array"}, profile="exact"),
         '[{"name": "a"}, {"name":"a" , "more": {"b": 1}}]',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,6 +56,55 @@ def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
     assert first.is_accepting
     first.rollback(6)
     assert mask(first) == known
+
+
+def test_compiling_finds_what_the_first_tokens_need() -> None:
+    code = gw.JsonSchema({"type": "string", "pattern": "^[0-9a-f]{8}$"}, profile="exact")
+    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], []), encode(of(code).grammar()))
+    matcher, found = made.matcher(), made.stats()["memo_misses"]
+    mask(matcher)
+    matcher.advance(ord('"'))
+    mask(matcher)
+    assert found > 2
+    assert made.stats()["memo_misses"] <= found + 1
+
+
+def codes(n: int) -> bytes:
+    letters = "".join(chr(0x100 + n * 8 + i) for i in range(8))
+    return encode(
+        of(gw.JsonSchema({"type": "string", "pattern": f"^[{letters}]+[^{letters}]*$"}, profile="exact")).grammar()
+    )
+
+
+def test_whoever_only_compiles_stays_within_the_memos_budget() -> None:
+    table = _kernel.Vocabulary(TOKENS, [EOS], [], memo_bytes=100_000)
+    sizes = [gw.Automaton.compile(table, codes(n)).stats()["memo_bytes"] for n in range(100)]
+    assert max(sizes) < 300_000
+    assert any(after < before for before, after in itertools.pairwise(sizes)), "nothing was dropped"
+
+
+def test_what_compiling_finds_does_not_wear_an_automaton() -> None:
+    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], [], store_bytes=1), codes(0))
+    made.matcher()
+    learned = made.stats()
+    made.matcher()
+    assert made.stats() == learned
+
+
+def test_an_item_with_many_optional_keys_is_soon_told_from_others() -> None:
+    properties = {f"key{n}": {"type": "string"} for n in range(12)}
+    rows = gw.JsonSchema(
+        {"type": "array", "uniqueItems": True, "items": {"type": "object", "properties": properties}}, profile="exact"
+    )
+    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], []), encode(of(rows).grammar()))
+    matcher = made.matcher()
+    for byte in json.dumps([dict.fromkeys(properties, "a value")]).encode()[:-1]:
+        matcher.advance(byte)
+    before = made.stats()["expressions"]
+    for byte in b', {"':
+        matcher.advance(byte)
+        mask(matcher)
+    assert made.stats()["expressions"] < before + 100
 
 
 def test_an_idle_automaton_gives_its_store_back() -> None:

@@ -81,7 +81,8 @@ struct Difference {
     std::vector<std::uint32_t> cleared, added;  // not in `state` but in `base`; in `state` only
 };
 
-// Of a state that is the base without some sets of texts; nothing where it is not, or that is not seen.
+// How a state that is its base without some sets of texts differs from it; nothing where it is not, that is not seen, or it
+// takes over `bound`.
 std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound);
 // Nothing if that is not worth it (over `bound` nodes or tokens), or if the two states are left at different places.
 std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound);

@@ -43,8 +43,9 @@ public:
 private:
     friend class Matcher;
     Automaton() = default;
-    // Under the store's lock: where texts begin; what masks will need.
-    Front first() const;
+    // Under the store's lock. Where texts begin.
+    Front start() const;
+    // The first mask of a large grammar, and the runs of leaves where they begin.
     void find_ahead() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Store> store_;

@@ -27,8 +27,8 @@ public:
     // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
     std::uint32_t behind(const Trie& x, std::vector<std::uint32_t>& pieces);
     std::uint32_t of(Trie trie);
-    // The vocabulary's own texts of these bytes, and all that goes on behind a quote; 0 if these have over `most` nodes.
-    std::uint32_t written_in(const ByteSet& bytes, std::uint32_t most);
+    // The vocabulary's tokens of these bytes, with all that goes on behind their first quote; 0 if that is over `most` nodes.
+    std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
     // All of them as one, 0 if there are none.
     std::uint32_t joined(std::span<const std::uint32_t> ids);
 

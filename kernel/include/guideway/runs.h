@@ -9,6 +9,9 @@
 // a string with a few words left out is that of any string but for a few tokens. It then has the base's residual, and
 // what it clears is cleared from what comes of the residual too: on such runs each token goes one way only.
 //
+// A string in few ASCII characters is walked over the tokens of these alone. A difference over a trie that spells none of the
+// texts taken away has the run of what it is taken from.
+//
 // A state that takes every smooth token (smooth.h), at most n characters of them, has these by a table; the run is that
 // over the rough ones.
 //
@@ -70,8 +73,8 @@ class Vocabulary;
 
 // Roads around work; masks are the same whichever are open, and tests close them.
 struct Shortcuts {
-    bool subtrees = true;  // subtrees that loop are taken whole
-    bool deltas = true;    // runs are written as another and what differs
+    bool subtrees = true;  // subtrees that loop are taken whole; strings in few characters are walked over their own tokens
+    bool deltas = true;    // runs are written as another and what differs, or as another where nothing does
     bool clips = true;     // counts beyond the longest token are one state
     bool marks = true;     // punctuation is walked once for all grammars
 };
@@ -93,9 +96,9 @@ public:
     // A number for an automaton; what is remembered of it stands until `forget`.
     std::uint32_t next_automaton();
     void forget(std::uint32_t automaton) noexcept;
-    // Finds the runs of leaves where they begin, and behind the quote that opens them, for a millisecond or so. Throws
-    // Error(limit) where that is not enough for one.
-    void begin_leaves(Machine& machine, std::uint32_t automaton);
+    // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are
+    // spent. Throws Error(limit) where a single run takes ten times that.
+    void find_leaves_ahead(Machine& machine, std::uint32_t automaton);
     // Walks ahead, for so long: the first mask, what may follow in each rest of a sequence, the states of leaves, the near
     // ones first. Only speed depends on how far it came.
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
@@ -209,12 +212,12 @@ private:
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
-    std::uint32_t written_in(ExprPool& pool, ExprId state);
+    std::uint32_t few_tokens(ExprPool& pool, ExprId state);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
-    bool walk_alike(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
+    bool walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     // value_runs.cpp
     bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
@@ -274,7 +277,7 @@ private:
     FlatMap<Key, Known, KeyHash> memo_;
     std::vector<std::unique_ptr<Learned>> learned_;  // by number of automaton
     std::vector<std::uint32_t> free_numbers_;        // of automata that are gone
-    Learned* at_ = nullptr;                          // of the automaton that `fill` or `walk_ahead` was called for
+    Learned* at_ = nullptr;                          // of the automaton that masks are found for
     std::unordered_map<Key, Wider, KeyHash> widers_;
     Blocks<Name> named_;
     Blocks<Way> ways_;
@@ -286,7 +289,7 @@ private:
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
-    std::vector<std::pair<ByteSet, std::uint32_t>> written_in_;           // residuals of tokens of these bytes; 0: they are many
+    std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // residuals of tokens of these bytes; 0: they are many
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
     std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes

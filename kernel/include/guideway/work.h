@@ -19,7 +19,7 @@ public:
     explicit Work(std::uint64_t allowance = kAllowance) : allowance_(allowance), left_(allowance) {}
     void refill() { left_ = allowance_; }
     std::uint64_t left() const { return left_; }
-    // Calls f, which may spend no more than that, or throws.
+    // Calls f, which throws Error(limit) where it would spend more than that.
     template <class F>
     void within(std::uint64_t units, F&& f) {
         struct Rest {

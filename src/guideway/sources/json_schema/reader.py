@@ -107,7 +107,7 @@ class _Reader:
     def _next(self) -> str:
         """The next token; empty where there is none."""
         found = _TOKEN.match(self._text, self._at)
-        if not found:  # white space alone matches
+        if not found:  # for the type checker: the empty token always matches
             return ""
         self._from, self._at = found.span(1)
         return found[1]
@@ -120,7 +120,7 @@ class _Reader:
         if not token or token in "}],:":
             self._fail("a JSON string" if self._text.startswith('"', self._from) else "a JSON value")
         if len(token) > MAX_DIGITS:
-            self._from = self._at
+            self._from = self._at  # what is wrong is told from the digits' end
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
             number = int(token) if token.lstrip("-").isdigit() else Decimal(token)

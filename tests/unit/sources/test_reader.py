@@ -1,0 +1,65 @@
+"""JSON text of schemas: values, and where a text is none."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from guideway.errors import GuidewayError, InvalidConstraint, LimitExceeded
+from guideway.sources.json_schema.reader import read_json
+
+DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ' {"a": [1, -2, true, false, null, "x\\n\\u00e9\\ud83e\\udd80"], "b": {}, "c": [[], {"d": ""}]} ',
+        "[]",
+        '"a"',
+        '{"a": 1, "b": 2, "a": 3}',
+        "\t[\r\n 0 ,\n1]",
+    ],
+)
+def test_values_are_those_of_the_standard_library(text: str) -> None:
+    assert read_json(text) == json.loads(text)
+    assert json.dumps(read_json(text)) == json.dumps(json.loads(text))  # the order of keys too
+
+
+def test_numbers_are_exact() -> None:
+    assert read_json("[1e2, 0.1, -0, -0.0]") == [Decimal("1e2"), Decimal("0.1"), 0, 0]
+
+
+def test_depth_costs_no_stack() -> None:
+    value, depth = read_json(DEEP), 0
+    while isinstance(value, (dict, list)):
+        value, depth = next(iter(value.values())) if isinstance(value, dict) else value[0], depth + 1
+    assert depth == 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "told"),
+    [
+        ("", InvalidConstraint, "line 1, column 1: expected a JSON value"),
+        ("[1,\n 2,\n]", InvalidConstraint, "line 3, column 1: expected a JSON value"),
+        ("[1 2]", InvalidConstraint, "line 1, column 4: expected ',' or the closing bracket"),
+        ("[1}", InvalidConstraint, "line 1, column 3: expected ',' or the closing bracket"),
+        ('{"a" 1}', InvalidConstraint, "line 1, column 6: expected ':'"),
+        ("{a: 1}", InvalidConstraint, "line 1, column 2: expected a JSON string"),
+        ('["a\\x"]', InvalidConstraint, "line 1, column 2: expected a JSON string"),
+        ('"a\n"', InvalidConstraint, "line 1, column 1: expected a JSON string"),
+        ("[1] 2", InvalidConstraint, "line 1, column 5: expected the end of the text"),
+        ("01", InvalidConstraint, "line 1, column 2: expected the end of the text"),
+        ("NaN", InvalidConstraint, "line 1, column 1: expected a JSON value"),
+        ("1" * 1001, InvalidConstraint, "line 1, column 1002: expected a number of at most 1000 digits"),
+        ('"\\ud800"', InvalidConstraint, "line 1, column 9: a string holds a lone surrogate"),
+        ("1e99999999999999999999", LimitExceeded, "line 1, column 23: a number has more than 1000 digits"),
+        ("[" * 4001, LimitExceeded, "line 1, column 4002: nested deeper than 4000"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(text: str, kind: type[GuidewayError], told: str) -> None:
+    with pytest.raises(kind) as raised:
+        read_json(text)
+    assert told in str(raised.value)
