@@ -444,87 +444,6 @@ bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
     return all;
 }
 
-ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
-    const Expr x = exprs_[e];
-    const ExprId head = x.op == Op::cat ? x.a : e;
-    const Expr y = exprs_[head];
-    if (y.op != Op::repeat || (y.b == 0 && y.c == kInfinite)) return {e, kInfinite};
-    if (x.op == Op::cat) {  // where what follows begins like the part, it goes on when the count has run out
-        ByteSet both = live(x.b);
-        both &= live(y.a);
-        if (!both.empty()) return {e, kInfinite};
-    }
-    const ExprId more = repeat(y.a, 0, kInfinite);
-    return {x.op == Op::cat ? cat(more, x.b) : more, y.c};
-}
-
-// Calls make(e, its parts) from the parts up, by a list of what waits for its parts.
-template <class Fixed, class Known, class Make>
-void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
-    std::vector<ExprId> todo{e}, parts;
-    while (!todo.empty()) {
-        const ExprId at = todo.back();
-        if (fixed(at) || known(at)) {
-            todo.pop_back();
-            continue;
-        }
-        const Expr x = exprs_[at];
-        if (x.op == Op::alt || x.op == Op::both) parts = parts_of(at);
-        else if (x.op == Op::cat) parts = {x.a, x.b};
-        else parts = {x.a};
-        const std::size_t before = todo.size();
-        for (ExprId p : parts)
-            if (!fixed(p) && !known(p)) todo.push_back(p);
-        work_.spend(4 + 4 * parts.size());
-        if (todo.size() > before) continue;
-        todo.pop_back();
-        make(at, parts);
-    }
-}
-
-ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
-    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
-    if (fixed(e)) return e;
-    auto key = [&](ExprId p) { return std::uint64_t{reach} << 32 | p; };
-    auto known = [&](ExprId p) { return clipped_.find(key(p)) != nullptr; };
-    from_parts_up(e, fixed, known, [&](ExprId at, std::vector<ExprId>& parts) {
-        const Expr x = exprs_[at];
-        for (ExprId& p : parts)
-            if (!fixed(p)) p = *clipped_.find(key(p));
-        ExprId made = kNone;
-        if (x.op == Op::alt) made = alt(std::move(parts));
-        else if (x.op == Op::cat) made = cat(parts[0], parts[1]);
-        else {
-            // Each time takes a byte at least; of a part of more bytes, fewer times are in reach.
-            const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
-            made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
-        }
-        clipped_.add(key(at), made);
-    });
-    return *clipped_.find(key(e));
-}
-
-ByteSet ExprPool::alphabet(ExprId e) {
-    auto fixed = [&](ExprId p) {
-        const Op op = exprs_[p].op;
-        return op != Op::cat && op != Op::alt && op != Op::both && op != Op::except && op != Op::repeat;
-    };
-    auto of = [&](ExprId p) {
-        const Expr& x = exprs_[p];
-        if (!fixed(p)) return sets_[*alphabets_.find(p)];
-        if (x.op == Op::set) return sets_[x.a];
-        return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
-    };
-    from_parts_up(e, fixed, [&](ExprId p) { return alphabets_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
-        ByteSet made = of(parts[0]);
-        for (const ExprId p : parts)
-            if (exprs_[at].op == Op::both) made &= of(p);
-            else made |= of(p);
-        alphabets_.add(at, set_id(made));
-    });
-    return of(e);
-}
-
 // Keys of one text, as most are, become one set of texts at once.
 ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
     std::map<std::pair<ExprId, Spelling>, std::vector<Words::Text>> texts;  // by the quote before them
@@ -543,51 +462,6 @@ ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& k
     }
     for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
     return alt(std::move(made));
-}
-
-// A text of n bytes comes round n times at most, so bounds beyond are met whatever it is. Where nothing is Boolean,
-// everything can be completed, and fewer times at least let only texts of kNear bytes or more go on too early. Else a
-// completion in the wider expression must fit too: whatever it comes round, and however long the texts excluded are.
-ExprPool::Relaxed ExprPool::relax(ExprId e, bool inside, const std::vector<Relaxed>& parts) {
-    const Expr x = exprs_[e];
-    Relaxed made{e};
-    std::vector<ExprId> exprs;
-    for (const Relaxed& p : parts) {
-        made.most = std::min(made.most, p.most);
-        made.early = std::min(made.early, p.early);
-        exprs.push_back(p.expr);
-    }
-    switch (x.op) {
-        case Op::alt: made.expr = alt(std::move(exprs)); return made;
-        case Op::both: made.expr = both(std::move(exprs)); return made;
-        case Op::cat: made.expr = cat(exprs[0], exprs[1]); return made;
-        case Op::except: made.expr = except(exprs[0], x.b); return made;
-        case Op::negate:
-            made = {negate(kNone), exprs_[x.a].shortest - 1, kInfinite};
-            return made;
-        default: break;
-    }
-    const bool far = x.c != kInfinite && x.c > kNear;
-    const std::uint32_t least = inside || (x.c != kInfinite && !far) ? x.b : std::min(x.b, kNear);
-    if (far) made.most = std::min(made.most, x.c);
-    if (least < x.b) made.early = kNear - 1;
-    made.expr = repeat(exprs[0], least, far ? kInfinite : x.c);
-    return made;
-}
-
-ExprPool::Relaxed ExprPool::relaxed(ExprId e) {
-    const bool inside = exprs_[e].boolean;
-    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].labelled; };
-    if (fixed(e)) return {e};
-    auto key = [&](ExprId p) { return std::uint64_t{inside} << 32 | p; };
-    auto known = [&](ExprId p) { return relaxed_.find(key(p)) != nullptr; };
-    from_parts_up(e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::negate; }, known, [&](ExprId at, std::vector<ExprId>& parts) {
-        std::vector<Relaxed> made;
-        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, inside, {}) : *relaxed_.find(key(p)));
-        const Relaxed one = relax(at, inside, made);
-        relaxed_.add(key(at), one);
-    });
-    return exprs_[e].op == Op::negate ? Relaxed{e} : *relaxed_.find(key(e));
 }
 
 ExprId ExprPool::label(std::uint32_t number) {
