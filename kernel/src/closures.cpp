@@ -94,7 +94,8 @@ void Closures::keep(const ByteSet& bytes) {
     for (const State& state : states_) {
         made.nullable = made.nullable || pool_.nullable(state.expr);
         Place& place = places_[state.expr];
-        if (state.characters >= place.characters) place = {static_cast<std::uint32_t>(closures_.size()), state.characters};
+        const Place here{static_cast<std::uint32_t>(closures_.size()), state.characters, bytes.size()};
+        if (!place.better_than(here)) place = here;
     }
     closures_.push_back(std::move(made));
 }

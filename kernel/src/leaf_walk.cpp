@@ -214,6 +214,11 @@ private:
         return take_up_to(node, std::uint64_t{state.chain->characters} + characters, state.chain->characters == kInfinite);
     }
 
+    void find_closed(WalkStates::State& state) {
+        state.closed = closures_->find(state.expr);
+        state.closures = closure_count_;
+    }
+
     // Tokens below the node, of so many characters from their beginning on.
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
@@ -225,18 +230,19 @@ private:
 
     // States that stay among themselves; of what may be too long, if it is little, note is taken.
     bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
-        if (state.closures != closure_count_) {
-            state.closed = closures_->find(state.expr);
-            state.closures = closure_count_;
-        }
-        if (state.closed.characters < Closures::kFewCharacters && !state.looked_around && !state.loops && x_.end[node] - node >= kWorthClosing) {  // nothing loops here
+        if (state.closures != closure_count_) find_closed(state);
+        auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
+        if (!closed()) {
+            // Of plain strings, loops are all that there is.
+            const bool open = !state.looked_around && (!state.loops || pool_.boolean(state.expr)) && x_.end[node] - node >= kWorthClosing;
+            if (!open) return false;
             state.looked_around = true;
             closures_->look_around(state.expr);
-            state.closed = closures_->find(state.expr);
             closure_count_ = closures_->count();
+            find_closed(state);
+            if (!closed()) return false;
         }
         const Closures::Found& in = state.closed;
-        if (!in.loops || in.characters == 0 || !subtrees_->loop(node, *in.loops, in.nullable ? follow_ : kNothing)) return false;
         const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
         const std::uint32_t most = characters + in.characters;
         std::vector<std::uint32_t>& doubtful = made_.doubtful;

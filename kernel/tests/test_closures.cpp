@@ -82,6 +82,17 @@ void test_promises(const std::vector<std::string>& all) {
     CHECK(closures.find(e).loops && closures.find(e).characters == 11);
     CHECK(closures.find(pool.next(e, 'x')).characters == 10);
     CHECK(closures.find(e).nullable);
+    // A state that another's closure holds, without the character that it may not take, keeps its own, or comes to it.
+    ExprId last = e;
+    for (int i = 0; i < 11; ++i) last = pool.next(last, 'x');
+    CHECK(pool.next(last, 'x') == kNone);
+    const auto holds_x = [](const Closures::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
+    Closures later(pool, vocabulary.subtrees());
+    later.look_around(last);
+    CHECK(later.find(last).characters == Closures::kForever && later.find(e).characters == Closures::kForever && !holds_x(later.find(e)));
+    later.look_around(e);
+    closures.look_around(last);
+    for (const Closures* made : {&later, &closures}) CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
 }
 
 // So many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.

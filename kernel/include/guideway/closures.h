@@ -3,8 +3,10 @@
 // whole though no state comes back to itself; its longer tokens are looked at one by one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -43,6 +45,11 @@ private:
     struct Place {
         std::uint32_t closure = 0;
         std::uint8_t characters = 0;
+        unsigned bytes = 0;  // of the closure
+        bool better_than(const Place& other) const {
+            const auto rank = [](const Place& p) { return std::tuple(std::min(p.characters, kFewCharacters), p.bytes, p.characters); };
+            return rank(*this) > rank(other);
+        }
     };
     struct Closure {
         Loops loops;
