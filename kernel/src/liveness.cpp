@@ -24,13 +24,8 @@ constexpr std::uint64_t kStateWork = 20, kValueWork = 100, kJointWork = 1000;
 // Where a search stands inside the spelling of a character; or anywhere, where all spellings are looked at.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
 
-ByteSet bytes_of(const char* text) {
-    ByteSet made;
-    for (; *text; ++text) made.insert(static_cast<std::uint8_t>(*text));
-    return made;
-}
-const ByteSet kEscapes = bytes_of("\"\\bfnrt");
-const ByteSet kAfter[] = {{}, bytes_of("\"\\bfnrtu"), bytes_of("0"), bytes_of("0"), bytes_of("01"), bytes_of("0123456789abcdef")};
+const ByteSet kEscapes = ByteSet::of("\"\\bfnrt");
+const ByteSet kAfter[] = {{}, ByteSet::of("\"\\bfnrtu"), ByteSet::of("0"), ByteSet::of("0"), ByteSet::of("01"), ByteSet::of("0123456789abcdef")};
 
 std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
     switch (place) {
@@ -124,14 +119,13 @@ void Liveness::follow(const ByteSet& bytes) {
     heads_ = std::move(made);
 }
 
-// Whether a character that can only be written as an escape may come next; perhaps too often.
 bool Liveness::has_escapes(ExprId part) {
     std::uint8_t& known = pool_.found_[part].escapes;
     if (known == 0) {
         heads_.assign(1, after(part, '\\'));
         bool some = begins(kAfter[backslash]);
         if (some && !begins(kEscapes)) {
-            for (const char* b : {"u", "0", "0"}) follow(bytes_of(b));
+            for (const char* b : {"u", "0", "0"}) follow(ByteSet::of(b));
             some = begins(kAfter[zeros]);
         }
         known = some ? 2 : 1;
@@ -169,6 +163,20 @@ bool Liveness::flatten() {
     return true;
 }
 
+// Whether one of `parts_`, between characters, needs a byte that another never takes. Without this, dates that go on with a
+// wrong letter took 1,800 states to be told from a pattern that may begin later.
+bool Liveness::lacks_bytes() {
+    ByteSet given = ByteSet::range(0, 255), needed;
+    unsigned count = 0;
+    for (const std::uint32_t part : parts_) {
+        if (part & kNot) continue;
+        ++count;
+        given &= pool_.alphabet(part);
+        needed |= pool_.needed(part);
+    }
+    return count > 1 && !needed.within(given);
+}
+
 // Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
 void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
     if (!flatten()) return;
@@ -186,6 +194,10 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
             if (!known_[known].alive) return;
             alive = any_;
         }
+        parts_.pop_back();
+        const bool dead = place == between && lacks_bytes();
+        parts_.push_back(place);
+        if (dead) return;
         number = static_cast<std::uint32_t>(lists_.size());
         lists_.push_back({static_cast<std::uint32_t>(listed_.size()), static_cast<std::uint32_t>(parts_.size()), h});
         listed_.insert(listed_.end(), parts_.begin(), parts_.end());

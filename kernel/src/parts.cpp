@@ -2,8 +2,28 @@
 #include <algorithm>
 
 #include "guideway/expr.h"
+#include "guideway/liveness.h"
+#include "guideway/spelling.h"
+#include "guideway/words.h"
 
 namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kFewCharacters = 64;  // of sets of texts that are looked through
+
+// The bytes that may stand in some spelling of a character, and perhaps more.
+ByteSet bytes_of(char32_t c, Spelling spelling) {
+    static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
+    if (c >= 0x80) return ByteSet::range(0, 255);
+    ByteSet made = ByteSet::range(c, c);
+    const bool any = spelling == Spelling::escaped_any, must = spelling != Spelling::text && (c < 0x20 || c == '"' || c == '\\');
+    if (must || any) made |= numbered;
+    if (must || (any && c == '/')) made |= shorts;
+    return made;
+}
+
+}  // namespace
 
 // Calls make(e, its parts) from the parts up, by a list of what waits for its parts.
 template <class Fixed, class Known, class Make>
@@ -18,6 +38,7 @@ void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make
         const Expr x = exprs_[at];
         if (x.op == Op::alt || x.op == Op::both) parts = parts_of(at);
         else if (x.op == Op::cat) parts = {x.a, x.b};
+        else if (x.op == Op::words) parts = words_->ends(x.a);
         else parts = {x.a};
         const std::size_t before = todo.size();
         for (ExprId p : parts)
@@ -67,8 +88,9 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
 
 ByteSet ExprPool::alphabet(ExprId e) {
     auto fixed = [&](ExprId p) {
-        const Op op = exprs_[p].op;
-        return op != Op::cat && op != Op::alt && op != Op::both && op != Op::except && op != Op::repeat;
+        const Expr& x = exprs_[p];
+        if (x.op == Op::words) return words_->characters(x.a) > kFewCharacters;
+        return x.op != Op::cat && x.op != Op::alt && x.op != Op::both && x.op != Op::except && x.op != Op::repeat;
     };
     auto of = [&](ExprId p) {
         const Expr& x = exprs_[p];
@@ -77,11 +99,48 @@ ByteSet ExprPool::alphabet(ExprId e) {
         return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
     };
     from_parts_up(e, fixed, [&](ExprId p) { return alphabets_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
+        const Expr x = exprs_[at];
         ByteSet made = of(parts[0]);
         for (const ExprId p : parts)
-            if (exprs_[at].op == Op::both) made &= of(p);
+            if (x.op == Op::both) made &= of(p);
             else made |= of(p);
+        if (x.op == Op::words) words_->each_character_below(x.a, [&](char32_t c) { made |= bytes_of(c, words_->spelling(x.a)); });
         alphabets_.add(at, set_id(made));
+    });
+    return of(e);
+}
+
+// A sum needs what all its parts do; but those that begin with an escape have a shorter spelling among the others, unless
+// one of its characters can only be escaped.
+ByteSet ExprPool::needed(ExprId e) {
+    auto fixed = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        if (!x.spelled) return true;
+        if (x.op == Op::words) return words_->count(x.a) != 1 || words_->characters(x.a) > kFewCharacters;
+        if (x.op == Op::cat) return !exprs_[x.a].spelled || !exprs_[x.b].spelled;  // inside an escape
+        return x.op != Op::alt && x.op != Op::both && x.op != Op::except && (x.op != Op::repeat || x.nullable);
+    };
+    auto of = [&](ExprId p) {
+        if (!fixed(p)) return sets_[*needed_.find(p)];
+        return exprs_[p].op == Op::set && sets_[exprs_[p].a].size() == 1 ? sets_[exprs_[p].a] : ByteSet{};
+    };
+    auto escaped = [&](ExprId p) { return is_byte(p, '\\') || behind('\\', p) != kNone; };
+    from_parts_up(e, fixed, [&](ExprId p) { return needed_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
+        const Expr x = exprs_[at];
+        ByteSet made;
+        if (x.op == Op::alt) {
+            const bool shorter = std::any_of(parts.begin(), parts.end(), escaped) && !liveness_->has_escapes(at);
+            made = ByteSet::range(0, 255);
+            for (const ExprId p : parts)
+                if (!shorter || !escaped(p)) made &= of(p);
+        } else {
+            for (const ExprId p : parts) made |= of(p);
+        }
+        if (x.op == Op::words)
+            words_->each_character_below(x.a, [&](char32_t c) {
+                if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') made.insert(static_cast<std::uint8_t>(c));
+            });
+        needed_.add(at, set_id(made));
     });
     return of(e);
 }

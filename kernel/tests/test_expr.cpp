@@ -50,22 +50,22 @@ void test_boolean_liveness() {
     CHECK(run(pool, odd, "b") == kNone);
 }
 
-ByteSet bytes_of(const std::string& text) {
-    ByteSet made;
-    for (char b : text) made.insert(static_cast<std::uint8_t>(b));
-    return made;
-}
-
 void test_alphabets() {
     ExprPool pool;
-    const auto any_of = [&](const char* text) { return pool.set(bytes_of(text)); };
+    const auto any_of = [&](const char* text) { return pool.set(ByteSet::of(text)); };
     const ExprId quote = any_of("\""), digits = pool.repeat(any_of("0123456789"), 0, kInfinite), letters = pool.repeat(any_of("ab12"), 1, 9);
     const ExprId both = pool.both({pool.cat(digits, quote), pool.cat(letters, quote)}), but = pool.cat(pool.except(letters, any_of("a")), quote);
-    CHECK(pool.alphabet(pool.cat(digits, quote)) == bytes_of("0123456789\""));
-    CHECK(pool.alphabet(both) == bytes_of("12\""));
-    CHECK(pool.alphabet(but) == bytes_of("ab12\""));
+    CHECK(pool.alphabet(pool.cat(digits, quote)) == ByteSet::of("0123456789\""));
+    CHECK(pool.alphabet(both) == ByteSet::of("12\""));
+    CHECK(pool.alphabet(but) == ByteSet::of("ab12\""));
     CHECK(pool.alphabet(pool.negate(letters)) == ByteSet::range(0, 255));
     CHECK(pool.alphabet(kEmpty).empty());
+    const auto literals = [&](std::vector<std::u32string> texts, Spelling spelling) { return pool.speller().literals(std::move(texts), spelling, quote); };
+    CHECK(pool.alphabet(literals({U"ab", U"a\n"}, Spelling::text)) == ByteSet::of("ab\n\""));
+    CHECK(pool.alphabet(literals({U"zy", U"x"}, Spelling::escaped)) == ByteSet::of("xyz\""));
+    CHECK(pool.alphabet(literals({U"zy", U"/"}, Spelling::escaped_any)) == ByteSet::of("zy/\\u0123456789abcdefABCDEF\"bfnrt"));
+    CHECK(pool.alphabet(literals({U"a\u00e9"}, Spelling::escaped)) == ByteSet::range(0, 255));
+    CHECK(pool.alphabet(literals({std::u32string(100, U'a')}, Spelling::text)) == ByteSet::range(0, 255));  // too many to look through
     for (const ExprId e : {both, but, pool.alt({pool.cat(digits, quote), pool.cat(letters, quote)})}) CHECK(pool.ends_in(e, '"'));
     CHECK(!pool.ends_in(pool.alt({letters, quote}), '"'));
     CHECK(!pool.ends_in(pool.cat(quote, digits), '"'));
@@ -74,14 +74,32 @@ void test_alphabets() {
     CHECK(pool.taken_from(pool.cat(quote, letters)) == kNone);
 }
 
+void test_needed() {
+    ExprPool pool;
+    const auto characters = [&](Ranges ranges) { return pool.speller().characters(ranges, Spelling::escaped_any); };
+    const ExprId any = pool.speller().universe(Spelling::escaped_any), a = characters({{'a', 'a'}}), b = characters({{'b', 'b'}}), quote = pool.set(ByteSet::of("\""));
+    CHECK(pool.needed(a) == ByteSet::of("a"));
+    CHECK(pool.needed(pool.cat(any, pool.cat(a, pool.cat(any, quote)))) == ByteSet::of("a\""));
+    CHECK(pool.needed(pool.alt({pool.cat(a, quote), pool.cat(b, pool.cat(a, quote))})) == ByteSet::of("a\""));
+    CHECK(pool.needed(pool.repeat(a, 0, 3)).empty() && pool.needed(pool.repeat(a, 2, 3)) == ByteSet::of("a"));
+    CHECK(pool.needed(characters({{'"', '"'}})).empty() && pool.needed(characters({{'a', 'b'}})).empty());
+    CHECK(pool.needed(pool.speller().literals({U"a\n\"b"}, Spelling::escaped_any, quote)) == ByteSet::of("ab\""));
+    CHECK(pool.needed(pool.speller().literals({U"ab", U"ac"}, Spelling::escaped_any, quote)).empty());  // not looked at so closely
+    CHECK(pool.needed(pool.negate(a)).empty() && pool.needed(kEmpty).empty());
+    CHECK(!pool.alive(pool.both({pool.cat(any, pool.cat(a, any)), pool.repeat(b, 0, kInfinite)})));
+    CHECK(pool.alive(pool.both({pool.cat(any, pool.cat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
+}
+
 // The same constraint on characters, in one spelling.
 ExprId make(ExprPool& pool, Spelling spelling, std::mt19937& chance, int depth) {
     const auto part = [&] { return make(pool, spelling, chance, depth - 1); };
     const char32_t some[] = {'a', 'b', 1, '\n', '"', '/', 0xe9, 0x1f980};
     const char32_t c = some[chance() % 8];
-    const auto kind = depth == 0 ? 0 : chance() % 7;
+    const auto kind = depth == 0 ? 0 : chance() % 9;
     if (kind == 0) return pool.speller().characters({{c, c + chance() % 2}}, spelling);
     if (kind == 1) return pool.speller().literals({{c, 'a'}, {'b', c, c}}, spelling);
+    if (kind == 7) return pool.speller().literals({{c, 'a'}}, spelling);
+    if (kind == 8) return pool.except(part(), pool.speller().literals({{c}, {'a', c}}, spelling));
     if (kind == 2) return pool.repeat(part(), chance() % 2, chance() % 2 ? 2 : kInfinite);
     if (kind == 3) return pool.both({pool.speller().universe(spelling), pool.negate(part())});
     const ExprId one = part(), other = part();
@@ -90,7 +108,7 @@ ExprId make(ExprPool& pool, Spelling spelling, std::mt19937& chance, int depth) 
 
 // A search that leaves longer spellings of characters out finds what one through the only spelling does.
 void test_shortest_spellings() {
-    int found = 0, empty = 0, spelled = 0;
+    int found = 0, empty = 0, spelled = 0, needing = 0;
     for (unsigned seed = 0; seed < 3000; ++seed) {
         ExprPool pool;
         std::mt19937 chance(seed), again(seed);
@@ -98,7 +116,8 @@ void test_shortest_spellings() {
         spelled += pool.spelled(any);
         CHECK(pool.shortest(any) == pool.shortest(one));
         ++(pool.shortest(any) == kInfinite ? empty : found);
-        for (const ExprId e : {any, one})  // by its bytes
+        for (const ExprId e : {any, one}) {  // by its bytes
+            ByteSet met;
             for (ExprId at = e; pool.alive(at) && !pool.nullable(at);) {
                 const int byte = pool.best_byte(at);
                 CHECK(byte >= 0);
@@ -106,9 +125,14 @@ void test_shortest_spellings() {
                 const ExprId to = pool.next(at, static_cast<std::uint8_t>(byte));
                 CHECK(pool.shortest(to) + 1 == pool.shortest(at));
                 at = to;
+                met.insert(static_cast<std::uint8_t>(byte));
             }
+            if (!pool.alive(e)) continue;
+            CHECK(met.within(pool.alphabet(e)) && pool.needed(e).within(met));
+            needing += !pool.needed(e).empty();
+        }
     }
-    CHECK(found > 300 && empty > 300 && spelled > 2000);
+    CHECK(found > 300 && empty > 300 && spelled > 2000 && needing > 300);
 }
 
 void test_spellings() {
@@ -215,6 +239,7 @@ int main() {
     test_basics();
     test_boolean_liveness();
     test_alphabets();
+    test_needed();
     test_shortest_spellings();
     test_spellings();
     test_limits();

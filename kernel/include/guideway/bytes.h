@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace guideway {
 
@@ -16,6 +17,11 @@ struct ByteSet {
         constexpr std::uint64_t all = ~std::uint64_t{0};
         for (unsigned i = low >> 6; low <= high && i <= high >> 6; ++i)
             made.words[i] = (i == low >> 6 ? all << (low & 63) : all) & (i == high >> 6 ? all >> (63 - (high & 63)) : all);
+        return made;
+    }
+    static ByteSet of(std::string_view bytes) {
+        ByteSet made;
+        for (const char b : bytes) made.insert(static_cast<std::uint8_t>(b));
         return made;
     }
     void insert(std::uint8_t b) { words[b >> 6] |= std::uint64_t{1} << (b & 63); }

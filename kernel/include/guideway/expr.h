@@ -222,6 +222,9 @@ public:
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
     // The bytes of its texts, and perhaps more.
     ByteSet alphabet(ExprId e);
+    // Bytes that each of its texts holds which spells every character as short as can be: of pieces of JSON strings, as far
+    // as can be seen.
+    ByteSet needed(ExprId e);
     // What a product begins with, of a repetition what is repeated; none of others.
     ExprId head(ExprId e) const {
         const Expr x = exprs_[e].op == Op::cat ? exprs_[exprs_[e].a] : exprs_[e];
@@ -366,6 +369,7 @@ private:
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
     FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_;  // sets, by expression
+    FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;     // the same
     FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and whether it stands in a Boolean one
 };
 

@@ -21,6 +21,8 @@ public:
     std::uint32_t shortest(ExprId start);
     // Whether there is one.
     bool alive(ExprId start);
+    // Whether a character that can only be written as an escape may come next; perhaps too often.
+    bool has_escapes(ExprId part);
     std::size_t bytes() const {
         return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
     }
@@ -49,10 +51,9 @@ private:
     void each_way(F&& f);
     bool begins(const ByteSet& bytes);
     void follow(const ByteSet& bytes);
-    bool has_escapes(ExprId part);
     bool flatten();
+    bool lacks_bytes();
     void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
-    void see_one(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
     void go_on(const Seen& here, std::uint32_t at);
     bool search(ExprId start, bool any, std::size_t most);
     void keep(const List& list, bool alive);
