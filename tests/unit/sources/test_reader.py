@@ -8,7 +8,8 @@ from decimal import Decimal
 import pytest
 
 from guideway.errors import GuidewayError, InvalidConstraint, LimitExceeded
-from guideway.sources.json_schema.reader import read_json
+from guideway.sources.json_schema import reader
+from guideway.sources.json_schema.reader import copy_schema, copy_value, read_json
 
 DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
 
@@ -63,3 +64,12 @@ def test_what_is_no_json_is_told_with_its_place(text: str, kind: type[GuidewayEr
     with pytest.raises(kind) as raised:
         read_json(text)
     assert told in str(raised.value)
+
+
+def test_large_schemas_are_copied_as_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = {f"p{i}": {"type": "object", "enum": [1, 0.5, None]} for i in range(40_000)}
+    assert copy_schema(schema) == (copy_value(schema), False)  # False: no identifiers to look for
+    assert copy_schema({**schema, "p0": {"$id": "urn:a"}})[1]
+    monkeypatch.setattr(reader, "MAX_VALUES", 200_000)
+    with pytest.raises(LimitExceeded, match="more than 200000 values"):
+        copy_schema(schema)

@@ -40,7 +40,6 @@ MAX_DEPTH = 4000
 MAX_DIGITS = 1000
 """How many digits a number in a schema may have, before its point and after it."""
 
-MAX_PLAIN = 200_000
 _INFINITE = float("inf")
 _NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
 _ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
@@ -153,7 +152,7 @@ class _Reader:
 
 def copy_schema(value: object) -> tuple[object, bool]:
     """As `copy_value`, and whether any inner schema may have an identifier or an anchor."""
-    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_PLAIN, MAX_DEPTH, 3 * MAX_DIGITS)
+    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
     return (copy_value(value), True) if copied is None else copied  # where a closer look is needed
 
 
