@@ -11,9 +11,8 @@
 
 namespace guideway {
 
-// Adds what a configuration of the inner machine takes to the tokens, or, if it is much, to the row, which is made then;
-// gives what is left where the value has ended.
-std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& tokens, std::vector<std::uint32_t>& row) {
+// Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
+std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
     std::vector<std::uint32_t> ended;
     ended_ = &ended;
     tasks_.assign(1, {trie, config});
@@ -22,7 +21,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     at_node(-1, [&] { work_off(inner, mask); });  // its nodes are not the grammar's
     std::vector<std::uint32_t> own;  // as a row, once it is much
     const auto add = [&](std::uint32_t set) {
-        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, tokens);
+        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
         own.resize(words_);
         sets_.merge(set, own);
     };
@@ -30,7 +29,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     for (const std::uint32_t set : std::exchange(found_, {})) add(set);
     for (const Span& span : std::exchange(spans_, {}))
         listed_.each(span.begin, span.end, [&](std::uint32_t t) {
-            if (own.empty()) tokens.push_back(t);
+            if (own.empty()) taken.tokens.push_back(t);
             else own[t >> 5] |= 1u << (t & 31);
         });
     std::sort(ended.begin(), ended.end());
@@ -38,14 +37,14 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);
     if (mask.first != kNoTokens) {
         sets_.change(mask.first, own);
-        const auto taken = sets_[mask.first].taken();  // from what is left, too
-        std::vector<std::uint32_t> cleared(taken.begin(), taken.end());
+        const auto gone = sets_[mask.first].taken();  // from what is left, too
+        std::vector<std::uint32_t> cleared(gone.begin(), gone.end());
         std::sort(cleared.begin(), cleared.end());
         if (residuals_.meets(residual, cleared)) residual = residuals_.without(residual, cleared);
     }
     if (own.empty()) return residual;
-    row.resize(words_);
-    join(own, row);
+    taken.row.resize(words_);
+    join(own, taken.row);
     return residual;
 }
 
@@ -63,10 +62,12 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     auto gone = std::exchange(gone_, {});
     const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0);
     auto* const outer = ended_;
-    std::vector<std::uint32_t> tokens, row, residuals;
+    Taken here;
+    auto& [tokens, row] = here;
+    std::vector<std::uint32_t> residuals;
     for (const Config& c : pool.values().configs(state))
         if (c.node != kDone)
-            if (const std::uint32_t residual = take_one(inner, trie, c, tokens, row)) residuals.push_back(residual);
+            if (const std::uint32_t residual = take_one(inner, trie, c, here)) residuals.push_back(residual);
     std::sort(unsure_.begin(), unsure_.end());
     unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
     const bool listed = row.empty() && tokens.size() <= words_;

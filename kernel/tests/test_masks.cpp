@@ -8,6 +8,7 @@
 
 #include "check.hpp"
 #include "guideway/masks.h"
+#include "guideway/wide.h"
 
 using namespace guideway;
 
@@ -66,6 +67,18 @@ void batch(std::mt19937& chance, std::size_t count, std::size_t width, std::size
     CHECK(nothing == expected);
 }
 
+void counted(std::mt19937& chance) {
+    for (std::size_t words = 0; words < 9; ++words) {
+        std::vector<std::uint32_t> row(words);
+        std::size_t wanted = 0;
+        for (std::uint32_t& word : row) {
+            word = static_cast<std::uint32_t>(chance());
+            for (unsigned bit = 0; bit < 32; ++bit) wanted += word >> bit & 1;
+        }
+        CHECK(ones(row) == wanted);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -73,5 +86,6 @@ int main() {
     for (int round = 0; round < 300; ++round) batch(chance, chance() % 5, chance() % 200, chance() % 8, chance() % 3);
     batch(chance, 3, 4099, 129, 0);
     for (int round = 0; round < 40; ++round) batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true);
+    for (int round = 0; round < 20; ++round) counted(chance);
     return check::report();
 }

@@ -221,7 +221,10 @@ private:
     // value_runs.cpp
     bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
     Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
-    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, std::vector<std::uint32_t>& tokens, std::vector<std::uint32_t>& row);
+    struct Taken {  // the row is made where there is much
+        std::vector<std::uint32_t> tokens, row;
+    };
+    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
     std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
     bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
