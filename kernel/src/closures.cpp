@@ -100,13 +100,21 @@ void Closures::keep(const ByteSet& bytes) {
     closures_.push_back(std::move(made));
 }
 
-// Bytes that soon lead to where others do not go on are left out.
 void Closures::look_around(ExprId start) {
-    if (looks_ >= kMaxLooks || (!pool_.endless(start) && !pool_.boolean(start))) return;
+    pool_.with_short_searches(kMaxSearched, [&] { look(start, looks_); });
+}
+
+void Closures::look_wider(ExprId start) {
+    if (wider_looks_ < kMaxLooks && looked_.insert(start).second) pool_.with_short_searches(kMaxSearched, [&] { look(start, wider_looks_); });
+}
+
+// Bytes that soon lead to where others do not go on are left out.
+void Closures::look(ExprId start, unsigned& looks) {
+    if (looks >= kMaxLooks || (!pool_.endless(start) && !pool_.boolean(start))) return;
     ByteSet bytes = pool_.live(start);
     bytes.words[2] = bytes.words[3] = 0;
     for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
-        looks_ += turn == 0;
+        looks += turn == 0;
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);

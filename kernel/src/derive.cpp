@@ -104,6 +104,21 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     return found_[e].live_row = live;
 }
 
+// As `make_live_row`, if it takes no long search; else 0. Whoever asks for one byte is not to fail at another.
+std::uint32_t ExprPool::find_live_row(ExprId e) {
+    constexpr std::size_t kFewStates = 2000;
+    if (!exprs_[e].boolean) return make_live_row(e);
+    std::uint32_t made = 0;
+    if (!found_[e].hard) found_[e].hard = !with_short_searches(kFewStates, [&] { made = make_live_row(e); });
+    return made;
+}
+
+ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
+    const Row row = rows_[raw_row(e)];
+    const ExprId to = targets_[row.offset + classes_[row.classes][byte]];
+    return alive(to) ? to : kNone;
+}
+
 // Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean. Of Boolean
 // ones only where it is `searched` what comes of it.
 template <class F>
@@ -205,6 +220,8 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
 }
 
 bool ExprPool::lives_after(ExprId e, std::string_view text) {
+    constexpr std::size_t kFewStates = 1000;
+    const ExprId start = e;
     std::vector<ExprId> with, without;  // what must take the text, and what must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
         const Expr x = exprs_[e];
@@ -229,7 +246,12 @@ bool ExprPool::lives_after(ExprId e, std::string_view text) {
         }
         if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
     }
-    return alive(e);
+    bool lives = false;
+    if (with_short_searches(kFewStates, [&] { lives = alive(e); })) return lives;
+    // What is hard to tell from here is told by what was found on the way: most texts end before.
+    e = start;
+    for (std::size_t at = 0; at < text.size() && e != kNone; ++at) e = next(e, static_cast<std::uint8_t>(text[at]));
+    return e != kNone;
 }
 
 void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {

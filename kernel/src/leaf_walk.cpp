@@ -232,16 +232,16 @@ private:
     bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
         if (state.closures != closure_count_) find_closed(state);
         auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
-        if (!closed()) {
-            // Of plain strings, loops are all that there is.
-            const bool open = !state.looked_around && (!state.loops || pool_.boolean(state.expr)) && x_.end[node] - node >= kWorthClosing;
-            if (!open) return false;
-            state.looked_around = true;
-            closures_->look_around(state.expr);
+        if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
+            const bool none = state.closed.characters < Closures::kFewCharacters && !state.loops;  // nothing loops here
+            const bool narrow = !none && pool_.boolean(state.expr) && !closed();
+            state.looked_around = none || narrow;
+            if (none) closures_->look_around(state.expr);
+            if (narrow) closures_->look_wider(state.expr);
             closure_count_ = closures_->count();
             find_closed(state);
-            if (!closed()) return false;
         }
+        if (!closed()) return false;
         const Closures::Found& in = state.closed;
         const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
         const std::uint32_t most = characters + in.characters;

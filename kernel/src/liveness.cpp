@@ -19,6 +19,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
+constexpr std::uint32_t kMaxSum = 200;     // parts of a sum whose bytes are looked at
 constexpr std::uint64_t kStateWork = 20, kValueWork = 100, kJointWork = 1000;
 
 // Where a search stands inside the spelling of a character; or anywhere, where all spellings are looked at.
@@ -163,18 +164,26 @@ bool Liveness::flatten() {
     return true;
 }
 
-// Whether one of `parts_`, between characters, needs a byte that another never takes. Without this, dates that go on with a
-// wrong letter took 1,800 states to be told from a pattern that may begin later.
+// Whether one of `parts_`, not inside an escape, needs a byte that another never takes. Without this, dates that go on with
+// a wrong letter took 1,800 states to be told from a pattern that may begin later. Large sums would cost more to look at
+// than to follow.
 bool Liveness::lacks_bytes() {
-    ByteSet given = ByteSet::range(0, 255), needed;
+    ByteSet common = ByteSet::range(0, 255), needed;
     unsigned count = 0;
     for (const std::uint32_t part : parts_) {
         if (part & kNot) continue;
+        const Expr& x = pool_.exprs_[part];
+        if (x.op == Op::alt && x.b > kMaxSum) return false;
         ++count;
-        given &= pool_.alphabet(part);
+    }
+    if (count < 2) return false;
+    for (const std::uint32_t part : parts_) {
+        if (part & kNot) continue;
+        common &= pool_.alphabet(part);
         needed |= pool_.needed(part);
     }
-    return count > 1 && !needed.within(given);
+    pool_.work_.spend(4 * count);
+    return !needed.within(common);
 }
 
 // Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
@@ -286,7 +295,7 @@ bool Liveness::search(ExprId start, bool any, std::size_t most) {
 
 std::uint32_t Liveness::shortest(ExprId start) {
     if (!search(start, false, pool_.limits_.max_search))
-        throw Error(ErrorKind::limit, "an intersection or complement has too many states to tell whether it is empty");
+        throw SearchLimit("an intersection or complement has too many states to tell whether it is empty");
     if (best_ != kInfinite) keep_path();
     return best_;
 }
@@ -363,7 +372,7 @@ void ExprPool::search_other_value(ExprId start) {
         const Seen here = seen[at];
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
-            throw Error(ErrorKind::limit, "too much must be looked at to see whether an item can still be different from all others");
+            throw SearchLimit("too much must be looked at to see whether an item can still be different from all others");
         work_.spend(kValueWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // after the byte before

@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kFewCharacters = 64;  // of sets of texts that are looked through
+constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looked through
 
 // The bytes that may stand in some spelling of a character, and perhaps more.
 ByteSet bytes_of(char32_t c, Spelling spelling) {
@@ -19,7 +19,7 @@ ByteSet bytes_of(char32_t c, Spelling spelling) {
     ByteSet made = ByteSet::range(c, c);
     const bool any = spelling == Spelling::escaped_any, must = spelling != Spelling::text && (c < 0x20 || c == '"' || c == '\\');
     if (must || any) made |= numbered;
-    if (must || (any && c == '/')) made |= shorts;
+    if (must) made |= shorts;
     return made;
 }
 
@@ -28,6 +28,7 @@ ByteSet bytes_of(char32_t c, Spelling spelling) {
 // Calls make(e, its parts) from the parts up, by a list of what waits for its parts.
 template <class Fixed, class Known, class Make>
 void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
+    if (fixed(e) || known(e)) return;
     std::vector<ExprId> todo{e}, parts;
     while (!todo.empty()) {
         const ExprId at = todo.back();
@@ -89,7 +90,7 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
 ByteSet ExprPool::alphabet(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
-        if (x.op == Op::words) return words_->characters(x.a) > kFewCharacters;
+        if (x.op == Op::words) return words_->characters(x.a) > kMaxCharacters;
         return x.op != Op::cat && x.op != Op::alt && x.op != Op::both && x.op != Op::except && x.op != Op::repeat;
     };
     auto of = [&](ExprId p) {
@@ -116,12 +117,12 @@ ByteSet ExprPool::needed(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
         if (!x.spelled) return true;
-        if (x.op == Op::words) return words_->count(x.a) != 1 || words_->characters(x.a) > kFewCharacters;
+        if (x.op == Op::words) return words_->count(x.a) != 1 || words_->characters(x.a) > kMaxCharacters;
         if (x.op == Op::cat) return !exprs_[x.a].spelled || !exprs_[x.b].spelled;  // inside an escape
         return x.op != Op::alt && x.op != Op::both && x.op != Op::except && (x.op != Op::repeat || x.nullable);
     };
     auto of = [&](ExprId p) {
-        if (!fixed(p)) return sets_[*needed_.find(p)];
+        if (const std::uint32_t* known = needed_.find(p)) return sets_[*known];
         return exprs_[p].op == Op::set && sets_[exprs_[p].a].size() == 1 ? sets_[exprs_[p].a] : ByteSet{};
     };
     auto escaped = [&](ExprId p) { return is_byte(p, '\\') || behind('\\', p) != kNone; };

@@ -90,9 +90,26 @@ void test_promises(const std::vector<std::string>& all) {
     Closures later(pool, vocabulary.subtrees());
     later.look_around(last);
     CHECK(later.find(last).characters == Closures::kForever && later.find(e).characters == Closures::kForever && !holds_x(later.find(e)));
-    later.look_around(e);
-    closures.look_around(last);
+    later.look_wider(e);
+    closures.look_wider(last);
     for (const Closures* made : {&later, &closures}) CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
+}
+
+// A state of which it takes long to see what lives on is in none, and no error says so.
+void test_hard_ones(const std::vector<std::string>& all) {
+    const Vocabulary vocabulary(all, {0}, {0});
+    ExprPool pool(ExprLimits{.max_search = 500});
+    Speller& speller = pool.speller();
+    const auto but = [&](char32_t c) {  // any text in which this stands so far from the end
+        const ExprId any = speller.universe(Spelling::text);
+        return pool.cat(any, pool.cat(speller.characters({{c, c}}, Spelling::text), pool.repeat(speller.characters({{0, 0x10ffff}}, Spelling::text), 12, 12)));
+    };
+    const ExprId e = pool.both({but('a'), but('b'), pool.negate(but('c'))});
+    CHECK_THROWS(pool.alive(pool.next(e, 'a')), Error);
+    Closures closures(pool, vocabulary.subtrees());
+    closures.look_around(e);
+    CHECK(closures.find(e).loops == nullptr);
+    CHECK_THROWS(pool.alive(pool.next(e, 'a')), Error);  // the limit is the old one again
 }
 
 // So many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
@@ -135,6 +152,7 @@ int main() {
     std::mt19937 chance(3);
     const auto all = tokens(chance);
     test_promises(all);
+    test_hard_ones(all);
     test_chains(all);
     test_ids();
     for (int round = 0; round < 40; ++round) {

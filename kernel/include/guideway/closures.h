@@ -8,6 +8,7 @@
 #include <deque>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "guideway/expr.h"
@@ -24,19 +25,23 @@ public:
         bool nullable = false;         // whether some state of the closure is
     };
     Closures(ExprPool& pool, const Subtrees& subtrees) : pool_(pool), subtrees_(subtrees) {}
-    void begin() { looks_ = 0; }  // a new walk
+    void begin() { looks_ = wider_looks_ = 0; }  // a new walk
     Found find(ExprId state) const;
-    // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk.
+    // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk. States that
+    // are hard to tell from dead ones are in none.
     void look_around(ExprId state);
+    // The same around a state in one that may be narrower than its own; once, and not at the cost of others.
+    void look_wider(ExprId state);
     std::size_t count() const { return closures_.size(); }
     bool full() const { return closures_.size() >= kMost; }
-    std::size_t bytes() const { return closures_.size() * 200 + places_.size() * 48; }
+    std::size_t bytes() const { return closures_.size() * 200 + (places_.size() + looked_.size()) * 48; }
 
 private:
     static constexpr std::size_t kMost = 200;  // closures
     static constexpr std::size_t kMaxStates = 48, kMaxKinds = 4;
     static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
     static constexpr unsigned kFewBytes = 40;
+    static constexpr std::size_t kMaxSearched = 2000;  // states, to see whether one lives on
     struct State {
         ExprId expr;
         std::uint8_t characters;
@@ -56,6 +61,7 @@ private:
         bool nullable = false;
     };
 
+    void look(ExprId start, unsigned& looks);
     void close(ExprId start, const ByteSet& bytes);
     std::uint32_t number_of(ExprId state) const;
     void measure();
@@ -64,7 +70,8 @@ private:
 
     ExprPool& pool_;
     const Subtrees& subtrees_;
-    unsigned looks_ = 0;
+    unsigned looks_ = 0, wider_looks_ = 0;
+    std::unordered_set<ExprId> looked_;  // wider
     std::vector<State> states_;  // of the one that is looked for
     std::deque<Closure> closures_;
     std::unordered_map<ExprId, Place> places_;  // of states

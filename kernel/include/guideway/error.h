@@ -17,6 +17,11 @@ struct Error : std::runtime_error {
     std::int64_t node;
 };
 
+// A limit that only a search has met: what else was asked of the call may still be told.
+struct SearchLimit : Error {
+    explicit SearchLimit(const std::string& message) : Error(ErrorKind::limit, message) {}
+};
+
 // What goes wrong inside, and names no place, has this node for its place; -1: none, whatever it names.
 template <class F>
 decltype(auto) at_node(std::int64_t node, F&& f) {

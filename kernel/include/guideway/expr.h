@@ -15,6 +15,7 @@
 // the few bytes by which a text goes on. Not thread safe: the store's lock guards it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@
 
 #include "guideway/blocks.h"
 #include "guideway/bytes.h"
+#include "guideway/error.h"
 #include "guideway/flat_map.h"
 #include "guideway/id_table.h"
 #include "guideway/pieces.h"
@@ -168,7 +170,8 @@ public:
                 lately = {e, known, byte};
                 return known;
             }
-            r = make_live_row(e);
+            r = find_live_row(e);
+            if (r == 0) return next_of_hard(e, byte);
         }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
@@ -195,7 +198,7 @@ public:
     // Whether next(e, byte) is not none; makes no new expression where that can be told without.
     bool takes(ExprId e, std::uint8_t byte);
     // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
-    // that is only passed, and none is searched but the last.
+    // that is only passed, and none is searched but the last, unless that takes long.
     bool lives_after(ExprId e, std::string_view text);
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
@@ -252,6 +255,22 @@ public:
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
+    // Calls f(); false where a search in it came to more than `states` states, and it was left off.
+    template <class F>
+    bool with_short_searches(std::size_t states, F&& f) {
+        struct Limit {
+            std::size_t &most, before;
+            ~Limit() { most = before; }
+        };
+        const Limit limit{limits_.max_search, limits_.max_search};
+        limits_.max_search = std::min(limit.before, states);
+        try {
+            f();
+            return true;
+        } catch (const SearchLimit&) {
+            return false;
+        }
+    }
     // The same without alternatives that no shortest text needs, as far as they are seen at the beginning.
     ExprId cheapest(ExprId e);
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
@@ -297,6 +316,7 @@ private:
         std::int16_t best_byte = -2;              // -2: not known yet
         std::uint8_t looked_up = 0;               // how often, while it has no row
         std::uint8_t escapes = 0;                 // liveness.cpp; 0: not known yet
+        bool hard = false;                        // it takes long to see which of its targets live
     };
     struct Followed {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
         ExprId expr = kNone, next = kNone;
@@ -329,6 +349,8 @@ private:
     void drop_tails(std::vector<ExprId>& sum) const;
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
+    std::uint32_t find_live_row(ExprId e);
+    ExprId next_of_hard(ExprId e, std::uint8_t byte);
     template <class F>
     bool each_head(ExprId e, bool searched, F&& f);
     ExprId next_without_row(ExprId e, std::uint8_t byte);
