@@ -106,10 +106,9 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
 
 // As `make_live_row`, if it takes no long search; else 0. Whoever asks for one byte is not to fail at another.
 std::uint32_t ExprPool::find_live_row(ExprId e) {
-    constexpr std::size_t kFewStates = 2000;
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
-    if (!found_[e].hard) found_[e].hard = !with_short_searches(kFewStates, [&] { made = make_live_row(e); });
+    if (!found_[e].hard) found_[e].hard = !with_short_searches([&] { made = make_live_row(e); });
     return made;
 }
 
@@ -220,7 +219,6 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
 }
 
 bool ExprPool::lives_after(ExprId e, std::string_view text) {
-    constexpr std::size_t kFewStates = 1000;
     const ExprId start = e;
     std::vector<ExprId> with, without;  // what must take the text, and what must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
@@ -247,7 +245,7 @@ bool ExprPool::lives_after(ExprId e, std::string_view text) {
         if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
     }
     bool lives = false;
-    if (with_short_searches(kFewStates, [&] { lives = alive(e); })) return lives;
+    if (with_short_searches([&] { lives = alive(e); })) return lives;
     // What is hard to tell from here is told by what was found on the way: most texts end before.
     e = start;
     for (std::size_t at = 0; at < text.size() && e != kNone; ++at) e = next(e, static_cast<std::uint8_t>(text[at]));

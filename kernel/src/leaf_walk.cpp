@@ -235,11 +235,13 @@ private:
         if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
             const bool none = state.closed.characters < Closures::kFewCharacters && !state.loops;  // nothing loops here
             const bool narrow = !none && pool_.boolean(state.expr) && !closed();
-            state.looked_around = none || narrow;
             if (none) closures_->look_around(state.expr);
             if (narrow) closures_->look_wider(state.expr);
-            closure_count_ = closures_->count();
-            find_closed(state);
+            if (none || narrow) {
+                state.looked_around = true;
+                closure_count_ = closures_->count();
+                find_closed(state);
+            }
         }
         if (!closed()) return false;
         const Closures::Found& in = state.closed;

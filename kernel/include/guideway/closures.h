@@ -33,15 +33,14 @@ public:
     // The same around a state in one that may be narrower than its own; once, and not at the cost of others.
     void look_wider(ExprId state);
     std::size_t count() const { return closures_.size(); }
-    bool full() const { return closures_.size() >= kMost; }
+    bool full() const { return closures_.size() >= kMost || looked_.size() >= kMostLooked; }
     std::size_t bytes() const { return closures_.size() * 200 + (places_.size() + looked_.size()) * 48; }
 
 private:
-    static constexpr std::size_t kMost = 200;  // closures
+    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // closures; states around which a wider one was looked for
     static constexpr std::size_t kMaxStates = 48, kMaxKinds = 4;
     static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
     static constexpr unsigned kFewBytes = 40;
-    static constexpr std::size_t kMaxSearched = 2000;  // states, to see whether one lives on
     struct State {
         ExprId expr;
         std::uint8_t characters;

@@ -255,15 +255,15 @@ public:
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
-    // Calls f(); false where a search in it came to more than `states` states, and it was left off.
+    // Calls f(); false where a search in it came to more than kShortSearch states, and it was left off.
     template <class F>
-    bool with_short_searches(std::size_t states, F&& f) {
+    bool with_short_searches(F&& f) {
         struct Limit {
             std::size_t &most, before;
             ~Limit() { most = before; }
         };
         const Limit limit{limits_.max_search, limits_.max_search};
-        limits_.max_search = std::min(limit.before, states);
+        limits_.max_search = std::min(limit.before, kShortSearch);
         try {
             f();
             return true;
@@ -310,6 +310,7 @@ private:
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId product(ExprId head, ExprId b);
     ExprId end_of_word(ExprId e) const;
+    static constexpr std::size_t kShortSearch = 2000;  // states
     using Targets = std::array<ExprId, 256>;
     struct Found {  // what was found out about an expression
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
@@ -390,8 +391,7 @@ private:
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
-    FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_;  // sets, by expression
-    FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;     // the same
+    FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_, needed_;  // sets, by expression
     FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and whether it stands in a Boolean one
 };
 
