@@ -94,3 +94,30 @@ def test_a_model_that_was_moved_says_so(tmp_path: Path) -> None:
     for row, before in (([1, 2], None), ([4], caches[0])):
         with pytest.raises(EngineError, match="was moved from cpu to meta"):
             engine.forward([row], [before])
+
+
+def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
+    from guideway.engines.transformers import TransformersEngine
+
+    engine = TransformersEngine(tiny_model("llama", tmp_path))
+    rng = np.random.default_rng(5)
+    rows = rng.integers(3, 300, (3, 90)).tolist()
+    _, held = engine.forward([row[:10] for row in rows], [None] * 3)
+    before = [engine.export(cache) for cache in held]
+    places, caches = set[int](), held
+    for at in range(10, 90):  # beyond the room that there is at first
+        answers, caches = engine.forward([[row[at]] for row in rows], caches)
+        places.add(caches[0].layers[0][0].data_ptr())  # type: ignore[attr-defined]  # the engine's own kind
+    assert len(places) == 2
+    assert all(
+        np.array_equal(was[name], now)
+        for was, cache in zip(before, held, strict=True)
+        for name, now in engine.export(cache).items()
+    )
+    fresh, _ = engine.forward(rows, [None] * 3)
+    np.testing.assert_allclose(np.stack(answers), np.stack(fresh), atol=1e-4)
+    # From what is held goes another way, and what went on does not see it.
+    last = engine.export(caches[1])
+    _, other = engine.forward([[7] * 30] * 3, held)
+    assert np.array_equal(engine.export(caches[1])["1.value"], last["1.value"])
+    assert np.array_equal(engine.export(other[1].truncated(10))["1.value"], before[1]["1.value"])
