@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
+constexpr std::size_t kFewTargets = 24;
 constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
@@ -56,8 +57,11 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
     std::array<ExprId, 256> distinct;
     unsigned count = 0;
     ByteSet live;
+    std::array<std::uint8_t, 257> other{};  // than the byte before
+    for (unsigned b = 1; b < 256; ++b) other[b] = targets[b] != targets[b - 1];
+    other[256] = 1;
     for (unsigned b = 0, next; b < 256; b = next) {
-        for (next = b + 1; next < 256 && targets[next] == targets[b]; ++next) {}
+        next = static_cast<unsigned>(static_cast<const std::uint8_t*>(std::memchr(&other[b + 1], 1, 256 - b)) - other.data());
         if (targets[b] != kNone) live |= ByteSet::range(static_cast<std::uint8_t>(b), static_cast<std::uint8_t>(next - 1));
         unsigned k = 0;  // most rows have few targets
         while (k < count && distinct[k] != targets[b]) ++k;
@@ -69,9 +73,28 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
+// Of what goes on as something else does, before a tail: mostly bytes that lead to different products there do so here, and
+// nothing needs to be said byte by byte. 0: not here.
+std::uint32_t ExprPool::row_of_product(ExprId e) {
+    const Expr x = exprs_[e];
+    if (x.op != Op::repeat && (x.op != Op::cat || exprs_[x.a].nullable)) return 0;
+    const Row from = rows_[raw_row(x.a)];
+    if (from.count > kFewTargets) return 0;
+    const ExprId tail = x.op == Op::cat ? x.b : repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1);
+    std::array<ExprId, kFewTargets> made;
+    for (std::uint32_t k = 0; k < from.count; ++k) {
+        made[k] = cat(targets_[from.offset + k], tail);
+        if (std::find(made.begin(), made.begin() + k, made[k]) != made.begin() + k) return 0;
+    }
+    rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
+    for (std::uint32_t k = 0; k < from.count; ++k) targets_.push_back(made[k]);
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
 std::uint32_t ExprPool::raw_row(ExprId e) {
     if (found_[e].raw_row == 0) {
         work_.spend(kRowWork);
+        if (const std::uint32_t row = row_of_product(e)) return found_[e].raw_row = row;
         auto out = std::make_unique<Targets>();
         out->fill(kNone);
         derive(e, *out);

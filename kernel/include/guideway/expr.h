@@ -348,6 +348,7 @@ private:
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
     void drop_tails(std::vector<ExprId>& sum) const;
+    std::uint32_t row_of_product(ExprId e);
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     std::uint32_t find_live_row(ExprId e);
