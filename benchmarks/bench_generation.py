@@ -257,7 +257,8 @@ def main() -> None:
     for name, size in (("tiny", 4_096), ("131k", WIDE)):
         free, held = overhead(size, 300, given.rounds)
         percent = 1e4 / quickest[name] if quickest[name] else 0
-        said = f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step; a percent: {percent:.1f}"
+        told = f" (a percent of {name}'s quickest: {percent:.1f})" if percent else ""
+        said = f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step{told}"
         report.limit(said, held - free, max(10, round(percent, 1)), "us")
     found, forced = records(given)
     report.line(

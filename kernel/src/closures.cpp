@@ -101,11 +101,11 @@ void Closures::keep(const ByteSet& bytes) {
 }
 
 void Closures::look_around(ExprId start) {
-    pool_.with_short_searches([&] { look(start, looks_); });
+    looks_ += !pool_.with_short_searches([&] { look(start, looks_); });
 }
 
 void Closures::look_wider(ExprId start) {
-    if (wider_looks_ < kMaxLooks && looked_.insert(start).second) pool_.with_short_searches([&] { look(start, wider_looks_); });
+    if (wider_looks_ < kMaxLooks && looked_.insert(start).second) wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
 }
 
 // Bytes that soon lead to where others do not go on are left out.

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
 constexpr std::uint8_t kLookups = 24;
-constexpr std::size_t kFewTargets = 24;
 constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
@@ -73,32 +72,30 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
-// Of what goes on as something else does, before a tail: mostly bytes that lead to different products there do so here, and
-// nothing needs to be said byte by byte. 0: not here.
-std::uint32_t ExprPool::row_of_product(ExprId e) {
-    const Expr x = exprs_[e];
-    if (x.op != Op::repeat && (x.op != Op::cat || exprs_[x.a].nullable)) return 0;
-    const Row from = rows_[raw_row(x.a)];
-    if (from.count > kFewTargets) return 0;
-    const ExprId tail = x.op == Op::cat ? x.b : repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1);
-    std::array<ExprId, kFewTargets> made;
-    for (std::uint32_t k = 0; k < from.count; ++k) {
-        made[k] = cat(targets_[from.offset + k], tail);
-        if (std::find(made.begin(), made.begin() + k, made[k]) != made.begin() + k) return 0;
-    }
+// Of what goes on as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
+// Two of them might be equal.
+std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
+    const Row from = rows_[raw_row(head)];
+    std::vector<ExprId> made;
+    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(cat(targets_[from.offset + k], tail));
     rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
-    for (std::uint32_t k = 0; k < from.count; ++k) targets_.push_back(made[k]);
+    targets_.append(made);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
 std::uint32_t ExprPool::raw_row(ExprId e) {
     if (found_[e].raw_row == 0) {
         work_.spend(kRowWork);
-        if (const std::uint32_t row = row_of_product(e)) return found_[e].raw_row = row;
-        auto out = std::make_unique<Targets>();
-        out->fill(kNone);
-        derive(e, *out);
-        const std::uint32_t row = store_row(*out);
+        const Expr x = exprs_[e];
+        std::uint32_t row = 0;
+        if (x.op == Op::repeat) row = row_before(x.a, repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1));
+        else if (x.op == Op::cat && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
+        else {
+            auto out = std::make_unique<Targets>();
+            out->fill(kNone);
+            derive(e, *out);
+            row = store_row(*out);
+        }
         found_[e].raw_row = row;
     }
     return found_[e].raw_row;
@@ -268,11 +265,13 @@ bool ExprPool::lives_after(ExprId e, std::string_view text) {
         if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
     }
     bool lives = false;
-    if (with_short_searches([&] { lives = alive(e); })) return lives;
+    const auto follow = [&] {
+        ExprId to = start;
+        for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = next(to, static_cast<std::uint8_t>(text[at]));
+        lives = to != kNone;
+    };
     // What is hard to tell from here is told by what was found on the way: most texts end before.
-    e = start;
-    for (std::size_t at = 0; at < text.size() && e != kNone; ++at) e = next(e, static_cast<std::uint8_t>(text[at]));
-    return e != kNone;
+    return with_short_searches([&] { lives = alive(e); }) || with_short_searches(follow) ? lives : alive(e);
 }
 
 void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {
@@ -409,13 +408,15 @@ bool ExprPool::takes(ExprId e, std::uint8_t byte) {
     return next(e, byte) != kNone;
 }
 
+// Of all but repetitions, and products whose head is never empty: `row_before`.
 void ExprPool::derive(ExprId e, Targets& out) {
     const Expr x = exprs_[e];
     std::vector<Source> sources;
     switch (x.op) {
         case Op::none:
         case Op::empty:
-        case Op::label: return;
+        case Op::label:
+        case Op::repeat: return;  // never asked for
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::cat: {
             std::vector<ExprId> chain;  // of nullable heads: its rows are made from the end, not by recursion
@@ -425,12 +426,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
             }
             for (; !chain.empty(); chain.pop_back()) raw_row(chain.back());
             sources.push_back({raw_row(x.a), x.b});
-            if (exprs_[x.a].nullable) sources.push_back({raw_row(x.b), kEmpty});
-            return derive_sum(sources, {}, out);
-        }
-        case Op::repeat: {
-            const ExprId rest = repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1);
-            sources.push_back({raw_row(x.a), rest});
+            sources.push_back({raw_row(x.b), kEmpty});
             return derive_sum(sources, {}, out);
         }
         case Op::alt: {

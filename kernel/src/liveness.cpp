@@ -98,7 +98,7 @@ void Liveness::each_way(F&& f) {
         else if (x.op == Op::cat && !x.nullable && !pool_.exprs_[x.a].nullable) todo.push_back(x.a);
         else if (x.op == Op::words) {
             bool some = false;
-            pool_.words_->each_character(x.a, x.b, [&](char32_t c) { some = some || c < 0x20 || c == '"' || c == '\\'; });
+            pool_.words_->each_character(x.a, x.b, [&](char32_t c) { some = some || must_escape(c); });
             if (some) f(ByteSet::range(0, 255), e);
         } else if (e != kNone) f(ByteSet::range(0, 255), e);
     }
@@ -172,8 +172,8 @@ bool Liveness::lacks_bytes() {
     unsigned count = 0;
     for (const std::uint32_t part : parts_) {
         if (part & kNot) continue;
-        const Expr& x = pool_.exprs_[part];
-        if (x.op == Op::alt && x.b > kMaxSum) return false;
+        const Expr &x = pool_.exprs_[part], &head = x.op == Op::cat ? pool_.exprs_[x.a] : x;
+        if (head.op == Op::alt && head.b > kMaxSum) return false;
         ++count;
     }
     if (count < 2) return false;

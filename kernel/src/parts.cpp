@@ -13,11 +13,11 @@ namespace {
 constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looked through
 
 // The bytes that may stand in some spelling of a character, and perhaps more.
-ByteSet bytes_of(char32_t c, Spelling spelling) {
+ByteSet bytes_of_spellings(char32_t c, Spelling spelling) {
     static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
     if (c >= 0x80) return ByteSet::range(0, 255);
     ByteSet made = ByteSet::range(c, c);
-    const bool any = spelling == Spelling::escaped_any, must = spelling != Spelling::text && (c < 0x20 || c == '"' || c == '\\');
+    const bool any = spelling == Spelling::escaped_any, must = spelling != Spelling::text && must_escape(c);
     if (must || any) made |= numbered;
     if (must) made |= shorts;
     return made;
@@ -39,8 +39,10 @@ void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make
         const Expr x = exprs_[at];
         if (x.op == Op::alt || x.op == Op::both) parts = parts_of(at);
         else if (x.op == Op::cat) parts = {x.a, x.b};
-        else if (x.op == Op::words) parts = words_->ends(x.a);
-        else parts = {x.a};
+        else if (x.op == Op::words) {
+            parts.clear();
+            words_->each_end(x.a, [&](ExprId end) { parts.push_back(end); });
+        } else parts = {x.a};
         const std::size_t before = todo.size();
         for (ExprId p : parts)
             if (!fixed(p) && !known(p)) todo.push_back(p);
@@ -105,7 +107,9 @@ ByteSet ExprPool::alphabet(ExprId e) {
         for (const ExprId p : parts)
             if (x.op == Op::both) made &= of(p);
             else made |= of(p);
-        if (x.op == Op::words) words_->each_character_below(x.a, [&](char32_t c) { made |= bytes_of(c, words_->spelling(x.a)); });
+        if (x.op == Op::words)
+            for (const Words::Text& text : words_->texts(x.a))
+                for (const char32_t c : text.characters) made |= bytes_of_spellings(c, words_->spelling(x.a));
         alphabets_.add(at, set_id(made));
     });
     return of(e);
@@ -138,9 +142,8 @@ ByteSet ExprPool::needed(ExprId e) {
             for (const ExprId p : parts) made |= of(p);
         }
         if (x.op == Op::words)
-            words_->each_character_below(x.a, [&](char32_t c) {
-                if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') made.insert(static_cast<std::uint8_t>(c));
-            });
+            for (const char32_t c : words_->only_text(x.a).characters)
+                if (c < 0x80 && !must_escape(c)) made.insert(static_cast<std::uint8_t>(c));
         needed_.add(at, set_id(made));
     });
     return of(e);

@@ -41,7 +41,7 @@ char short_name(Spelling spelling, char32_t c) {
         if (kShortTargets[i] == c && (spelling == Spelling::escaped_any || c != '/')) return kShortNames[i];
     return 0;
 }
-bool is_raw(Spelling spelling, char32_t c) { return spelling == Spelling::text || (c >= 0x20 && c != '"' && c != '\\'); }
+bool is_raw(Spelling spelling, char32_t c) { return spelling == Spelling::text || !must_escape(c); }
 bool has_unit(Spelling spelling, char32_t c) {
     return spelling == Spelling::escaped_any || (spelling == Spelling::escaped && c < 0x20 && !short_name(spelling, c));
 }

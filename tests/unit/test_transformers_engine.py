@@ -109,6 +109,8 @@ def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
         answers, caches = engine.forward([[row[at]] for row in rows], caches)
         places.add(caches[0].layers[0][0].data_ptr())  # type: ignore[attr-defined]  # the engine's own kind
     assert len(places) == 2
+    kept = [part.untyped_storage().nbytes() for pair in caches[0].layers for part in pair]  # type: ignore[attr-defined]
+    assert caches[0].nbytes == sum(kept) // 3  # what it keeps alive, room included
     assert all(
         np.array_equal(was[name], now)
         for was, cache in zip(before, held, strict=True)

@@ -30,7 +30,7 @@ public:
     // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk. States that
     // are hard to tell from dead ones are in none.
     void look_around(ExprId state);
-    // The same around a state in one that may be narrower than its own; once, and not at the cost of others.
+    // The same around a state in one that may be narrower than its own; once for a state, and counted by itself.
     void look_wider(ExprId state);
     std::size_t count() const { return closures_.size(); }
     bool full() const { return closures_.size() >= kMost || looked_.size() >= kMostLooked; }

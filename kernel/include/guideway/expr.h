@@ -255,7 +255,7 @@ public:
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
-    // Calls f(); false where a search in it came to more than kShortSearch states, and it was left off.
+    // Calls f(); false where a search in it came to more than kShortSearch states (or the pool's own limit), and was left off.
     template <class F>
     bool with_short_searches(F&& f) {
         struct Limit {
@@ -307,23 +307,23 @@ public:
 
 private:
     friend class Liveness;
-    // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId product(ExprId head, ExprId b);
+    // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId end_of_word(ExprId e) const;
-    static constexpr std::size_t kShortSearch = 2000;  // states
     using Targets = std::array<ExprId, 256>;
     struct Found {  // what was found out about an expression
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
         std::int16_t best_byte = -2;              // -2: not known yet
-        std::uint8_t looked_up = 0;               // how often, while it has no row
+        std::uint8_t looked_up : 7 = 0;           // how often, while it has no row
+        bool hard : 1 = false;                    // it takes long to see which of its targets live
         std::uint8_t escapes = 0;                 // liveness.cpp; 0: not known yet
-        bool hard = false;                        // it takes long to see which of its targets live
     };
     struct Followed {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
         ExprId expr = kNone, next = kNone;
         std::uint8_t byte = 0;
     };
     static constexpr std::uint32_t kFollowed = 4096;
+    static constexpr std::size_t kShortSearch = 2000;  // states
     struct Row {
         std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
     };
@@ -348,7 +348,7 @@ private:
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
     void drop_tails(std::vector<ExprId>& sum) const;
-    std::uint32_t row_of_product(ExprId e);
+    std::uint32_t row_before(ExprId head, ExprId tail);
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     std::uint32_t find_live_row(ExprId e);

@@ -17,9 +17,9 @@ class Liveness {
 public:
     explicit Liveness(ExprPool& pool) : pool_(pool) {}
     // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
-    // Throws Error(limit) after too many states.
+    // Throws SearchLimit after too many states.
     std::uint32_t shortest(ExprId start);
-    // Whether there is one.
+    // Whether there is one. Throws the same.
     bool alive(ExprId start);
     // Whether a character that can only be written as an escape may come next; perhaps too often.
     bool has_escapes(ExprId part);

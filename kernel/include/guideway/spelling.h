@@ -19,6 +19,9 @@ enum class Spelling : std::uint8_t {
     escaped_any  // every way to write it inside a JSON string
 };
 
+// Whether no JSON string holds it as it is.
+inline bool must_escape(char32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
+
 using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // inclusive, sorted, disjoint
 
 class Speller {

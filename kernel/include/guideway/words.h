@@ -86,19 +86,6 @@ public:
     void each_character(std::uint32_t node, Part part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
-    // Calls f(character) for those of all its texts.
-    template <class F>
-    void each_character_below(std::uint32_t node, F&& f) const {
-        std::vector<std::uint32_t> open{node};
-        while (!open.empty()) {
-            const std::uint32_t at = open.back();
-            open.pop_back();
-            for (const Edge& edge : edges(at)) {
-                f(edge.first);
-                open.push_back(edge.second);
-            }
-        }
-    }
     // How many texts come before those that go on with this child, in the order of all.
     std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
         std::uint32_t made = end(node) != kNone;
@@ -118,11 +105,6 @@ public:
             if (at.end != kNone) f(at.end);
             for (std::uint32_t i = at.count; i-- > 0;) open.push_back(edges_[at.first + i].second);
         }
-    }
-    std::vector<ExprId> ends(std::uint32_t node) const {
-        std::vector<ExprId> made;
-        each_end(node, [&](ExprId end) { made.push_back(end); });
-        return made;
     }
     std::size_t bytes() const {
         return nodes_.size() * sizeof(Node) + edges_.size() * sizeof(Edge) + cells_.size() * 4 + ids_.bytes() + chain_ids_.bytes();

@@ -15,7 +15,7 @@ _ROOM = 64
 
 
 class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
-    """Keys and values with room behind them, into which what comes is written.
+    """Keys and values with room behind them, into which what comes is written. Nothing else may change them but `crop`.
 
     The library's own layer makes new tensors at each token: behind 100 tokens of 16 rows that was a sixth of a step.
     """
@@ -37,7 +37,7 @@ class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
 def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
     """The room, or a larger one, with what is held and what comes."""
     end = length + more.shape[-2]
-    if room is None or room.shape[-2] < end or room.data_ptr() != held.data_ptr():
+    if room is None or room.shape[-2] < end:
         room = more.new_empty((*more.shape[:-2], end + max(_ROOM, end // 8), more.shape[-1]))
         if length:
             room.narrow(-2, 0, length).copy_(held)
@@ -58,6 +58,11 @@ class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
     def pairs(self) -> list[tuple[Any, Any]]:
         """Keys and values per layer."""
         return [(layer.keys, layer.values) for layer in self.layers]
+
+    @property
+    def row_bytes(self) -> int:
+        """Of each row, with its room."""
+        return sum(room.nbytes // room.shape[0] for layer in self.layers for room in layer.rooms)
 
     def go_on(self) -> Batch:
         """Itself, as it was when it last ran: a run that failed may have gone further."""

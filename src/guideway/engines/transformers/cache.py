@@ -36,7 +36,7 @@ class KeysValues:
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes // part.shape[0] for pair in self.layers for part in pair)
+        return self.batch.row_bytes
 
     def truncated(self, length: int) -> KeysValues:
         check_truncation(self, length)
