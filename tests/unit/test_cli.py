@@ -88,6 +88,14 @@ def test_extract_writes_json_lines(run: Run) -> None:
     assert "without" not in out
 
 
+def test_a_byte_order_mark_is_no_text(folder: Path, run: Run) -> None:
+    (folder / "marked.json").write_text("\ufeff" + json.dumps(SCHEMA), "utf-8")
+    (folder / "marked.jsonl").write_text("\ufeff" + json.dumps({"text": "Ada is 36."}), "utf-8")
+    code, out, err = run("extract", "marked.jsonl", "--schema", "marked.json", "--json", "--no-compare", *MODEL)
+    assert code == 0, err
+    assert json.loads(out)["text"] == "Ada is 36."
+
+
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo", "--examples", ".", *MODEL)
     assert code == 0

@@ -58,8 +58,10 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
         TransformersEngine(folder, device="toaster")
     with pytest.raises(EngineError, match="no type 'float31'"):
         TransformersEngine(folder, dtype="float31")
-    with pytest.raises(NotAvailable, match="cannot load"):
+    with pytest.raises(NotAvailable, match=r"there is no folder .*nothing"):
         TransformersEngine(tmp_path / "nothing")
+    with pytest.raises(NotAvailable, match="cannot load"):
+        TransformersEngine(tmp_path)  # a folder, but of no model
     asked = list[str]()
 
     def unreachable(_: object, name: str, **__: object) -> None:

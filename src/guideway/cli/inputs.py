@@ -23,9 +23,10 @@ CARRIED = ("id", "meta")
 
 
 def read_file(path: Path) -> str:
-    """The text of a file; "-" is standard input. Raises `NotAvailable`."""
+    """The text of a file, without a byte order mark; "-" is standard input. Raises `NotAvailable`."""
     try:
-        return sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+        return text.removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         raise NotAvailable(f"cannot read {path}: {error}") from error
 
