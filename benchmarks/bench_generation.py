@@ -259,7 +259,7 @@ def main() -> None:
         percent = 1e4 / quickest[name] if quickest[name] else 0
         told = f" (a percent of {name}'s quickest: {percent:.1f})" if percent else ""
         said = f"overhead of a constraint, V = {size:,}: {free:.1f} -> {held:.1f} us a step{told}"
-        report.limit(said, held - free, max(10, round(percent, 1)), "us")
+        report.limit(said, held - free, max(10, percent), "us")
     found, forced = records(given)
     report.line(
         f"tokens per second of tiny: free {found.first:,.0f}, records {found.second:,.0f};"
