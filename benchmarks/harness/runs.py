@@ -83,7 +83,9 @@ def run(engines: list[Engine], cases: list[Case], passes: int, only: dict[str, l
         for engine in engines:
             engine.fresh()
             once(engine, WARM_UP, [encode('{"a": "b"}')], 1)
-        for case in cases:
+        for done, case in enumerate(cases):
+            if done % 100 == 0:
+                print(f"pass {turn + 1} of {passes}: {done} of {len(cases)} schemas", file=sys.stderr)
             for engine in engines:
                 name = engine.package
                 given_up = case.name in results.refused.get(name, {}) or (turn and not engine.repeats)
@@ -98,7 +100,6 @@ def run(engines: list[Engine], cases: list[Case], passes: int, only: dict[str, l
                     results.refused.setdefault(name, {})[case.name] = str(why)
                 finally:
                     gc.enable()
-        print(f"pass {turn + 1} of {passes}", file=sys.stderr)
     return results
 
 

@@ -89,7 +89,8 @@ void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
 void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id];
     if (set.form != TokenSet::Form::delta) return;
-    for (const std::uint32_t t : set.taken()) row[t >> 5] |= sets_[set.base].data[t >> 5] & 1u << (t & 31);
+    const TokenSet& base = sets_[set.base];
+    for (const std::uint32_t t : set.taken()) row[t >> 5] |= std::uint32_t{base.holds(t)} << (t & 31);
 }
 
 void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {

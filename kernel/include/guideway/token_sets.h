@@ -1,9 +1,10 @@
 // Sets of tokens, each kept once: ids of equal sets, written the same way, are equal.
 //
-// A set is a list of ids, or a whole mask row, or (where it is nearly another) a row that tokens are taken from and
-// added to. Ids stay valid until `sweep` is told that nobody needs them.
+// A set is a list of ids, or a whole mask row, or (where it is nearly another) one of these that tokens are taken from
+// and added to. Ids stay valid until `sweep` is told that nobody needs them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,11 +18,15 @@ namespace guideway {
 struct TokenSet {
     enum class Form : std::uint8_t { unused, sparse, dense, delta };
     Form form = Form::unused;
-    std::uint32_t base = 0;           // delta: a dense set
+    std::uint32_t base = 0;           // delta: a list or a row
     std::uint32_t cleared = 0;        // delta: so many of `data` are taken from it, the others added
     Piece<std::uint32_t> data;        // ids, or words
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
+    // Of a list or a row.
+    bool holds(std::uint32_t token) const {
+        return form == Form::dense ? data[token >> 5] >> (token & 31) & 1 : std::binary_search(data.begin(), data.end(), token);
+    }
 };
 
 class TokenSets {
@@ -40,7 +45,7 @@ public:
     // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
-    // The row that a row or a delta begins as; of a list, itself.
+    // The list or row that a set begins as.
     std::uint32_t base_of(std::uint32_t id) const { return sets_[id].form == TokenSet::Form::delta ? sets_[id].base : id; }
     // Puts back what a delta cleared of its base.
     void restore(std::uint32_t id, std::span<std::uint32_t> row) const;
