@@ -18,8 +18,7 @@ constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so lo
 // Nearly every text needs these runs, and they are the dearest part of a new mask. Leaves that other automata have too cost
 // a look-up. Behind the quote comes first: there a string stands in any case, before it only where no token holds both.
 void Runs::find_leaves_ahead(Machine& machine, std::uint32_t automaton) {
-    trim();
-    at_ = learned_[automaton].get();
+    turn_to(automaton);
     ExprPool& pool = machine.pool();
     work_.within(kMost, [&] {
         const std::uint64_t before = work_.left();
@@ -36,7 +35,7 @@ void Runs::find_leaves_ahead(Machine& machine, std::uint32_t automaton) {
 }
 
 void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget) {
-    at_ = learned_[automaton].get();
+    turn_to(automaton);
     const std::clock_t end = std::clock() + static_cast<std::clock_t>(static_cast<double>(budget.count()) * 1e-6 * CLOCKS_PER_SEC);
     const auto is_over = [&] { return std::clock() >= end || used() > budget_; };  // a busy machine learns as much
     Configs first;

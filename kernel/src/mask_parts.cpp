@@ -31,22 +31,20 @@ Runs::Mask* Runs::find(const Machine& machine, const Learned& learned, const Con
 }
 
 std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const {
-    const auto masks = learned_[automaton]->of(front);
+    const Learned& from = *learned_[automaton];
+    const auto masks = from.of(front);
     if (masks.empty()) return std::nullopt;
+    from.used(turn_);
     bool accepting = false;
-    for (Mask* const one : masks) {
-        accepting |= one->accepting;
-        std::atomic_ref(one->time).store(time_, std::memory_order_relaxed);
-    }
-    write(masks, row);
+    for (const Mask* one : masks) accepting |= one->accepting;
+    write(from, masks, row);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return accepting;
 }
 
 bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) {
     if (const auto known = fill_known(automaton, front, row)) return *known;
-    trim();
-    at_ = learned_[automaton].get();
+    turn_to(automaton);
     bool accepting = false;
     filled_.clear();
     for (const Config& c : front.configs()) {
@@ -54,9 +52,9 @@ bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, s
         accepting |= filled_.back()->accepting;
     }
     put_first(filled_);
-    write(filled_, row);
+    write(*at_, filled_, row);
     at_->keep(front, filled_);
-    used_ += filled_.size() * kFrontBytes;
+    count_learned();
     return accepting;
 }
 
@@ -68,15 +66,15 @@ void Runs::put_first(std::span<Mask*> masks) const {
         if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
 }
 
-void Runs::write(std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
+void Runs::write(const Learned& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
     if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
-    write(*masks.front(), kNoTokens, row);
-    for (const Mask* one : masks.subspan(1)) write(*one, masks.front()->first, row);
+    write(from, *masks.front(), kNoTokens, row);
+    for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->first, row);
 }
 
 // What a delta clears, it clears of its own tokens only: those that are in the row already stay. `before`: what the row
 // begins with, so that of the same base only what was cleared need be put back; kNoTokens: nothing, its content is lost.
-void Runs::write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+void Runs::write(const Learned& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     thread_local std::vector<std::uint32_t> kept;
     const bool blank = before == kNoTokens, beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
     if (beside) {
@@ -88,9 +86,9 @@ void Runs::write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t
     else if (sets_.base_of(before) == sets_.base_of(mask.first)) sets_.restore(before, row);
     else sets_.merge(mask.first, row);
     std::uint32_t part = mask.more.at;
-    for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets_.merge(parts_[part], row);
+    for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets_.merge(from.parts[part], row);
     for (const std::uint32_t end = part + 2 * mask.more.spans; part != end; part += 2)
-        listed_.each(parts_[part], parts_[part + 1], [&](std::uint32_t t) { row[t >> 5] |= 1u << (t & 31); });
+        for (const std::uint32_t t : from.tokens({from.parts[part], from.parts[part + 1]})) row[t >> 5] |= 1u << (t & 31);
     sets_.change(mask.first, row);
     if (beside)
         for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
@@ -100,13 +98,11 @@ void Runs::write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t
 Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
     if (Mask* known = find(machine, *at_, config)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
-        known->time = time_;
         return *known;
     }
     Mask made;
     find_mask(machine, config, made);
     made.accepting = machine.accepting(config);
-    made.time = time_;
     Config place = config;
     if (machine.is_leaf(config) && config.regs != 0) {
         const Config any{config.node, config.state, 0, config.parent};
@@ -115,12 +111,9 @@ Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
         if (made.unsure && !sign) {
             sign = &at_->masks.add(any, {});
             sign->first = kNoTokens;
-            sign->time = time_;
-            used_ += bytes_of(*sign);
         }
         if (made.unsure) sign->unsure = true;  // one must look again
     }
-    used_ += bytes_of(made);
     Mask& kept = at_->masks.get(place);
     made.unsure |= kept.unsure;
     return kept = made;
@@ -128,7 +121,7 @@ Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
 
 // The sets and spans found from these on.
 Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
-    Parts made{static_cast<std::uint32_t>(parts_.size()), 0, 0};
+    Parts made{static_cast<std::uint32_t>(at_->parts.size()), 0, 0};
     auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     if (found_.size() - sets > 1) {
         std::sort(first, found_.end());
@@ -136,9 +129,10 @@ Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
         first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     }
     made.sets = static_cast<std::uint32_t>(found_.end() - first);
-    parts_.append(std::span(first, found_.end()));
+    PieceVector<std::uint32_t>& parts = at_->parts;
+    parts.insert(parts.end(), first, found_.end());
     made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
-    for (std::size_t i = spans; i < spans_.size(); ++i) parts_.append(std::array{spans_[i].begin, spans_[i].end});
+    for (std::size_t i = spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
     return made;
 }
 
@@ -251,10 +245,10 @@ bool Runs::take_yield(Machine& machine, const Task& task) {
     if (known) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t part = known->parts.at;
-        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(parts_[part++]);
-        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({parts_[part], parts_[part + 1]});
-        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, parts_[part++], c);
-        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(parts_[part++], machine.behind_value(c, rest_of(c.state) >> 8));
+        for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(at_->parts[part++]);
+        for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({at_->parts[part], at_->parts[part + 1]});
+        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, at_->parts[part++], c);
+        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(at_->parts[part++], machine.behind_value(c, rest_of(c.state) >> 8));
         return true;
     }
     if (open_.size() == opened_) open_.emplace_back();
@@ -278,9 +272,7 @@ void Runs::close_recording(Machine& machine) {
         made.parts = keep_parts(last.sets, last.spans);
         made.pops = static_cast<std::uint32_t>(last.pops.size());
         made.afters = static_cast<std::uint32_t>(last.afters.size());
-        parts_.append(last.pops);
-        parts_.append(last.afters);
-        used_ += sizeof(Yield) + sizeof(Key) + 24 + (made.parts.sets + 2 * made.parts.spans + made.pops + made.afters) * 4;
+        for (const auto* some : {&last.pops, &last.afters}) at_->parts.insert(at_->parts.end(), some->begin(), some->end());
         at_->yields.get(last.key) = made;
     }
     for (const std::uint32_t residual : last.pops) leave(machine, residual, last.config);
@@ -301,7 +293,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     before.assign(1, 0);
     const Machine::Openings opens(machine, c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
-        const Name name = named_[n];
+        const Learned::Name name = at_->named[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
         if (open && name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
@@ -309,7 +301,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     const std::size_t others = spans_.size();
     std::size_t count = 0;
     for (std::uint32_t w = all.ways.begin; w < all.ways.end; ++w) {
-        const Way way = ways_[w];
+        const Learned::Way way = at_->ways[w];
         if (before[way.first] == before[way.last]) continue;
         count += way.end - way.begin;
         if (spans_.size() > others && spans_.back().end == way.begin) spans_.back().end = way.end;
@@ -318,7 +310,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     if (count <= kMaxSpans) return true;
     row_.assign(words_, 0);
     for (std::size_t i = others; i < spans_.size(); ++i)
-        listed_.each(spans_[i].begin, spans_[i].end, [&](std::uint32_t t) { row_[t >> 5] |= 1u << (t & 31); });
+        for (const std::uint32_t t : at_->tokens(spans_[i])) row_[t >> 5] |= 1u << (t & 31);
     spans_.resize(others);
     found_.push_back(sets_.row(row_));
     return true;
@@ -335,19 +327,20 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
     const Grove grove = residuals_.grove(task.trie);
     const Trie& x = *grove.trie;
     KeyWalk walked;
-    used_ += kRunBytes;
     if (!walked.run(machine.pool(), grove, rest_of(c.state))) return at_->names.add(key, {{}, {}, false});
     work_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
-    const std::uint32_t listed = size(listed_);
-    Names made{{size(named_), 0}, {size(ways_), 0}, true};
-    for (const std::uint32_t label : walked.labels) named_.push_back({label, 0});
+    auto& named = at_->named;
+    auto& ways = at_->ways;
+    auto& listed = at_->listed;
+    Names made{{size(named), 0}, {size(ways), 0}, true};
+    for (const std::uint32_t label : walked.labels) named.push_back({label, 0});
     for (const KeyWalk::Place& place : walked.places) {
         const auto here = x.tokens_at(place.node);
-        const std::uint32_t begin = size(listed_);
-        listed_.append(here);
-        if (size(ways_) > made.ways.begin && ways_.back().first == place.first && ways_.back().last == place.last) ways_.back().end = size(listed_);
-        else ways_.push_back({place.first, place.last, begin, size(listed_)});
+        const std::uint32_t begin = size(listed);
+        listed.insert(listed.end(), here.begin(), here.end());
+        if (size(ways) > made.ways.begin && ways.back().first == place.first && ways.back().last == place.last) ways.back().end = size(listed);
+        else ways.push_back({place.first, place.last, begin, size(listed)});
     }
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
     std::vector<std::uint32_t> pieces;
@@ -357,11 +350,10 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
         for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
             for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        named_[made.names.begin + name].residual = residuals_.behind(x, pieces);
+        named[made.names.begin + name].residual = residuals_.behind(x, pieces);
     }
-    made.names.end = size(named_);
-    made.ways.end = size(ways_);
-    used_ += walked.labels.size() * sizeof(Name) + (made.ways.end - made.ways.begin) * sizeof(Way) + (listed_.size() - listed) * 4;
+    made.names.end = size(named);
+    made.ways.end = size(ways);
     return at_->names.add(key, made);
 }
 

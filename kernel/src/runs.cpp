@@ -60,41 +60,46 @@ std::uint32_t Runs::next_automaton() {
     return number;
 }
 
-// Sets and lists that its masks were made of stay until the next trim.
+// Sets that its masks were made of stay until the next trim.
 void Runs::forget(std::uint32_t automaton) noexcept {
-    used_ -= std::min(used_, learned_[automaton]->bytes());
+    learned_bytes_ -= learned_[automaton]->counted;
     learned_[automaton].reset();
     at_ = nullptr;
     free_numbers_.push_back(automaton);
 }
 
-std::size_t Runs::Learned::bytes() const {
-    return masks.size() * (sizeof(Mask) + sizeof(Config) + 24) + yields.size() * (sizeof(Yield) + sizeof(Key) + 24) + names.size() * kRunBytes +
-           in_fronts.size() * kFrontBytes;
+// Room is made before it begins, but what it knows stays.
+void Runs::turn_to(std::uint32_t automaton) {
+    at_ = learned_[automaton].get();
+    at_->used(++turn_);
+    trim();
+    at_->used(turn_);
 }
 
-std::span<Runs::Mask* const> Runs::Learned::of(const Front& front) const {
-    if (front.id >= of_front.size()) return {};
-    const std::uint32_t begin = of_front[front.id];
-    if (begin >= owners.size() || owners[begin] != front.id) return {};
-    return std::span(in_fronts).subspan(begin, front.count);
+void Runs::count_learned() {
+    const std::size_t now = at_->bytes();
+    learned_bytes_ += now - at_->counted;
+    at_->counted = now;
 }
 
-void Runs::Learned::keep(const Front& front, std::span<Mask* const> found) {
-    if (found.empty()) return;
-    const std::size_t begin = owners.size();
-    in_fronts.resize(begin);
-    in_fronts.insert(in_fronts.end(), found.begin(), found.end());
-    while (of_front.size() <= front.id) of_front.push_back(0);
-    of_front[front.id] = static_cast<std::uint32_t>(begin);
-    owners.resize(begin + found.size(), kNoTokens);
-    owners[begin] = front.id;  // last: whoever finds it finds all of them
+// The longest idle ones first, until they take so much at most all together; not the one used last.
+void Runs::forget_idle(std::size_t most) {
+    std::vector<std::pair<std::uint64_t, Learned*>> idle;
+    for (const auto& one : learned_)
+        if (one && one->counted) idle.emplace_back(one->last, one.get());
+    std::sort(idle.begin(), idle.end());
+    if (!idle.empty()) idle.pop_back();
+    for (const auto& [last, one] : idle) {
+        if (learned_bytes_ <= most) return;
+        learned_bytes_ -= one->counted;
+        *one = Learned();
+    }
 }
 
-// What stands in `of_front` finds no owner any more; it has a place for each front, so it is not gone through.
-void Runs::Learned::forget_fronts() {
-    in_fronts.clear();
-    owners.clear();
+void Runs::forget_learned() {
+    for (const auto& one : learned_)
+        if (one) *one = Learned();
+    learned_bytes_ = 0;
 }
 
 void Runs::clear() {
@@ -106,35 +111,16 @@ void Runs::clear() {
     widers_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
     few_.clear();
-    for (const auto& one : learned_)
-        if (one) {
-            one->forget_fronts();
-            one->masks.clear();
-        }
+    forget_learned();
     calls_.clear();
-    clear_parts();
-    parts_.clear();
     used_ = 0;
 }
 
-// Yields and names: they are made anew of runs.
-void Runs::clear_parts() {
-    for (const auto& one : learned_)
-        if (one) {
-            one->yields.clear();
-            one->names.clear();
-        }
-    named_.clear();
-    ways_.clear();
-    listed_.clear();
-}
-
 void Runs::trim() {
+    if (learned_bytes_ > budget_ / kIdle) forget_idle(budget_ / kIdle / 4 * 3);
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;
     memo_.each([&](const Key&, const Known& known) { times.push_back(known.time); });
-    for (const auto& one : learned_)
-        if (one) one->masks.each([&](const Config&, const Mask& mask) { times.push_back(mask.time); });
     for (const auto& [key, made] : calls_) times.push_back(made.time);
     if (!times.empty()) {
         auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -144,27 +130,10 @@ void Runs::trim() {
     if (used() > budget_) clear();
 }
 
-// Masks that hold names go with these.
-void Runs::drop_masks_before(std::uint32_t time) {
-    decltype(parts_) kept;
-    for (const auto& one : learned_) {
-        if (!one) continue;
-        one->forget_fronts();
-        one->masks.erase_if([&](const Config&, const Mask& mask) { return mask.time < time || mask.more.spans; });
-        one->masks.each([&](const Config&, Mask& mask) {
-            const std::uint32_t first = std::exchange(mask.more.at, static_cast<std::uint32_t>(kept.size()));
-            parts_.each(first, first + mask.more.sets, [&](std::uint32_t set) { kept.push_back(set); });
-            used_ += bytes_of(mask);
-        });
-    }
-    parts_ = std::move(kept);
-}
-
 // Keeps what was used since, and what that needs. A run over a trie that nobody leads to any more goes as well.
 void Runs::drop_before(std::uint32_t time) {
     used_ = 0;
-    clear_parts();
-    drop_masks_before(time);
+    forget_learned();
     memo_.erase_if([&](const Key&, const Known& known) { return known.time < time; });
     std::erase_if(calls_, [&](const auto& entry) { return entry.second.time < time; });
     std::vector<bool> sets, tries(residuals_.count() + 1);
@@ -188,14 +157,6 @@ void Runs::drop_before(std::uint32_t time) {
         use(known.run.tokens);
         use(known.run.unsure);
     });
-    for (const auto& one : learned_) {
-        if (!one) continue;
-        one->masks.each([&](const Config&, const Mask& mask) {
-            use(mask.first);
-            use(mask.last);
-            for (std::uint32_t i = 0; i < mask.more.sets; ++i) use(parts_[mask.more.at + i]);
-        });
-    }
     used_ += memo_.size() * kRunBytes;
     sets_.sweep(sets);
     residuals_.sweep(tries);

@@ -28,10 +28,9 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     if (mask.first != kNoTokens) add(mask.first);
     for (const std::uint32_t set : std::exchange(found_, {})) add(set);
     for (const Span& span : std::exchange(spans_, {}))
-        listed_.each(span.begin, span.end, [&](std::uint32_t t) {
+        for (const std::uint32_t t : at_->tokens(span))
             if (own.empty()) taken.tokens.push_back(t);
             else own[t >> 5] |= 1u << (t & 31);
-        });
     std::sort(ended.begin(), ended.end());
     ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
     std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);

@@ -56,6 +56,7 @@ public:
     }
     void clear() { *this = FlatMap(); }
     std::size_t size() const { return size_; }
+    std::size_t bytes() const { return room_ * sizeof(Entry) + ids_.bytes(); }
 
 private:
     using Entry = std::pair<Key, Value>;

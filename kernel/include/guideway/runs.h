@@ -29,8 +29,9 @@
 // and the names chosen (mask_parts.cpp); and of a front (fronts.h), which masks these are. So is what a component yields
 // over a residual, up to where it ends: the frames below are asked for their own part.
 //
-// Ids stay valid until the next call of `fill`, which first drops the half that was not used lately once the budget is
-// used up. `fill_known` changes nothing but the time of use, and may run in several threads at once.
+// Ids stay valid until the next call of `fill`. Once automata have learned more than a share of the budget, it first
+// forgets what those learned that were idle longest; once the budget is used up, that of all, and the runs that were not
+// used lately. `fill_known` changes nothing but the time of use, and may run in several threads at once.
 #pragma once
 
 #include <atomic>
@@ -47,11 +48,10 @@
 #include <utility>
 #include <vector>
 
-#include "guideway/blocks.h"
 #include "guideway/flat_map.h"
-#include "guideway/fronts.h"
 #include "guideway/key_walk.h"
 #include "guideway/leaf_walk.h"
+#include "guideway/learned.h"
 #include "guideway/machine.h"
 #include "guideway/residuals.h"
 #include "guideway/smooth.h"
@@ -60,8 +60,6 @@
 #include "guideway/trie.h"
 
 namespace guideway {
-
-inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
 struct Run {
     std::uint32_t tokens;    // number of a token set
@@ -104,17 +102,20 @@ public:
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
     void trim();
     void clear();
-    std::size_t used() const { return used_ + sets_.bytes() + loops_.bytes() + walk_states_.bytes() + residuals_.bytes(); }
+    std::size_t used() const { return used_ + learned_bytes_ + sets_.bytes() + loops_.bytes() + walk_states_.bytes() + residuals_.bytes(); }
     std::size_t hits() const { return hits_.load(std::memory_order_relaxed); }
     std::size_t misses() const { return misses_; }
 
 private:
     static constexpr std::size_t kRunBytes = 64;   // of an entry of the memo
-    static constexpr std::size_t kFrontBytes = 12;  // of a mask of a front
-    struct Key {
-        std::uint32_t trie, component, state, regs;
-        friend bool operator==(const Key&, const Key&) = default;
-    };
+    static constexpr std::size_t kIdle = 32;        // a share of the budget, for what automata learned
+    using Key = RunKey;
+    using KeyHash = RunKeyHash;
+    using Span = Learned::Span;
+    using Parts = Learned::Parts;
+    using Mask = Learned::Mask;
+    using Yield = Learned::Yield;
+    using Names = Learned::Names;
     struct Task {
         std::uint32_t trie;
         Config config;
@@ -140,34 +141,6 @@ private:
     struct Wider {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
     };
-    struct Span {  // of listed_, or of named_
-        std::uint32_t begin, end;
-    };
-    struct Parts {  // in parts_, from `at` on: numbers of sets, then the ends of spans
-        std::uint32_t at = 0, sets = 0, spans = 0;
-    };
-    struct Mask {
-        std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
-        Parts more;                                 // added to the first before its changes
-        bool accepting = false, unsure = false;     // unsure: it holds for what was read up to here only
-        std::uint32_t time = 0;                     // set in many threads at once
-    };
-    // What a component adds over a residual up to its end: parts; behind them in parts_ residuals for whoever stands
-    // below, and residuals behind the value of an entry, for the object itself.
-    struct Yield {
-        Parts parts;
-        std::uint32_t pops = 0, afters = 0;
-    };
-    struct Name {  // of an object over a trie: an entry, and a residual behind its name
-        std::uint32_t label, residual;
-    };
-    struct Way {  // tokens (in listed_) on the way to some names
-        std::uint32_t first, last, begin, end;
-    };
-    struct Names {  // in named_ and ways_; known: it can be told which
-        Span names, ways;
-        bool known;
-    };
     struct Recording {  // a yield that is being found; what comes of its tasks is on top of theirs
         Key key;
         Config config;
@@ -181,32 +154,12 @@ private:
         ExprId expr;
         std::vector<std::pair<ByteSet, std::uint32_t>> ids;
     };
-    struct KeyHash {
-        std::size_t operator()(const Key& k) const {
-            return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
-        }
-    };
-
-    // What is remembered of one automaton. Tables of their own are small and stay in the caches, where those of all
-    // automata together do not.
-    struct Learned {
-        FlatMap<Config, Mask, ConfigHash> masks;
-        FlatMap<Key, Yield, KeyHash> yields;
-        FlatMap<Key, Names, KeyHash> names;  // by trie, component and state
-        // By front: where its masks began in `in_fronts`; they are still there if `owners` says that there its masks begin.
-        Blocks<std::uint32_t, 5> of_front;
-        std::vector<Mask*> in_fronts;  // the one to begin a row with first
-        std::vector<std::uint32_t> owners;
-        std::size_t bytes() const;
-        std::span<Mask* const> of(const Front& front) const;  // nothing: not known
-        void keep(const Front& front, std::span<Mask* const> found);
-        void forget_fronts();
-    };
-
     // Runs.
     void drop_before(std::uint32_t time);
-    void drop_masks_before(std::uint32_t time);
-    void clear_parts();
+    void turn_to(std::uint32_t automaton);
+    void forget_idle(std::size_t most);
+    void forget_learned();
+    void count_learned();
     // `bare`: not as another run and what differs.
     const Run& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
@@ -238,10 +191,9 @@ private:
     void find_mask(Machine& machine, const Config& config, Mask& made);
     void step_through_unsure(Machine& machine, const Config& config, Mask& made);
     void put_first(std::span<Mask*> masks) const;
-    void write(std::span<Mask* const> masks, std::span<std::uint32_t> row) const;
-    void write(const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const;
+    void write(const Learned& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const;
+    void write(const Learned& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const;
     Parts keep_parts(std::size_t sets, std::size_t spans);
-    std::size_t bytes_of(const Mask& mask) const { return sizeof(Mask) + sizeof(Config) + 24 + (mask.more.sets + 2 * mask.more.spans) * 4; }
     static ByteSet canonical(const ByteSet& bytes);
     Mark& mark_of(ExprPool& pool, std::string_view text, bool spaced);
     void work_off(Machine& machine, Mask& mask);
@@ -269,7 +221,7 @@ private:
     const Trie& trie_;  // of the vocabulary
     const Subtrees& subtrees_;
     std::uint32_t words_;
-    std::size_t budget_, used_ = 0, misses_ = 0;
+    std::size_t budget_, used_ = 0, learned_bytes_ = 0, misses_ = 0;
     mutable std::atomic<std::size_t> hits_ = 0;
     Shortcuts shortcuts_;
     Work& work_;
@@ -282,13 +234,11 @@ private:
     std::vector<std::uint32_t> free_numbers_;        // of automata that are gone
     Learned* at_ = nullptr;                          // of the automaton that masks are found for
     std::unordered_map<Key, Wider, KeyHash> widers_;
-    Blocks<Name> named_;
-    Blocks<Way> ways_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
-    Blocks<std::uint32_t, 12> parts_, listed_;
     std::vector<Mark> marks_;
     std::uint32_t time_ = 1;  // counts what was looked for and not found
+    std::uint64_t turn_ = 0;  // counts masks of fronts that were not known
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
