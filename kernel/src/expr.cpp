@@ -433,6 +433,13 @@ bool ExprPool::has_part(ExprId e, ExprId part) const {
     return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), part);
 }
 
+bool ExprPool::has_summand(ExprId e, ExprId part) {
+    if (exprs_[e].op != Op::cat) return has_part(e, part);
+    bool found = e == part;
+    if (!found) each_summand(e, [&](ExprId one) { return found = one == part; });
+    return found;
+}
+
 bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
     bool all = true;
     each_part(e, [&](ExprId last) {

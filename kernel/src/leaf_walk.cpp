@@ -25,6 +25,7 @@ constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which 
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
+constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
 
 class LeafWalker {
 public:
@@ -184,22 +185,36 @@ private:
         return (state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters);
     }
 
+    // A sum may loop by a letter or two only (in a class of a pattern: those that a range may begin with), and a part of it
+    // by nearly all. What is known of parts is asked first: most states of such a walk share one.
     void scout(WalkStates::State& state) {
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        state.loops = loops_.find(pool_, *subtrees_, u.expr, u.left != kInfinite);
-        state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
-        if (!state.loops && u.left == kInfinite)  // what one part of a sum takes, the sum takes
-            pool_.each_part(state.expr, [&](ExprId part) {
-                state.loops = loops_.find(pool_, *subtrees_, part, false);
-                state.looping = part;
-                state.open_end = true;
-                return state.loops != nullptr;
-            });
+        const bool endless = u.left == kInfinite;
+        if (!endless || !scout_parts(state, kMany, true)) {
+            state.loops = loops_.find(pool_, *subtrees_, u.expr, !endless);
+            state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
+            const unsigned own = state.loops ? state.loops->count() : 0;
+            if (endless && own < kFew) scout_parts(state, 2 * own + 1, false);
+        }
         state.plain = state.loops && !state.open_end && u.left == kInfinite;
         state.chain = state.loops ? nullptr : loops_.chain(pool_, *subtrees_, state.expr);
         state.scouted = true;
+    }
+
+    // What one part of a sum takes, the sum takes: the first that loops by so many bytes.
+    bool scout_parts(WalkStates::State& state, unsigned least, bool known) {
+        bool found = false;
+        pool_.each_summand(state.expr, [&](ExprId part) {
+            if (part == state.expr) return false;
+            const Loops* loops = known ? loops_.known(part, false) : loops_.find(pool_, *subtrees_, part, false);
+            if (!loops || loops->count() < least) return false;
+            state.loops = loops;
+            state.looping = part;
+            return found = state.open_end = true;
+        });
+        return found;
     }
 
     bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {

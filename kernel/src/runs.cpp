@@ -206,7 +206,7 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     ExprId like = state.left == kInfinite ? kNone : state.expr;  // whose run has the same smooth tokens, if it is not to be cut
     if (!loops || !SmoothTokens::taken_by(*loops)) {  // what one part of a sum takes, the sum takes; it is not left before the quote
         if (state.left != kInfinite || !pool.ends_in(state.expr, '"')) return false;
-        pool.each_part(state.expr, [&](ExprId part) {
+        pool.each_summand(state.expr, [&](ExprId part) {
             loops = loops_.find(pool, subtrees_, part, false);
             const bool good = loops && SmoothTokens::taken_by(*loops);
             if (good) like = part;
@@ -332,7 +332,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
     ExprPool& pool = machine.pool();
     bool quick = false;  // one part of a sum takes whole subtrees
     if (!pool.boolean(config.state))
-        pool.each_part(config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
+        pool.each_summand(config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
     if (quick) return false;
     const ExprPool::Relaxed relaxed = pool.relaxed(config.state);
     if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;

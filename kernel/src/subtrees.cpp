@@ -179,7 +179,7 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
     Loops made;
     auto comes_back = [&](ExprId to) {
         if (to == state) return true;
-        if (exact || !pool.has_part(to, state)) return false;
+        if (exact || !pool.has_summand(to, state)) return false;
         made.grows = true;
         return true;
     };

@@ -5,6 +5,7 @@
 // An atom for a prefix that a token ends in, inside a character, asks only that the state lives on.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ struct Loops {
     std::vector<std::uint64_t> blocks;
     bool all_blocks = false;
     bool any() const { return ascii[0] | ascii[1]; }
+    unsigned count() const { return static_cast<unsigned>(std::popcount(ascii[0]) + std::popcount(ascii[1])); }  // ASCII bytes
 };
 
 class Subtrees {

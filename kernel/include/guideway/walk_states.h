@@ -23,6 +23,11 @@ class LoopMemo {
 public:
     // What `state` loops by, null if by no ASCII byte. Valid until `clear`.
     const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact);
+    // The same, if it was found before.
+    const Loops* known(ExprId state, bool exact) const {
+        const Loops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
+        return known ? *known : nullptr;
+    }
     // A state that by any characters of some atoms leads to one and the same next state, that one too, and so on: so many
     // characters are taken, and no more.
     struct Chain {
