@@ -8,7 +8,7 @@ from .house import PACKAGE, imports, python_files
 
 LEVELS = {
     -1: ["_kernel"],
-    0: ["errors", "disk"],
+    0: ["errors", "disk", "arguments"],
     1: ["grammar", "vocabulary", "masks"],
     2: ["sources", "sampling", "prompts", "tiny"],
     3: ["matcher", "parts"],

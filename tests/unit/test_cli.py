@@ -96,6 +96,12 @@ def test_a_byte_order_mark_is_no_text(folder: Path, run: Run) -> None:
     assert json.loads(out)["text"] == "Ada is 36."
 
 
+def test_a_mistyped_file_is_no_text(run: Run) -> None:
+    code, _, err = run("extract", "missing.md", "--schema", "schema.json", *MODEL)
+    assert code == 2
+    assert "there is no file missing.md" in err
+
+
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo", "--examples", ".", *MODEL)
     assert code == 0

@@ -183,6 +183,20 @@ def test_top_k(model: Model) -> None:
         session.top_k(0)
 
 
+@pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv": 5}])
+def test_what_is_no_option_is_refused_at_once(model: Model, options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=next(iter(options))):
+        model.session(**options)
+
+
+def test_what_is_no_text_or_number_is_refused(model: Model) -> None:
+    session = model.session()
+    with pytest.raises(TypeError, match="count must be an integer, got '1'"):
+        session.rewind("1")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(TypeError, match="text must be a string or token ids, got 5"):
+        session.feed(5)  # type: ignore[arg-type]  # on purpose
+
+
 def test_bad_input_changes_nothing(model: Model) -> None:
     session = fed(model, [1, 2, 3])
     before = session.logits()

@@ -70,12 +70,15 @@ def _check_keys(place: str, entry: dict[str, Any], known: Sequence[str]) -> None
         raise NotAvailable(f'{place}: "{wrong}" means nothing here{meant} (known: {", ".join(known)})')
 
 
+_TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log", ".html", ".xml", ".yaml", ".yml"})
+
+
 def read_texts(given: str) -> list[str]:
     """The texts: the argument itself, or a file's non-empty lines, or the "text" of each line of a .jsonl file."""
     path = Path(given)
     if given != "-" and not _is_file(path):
-        if path.suffix in (".jsonl", ".txt") and len(given.split()) == 1:
-            raise NotAvailable(f"there is no file {given}")
+        if path.suffix in _TEXT_FILES and len(given.split()) == 1:
+            raise NotAvailable(f"there is no file {given}; a text that looks like a file's name comes from stdin (-)")
         return [given]
     if path.suffix == ".jsonl":
         return [entry["text"] for entry in read_lines(path)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, TypedDict, cast
 
+from guideway.arguments import integer
 from guideway.sampling import Sampler
 from guideway.sessions import Limits, Model
 
@@ -183,17 +184,6 @@ def _limits(options: Options) -> Limits:
 
 def _integer(options: Options, name: str, default: int) -> int:
     return integer(name, options.get(name, default))
-
-
-def integer(name: str, value: Any, least: int | None = None) -> int:
-    """Raises `TypeError` for what is no integer, `ValueError` for one below `least`."""
-    try:
-        found = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}") from None
-    if least is not None and found < least:
-        raise ValueError(f"{name} must be at least {least}, got {found}")
-    return found
 
 
 def _ids(given: Iterable[int]) -> frozenset[int]:

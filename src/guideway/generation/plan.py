@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from guideway import sources
+from guideway.arguments import integer
 from guideway.compiler import compile
 from guideway.errors import (
     BudgetTooSmall,
@@ -27,7 +28,6 @@ from guideway.generation.options import (
     Settings,
     check_model,
     check_names,
-    integer,
     merged,
 )
 from guideway.generation.results import Cut, Generation, State

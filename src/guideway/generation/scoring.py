@@ -9,7 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from guideway.generation.options import BATCH, Prompt, Prompts, integer
+from guideway.arguments import integer
+from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
 from guideway.sampling import log_softmax
 from guideway.sessions import Model, Session, feed_all

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from guideway import masks
+from guideway.arguments import integer
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Cache, Logits, on_cpu
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
@@ -80,6 +81,10 @@ class Session:
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
         engine = model.engine
+        if sampler is not None and not isinstance(sampler, Sampler):
+            raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
+        if kv is not None and not isinstance(kv, KV):
+            raise TypeError(f"kv is what a session's kv or learned_prefix gave, not {kv!r}")
         if kv is not None and kv.owner is not engine:
             raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
         if kv is not None and len(kv) + (kv.prefix.length if kv.prefix is not None else 0) != kv.positions:
@@ -104,8 +109,8 @@ class Session:
         self._width = len(self.tokenizer.vocabulary)
         self._mask = masks.new_rows(1, self._width)[0]
         self._masked = False
-        self.seed = seed
-        self.row = row
+        self.seed = integer("seed", seed)
+        self.row = integer("row", row)
         self.sampler = sampler or Sampler()
         self._memory: list[_Memory] = []  # what the sampler remembers, by the draws that it comes from
         self._counted = [0, 0, 0]  # as in `Counts`
@@ -153,6 +158,8 @@ class Session:
         """
         if isinstance(text, str):
             ids = self.tokenizer.encode(text)
+        elif not isinstance(text, Iterable):
+            raise TypeError(f"text must be a string or token ids, got {text!r}")
         else:
             ids = self.tokenizer.vocabulary.checked(text)
             opening = self._tokens[: self._floor]
@@ -294,8 +301,7 @@ class Session:
 
         A constraint that began among them is gone. Raises `NoTokens` for more than there are behind BOS.
         """
-        if count < 0:
-            raise ValueError(f"count must not be negative, got {count}")
+        count = integer("count", count, 0)
         kept = len(self._tokens) - count
         if kept < self._floor:
             opening = f" behind the {self._floor} that open it" if self._floor else ""

@@ -40,12 +40,17 @@ def schema_generator() -> type[GenerateJsonSchema]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.names: dict[int, str] = {}
+            """Of fields, by the `id` of their schemas, for errors."""
+
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
             return _decimal(schema)
 
         def bytes_schema(self, schema: Any) -> dict[str, Any]:
             if "min_length" in schema or "max_length" in schema:
-                raise Unsupported("bytes of a given length: JSON counts characters")
+                raise Unsupported("bytes of a given length: JSON counts characters; take a str with one")
             return {"type": "string"}
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
@@ -79,7 +84,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             raise Unsupported("classes as values")
 
         def json_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("JSON within a string")
+            raise Unsupported("JSON within a string: take the type inside it as it is")
 
         def url_schema(self, schema: Any) -> dict[str, Any]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
@@ -87,17 +92,32 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
 
+        def model_fields_schema(self, schema: Any) -> dict[str, Any]:
+            self.names.update((id(field), name) for name, field in schema["fields"].items())
+            return super().model_fields_schema(schema)
+
+        def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+            self.names.update((id(field), field["name"]) for field in schema["fields"])
+            return super().dataclass_args_schema(schema)
+
+        def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+            self.names.update((id(field), name) for name, field in schema["fields"].items())
+            return super().typed_dict_schema(schema)
+
         def model_field_schema(self, schema: Any) -> dict[str, Any]:
-            return super().model_field_schema(_at_a_key(schema))
+            return _in_field(self.names[id(schema)], schema, super().model_field_schema)
 
         def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
-            return super().dataclass_field_schema(_at_a_key(schema))
+            return _in_field(self.names[id(schema)], schema, super().dataclass_field_schema)
 
         def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
-            return super().typed_dict_field_schema(_at_a_key(schema))
+            return _in_field(self.names[id(schema)], schema, super().typed_dict_field_schema)
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("values of the type complex")
+            raise Unsupported("a complex number: tuple[float, float] has its two parts")
+
+        def callable_schema(self, schema: Any) -> dict[str, Any]:
+            raise Unsupported("a callable as a value: the function itself, given as the type, stands for its arguments")
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
             if schema.get("gt") == date.max or schema.get("lt") == date.min:
@@ -137,11 +157,11 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             keys = schema.get("keys_schema", {"type": "any"})
             if keys.get("type") not in _KEYS:
-                raise Unsupported(f"a dict whose keys are {keys.get('type')!r}")
+                raise Unsupported(f"a dict whose keys are {keys.get('type')!r}: a list of pairs has any")
             made = super().dict_schema(schema)
             if keys.get("type") == "int":
                 if keys.keys() - {"type", "metadata", "ref", "strict"}:
-                    raise Unsupported("a dict whose keys are limited integers")
+                    raise Unsupported("a dict whose keys are limited integers: take plain int, or a list of pairs")
                 made["propertyNames"] = _INTEGER_KEY
             return made
 
@@ -196,15 +216,20 @@ def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]
 
 def _without_bounds(schema: Any, what: str) -> None:
     if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt")):
-        raise Unsupported(f"{what} with bounds")
+        raise Unsupported(f"{what} with bounds: take it without, and refuse what is out of them in a validator")
 
 
-def _at_a_key(field: Any) -> Any:
-    """The field, if it is read from a key of its own."""
-    alias = field.get("validation_alias")
-    if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
-        raise Unsupported(f"a field that is read from a path of keys, {alias!r}")
-    return field
+def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Of a field that has a key of its own. What is refused inside it says where: `place` is a JSON Pointer."""
+    try:
+        alias = field.get("validation_alias")
+        if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
+            raise Unsupported(f"a field that is read from a path of keys, {alias!r}")
+        return made(field)
+    except Unsupported as error:
+        place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
+        why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
+        raise Unsupported(f"{place}: {why}", place) from error
 
 
 def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:

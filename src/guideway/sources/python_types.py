@@ -131,7 +131,7 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     try:
         return adapter.json_schema(mode="validation", schema_generator=schema_generator())
     except PydanticUserError as problem:
-        raise Unsupported(f"the type has no JSON Schema: {problem}") from problem
+        raise Unsupported(f"the type has no JSON Schema: {_reason(problem)}") from problem
     except ImportError as problem:
         raise NotAvailable(f"a type needs a package: {problem}") from problem
     except RecursionError:

@@ -125,6 +125,34 @@ def test_a_record_written_by_json_fits() -> None:
     assert not fits(of(Cat | Dog).grammar(), '{"kind": "dog", "lives": 1}')
 
 
+class Wave(BaseModel):
+    phases: list[complex]
+
+
+@dataclass
+class Handler:
+    call: Callable[[int], int]
+
+
+def takes_keys(pairs: dict[tuple[int, int], int]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("annotation", "place", "instead"),
+    [
+        (dict[str, Wave], "/phases", "tuple[float, float]"),
+        (Handler, "/call", "the function itself"),
+        (takes_keys, "/pairs", "a list of pairs"),
+        (complex, None, "tuple[float, float]"),
+        (Annotated[timedelta, Field(gt=timedelta(1))], None, "in a validator"),
+    ],
+)
+def test_a_refusal_says_where_and_what_to_take_instead(annotation: Any, place: str | None, instead: str) -> None:
+    with pytest.raises(Unsupported, match=re.escape(instead)) as refused:
+        PythonType(annotation)
+    assert refused.value.place == place
+
+
 @pytest.mark.parametrize("annotation", [dict[float, str], Callable[[], int], complex])
 def test_refused_until_later(annotation: Any) -> None:
     with pytest.raises((Unsupported, InvalidConstraint)):

@@ -1,0 +1,19 @@
+"""Arguments, checked where they are given."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+__all__ = ["integer"]
+
+
+def integer(name: str, value: Any, least: int | None = None) -> int:
+    """Raises `TypeError` for what is no integer, `ValueError` for one below `least`."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if least is not None and found < least:
+        raise ValueError(f"{name} must be at least {least}, got {found}")
+    return found
