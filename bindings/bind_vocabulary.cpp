@@ -65,7 +65,7 @@ std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const I
 
 void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "Vocabulary",
-                           "The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what "
+                           "The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what "
                            "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
                            "deltas, clipped counts, punctuation as leaves), which change no mask.")
         .def(

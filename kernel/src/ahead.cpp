@@ -32,6 +32,7 @@ void Runs::find_leaves_ahead(Machine& machine, std::uint32_t automaton) {
                 run(machine, 0, {n, state, 0, kBottom});
             }
     });
+    count_learned();
 }
 
 void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget) {
@@ -68,6 +69,7 @@ void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::mi
             if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
         }
     }
+    count_learned();
 }
 
 }  // namespace guideway

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items t
 constexpr std::uint64_t kNodeWork = 20;
 constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
 
-// The arrays and objects that are items of unique arrays, as expressions; by number in the whole program.
+// The arrays and objects that are items of unique arrays, as expressions, by their numbers in the whole program.
 struct Boxes {
     using Nodes = std::vector<std::uint32_t>;  // the arrays and objects that an item can be, in order
     std::map<Nodes, ExprId> known;
@@ -199,7 +199,7 @@ private:
         }
         if (roots > 1) {
             program.root = static_cast<std::uint32_t>(old.size());
-            numbers.push_back(number_in_all(array));
+            numbers.push_back(number_in_all(array));  // whom its errors name
             Node any;
             any.kind = NodeKind::alternative;
             any.parts.resize(roots);

@@ -425,18 +425,15 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     return intern(made);
 }
 
-bool ExprPool::has_part(ExprId e, ExprId part) const {
-    if (e == part) return true;
-    const Expr& x = exprs_[e];
-    if (x.op != Op::alt) return false;
-    const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
-    return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), part);
-}
-
-bool ExprPool::has_summand(ExprId e, ExprId part) {
-    if (exprs_[e].op != Op::cat) return has_part(e, part);
-    bool found = e == part;
-    if (!found) each_summand(e, [&](ExprId one) { return found = one == part; });
+bool ExprPool::has_summand(ExprId e, ExprId summand) {
+    if (e == summand) return true;
+    const Expr x = exprs_[e];
+    if (x.op == Op::alt) {
+        const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
+        return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), summand);
+    }
+    bool found = false;
+    each_summand(e, [&](ExprId one) { return found = one == summand; });
     return found;
 }
 

@@ -192,7 +192,8 @@ private:
         state.looping = u.expr;
         state.left = u.left;
         const bool endless = u.left == kInfinite;
-        if (!endless || !scout_parts(state, kMany, true)) {
+        const Loops* known = loops_.known(u.expr, !endless);
+        if (!endless || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !endless);
             state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
             const unsigned own = state.loops ? state.loops->count() : 0;

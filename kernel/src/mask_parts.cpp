@@ -34,7 +34,7 @@ std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front
     const Learned& from = *learned_[automaton];
     const auto masks = from.of(front);
     if (masks.empty()) return std::nullopt;
-    from.used(turn_);
+    from.touch(turn_);
     bool accepting = false;
     for (const Mask* one : masks) accepting |= one->accepting;
     write(from, masks, row);

@@ -1,6 +1,5 @@
 #include "guideway/pieces.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -35,10 +34,10 @@ constexpr bool kPlain = true;
 constexpr bool kPlain = false;
 #endif
 
-// Whole lines, and from 1 KB on one of four sizes for each doubling: what one table gives back fits another. Of odd sizes
+// Whole lines; of what comes out of chunks, one of four sizes for each doubling: what one table gives back fits another. Of odd sizes
 // a quarter of all chunks lay idle.
 constexpr std::size_t rounded(std::size_t bytes) {
-    const std::size_t step = std::max(kLine, std::bit_floor(bytes) / 4);
+    const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : std::bit_floor(bytes) / 4;
     return (bytes + step - 1) / step * step;
 }
 constexpr bool is_plain(std::size_t bytes) { return kPlain || bytes < kSmallest; }

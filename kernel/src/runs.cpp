@@ -26,7 +26,7 @@ std::uint32_t count_of(std::span<const Places> places) {
 
 Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work)
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
-      budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), walk_states_(vocabulary.longest()), residuals_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
+      budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), walk_states_(vocabulary.longest()), residuals_(trie_, vocabulary.longest(), work), forget_at_(budget / kShare), all_(words_, 0xffffffff) {
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
     const std::uint32_t size = vocabulary.size();
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;
@@ -68,12 +68,13 @@ void Runs::forget(std::uint32_t automaton) noexcept {
     free_numbers_.push_back(automaton);
 }
 
-// Room is made before it begins, but what it knows stays.
+// Room is made before it begins: its own is forgotten only with that of all others.
 void Runs::turn_to(std::uint32_t automaton) {
+    if (at_) count_learned();  // an error may have left it uncounted
     at_ = learned_[automaton].get();
-    at_->used(++turn_);
+    at_->touch(++turn_);
     trim();
-    at_->used(turn_);
+    at_->touch(turn_);  // if it forgot, that as well
 }
 
 void Runs::count_learned() {
@@ -82,15 +83,14 @@ void Runs::count_learned() {
     at_->counted = now;
 }
 
-// The longest idle ones first, until they take so much at most all together; not the one used last.
+// The longest idle ones first, until they take so much at most all together; not those that were used lately.
 void Runs::forget_idle(std::size_t most) {
     std::vector<std::pair<std::uint64_t, Learned*>> idle;
     for (const auto& one : learned_)
         if (one && one->counted) idle.emplace_back(one->last, one.get());
     std::sort(idle.begin(), idle.end());
-    if (!idle.empty()) idle.pop_back();
     for (const auto& [last, one] : idle) {
-        if (learned_bytes_ <= most) return;
+        if (learned_bytes_ <= most || last + kLately > turn_) return;
         learned_bytes_ -= one->counted;
         *one = Learned();
     }
@@ -117,7 +117,11 @@ void Runs::clear() {
 }
 
 void Runs::trim() {
-    if (learned_bytes_ > budget_ / kIdle) forget_idle(budget_ / kIdle / 4 * 3);
+    if (learned_bytes_ > forget_at_) {
+        const std::size_t some = budget_ / kShare / 4;
+        forget_idle(3 * some);
+        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be busy: they are not asked at each mask
+    }
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;
     memo_.each([&](const Key&, const Known& known) { times.push_back(known.time); });

@@ -29,6 +29,9 @@ const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId sta
     if (!pool.endless(state)) return nullptr;
     const std::uint64_t key = std::uint64_t{state} << 1 | exact;
     if (const Loops** known = found_.find(key)) return *known;
+    // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
+    bool lives = false;
+    if (!pool.with_short_searches([&] { lives = pool.alive(state); }) || !lives) return found_.add(key, nullptr);
     Loops made = subtrees.loops_of(pool, state, exact);
     return found_.add(key, made.any() ? &kept_.emplace_back(std::move(made)) : nullptr);
 }

@@ -9,7 +9,7 @@ import numpy.typing
 
 class Vocabulary:
     """
-    The tokens of a model as bytes. `memo_bytes`: what its masks may take before the half not used lately goes; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.
+    The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.
     """
 
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...

@@ -1,7 +1,6 @@
 // A list that only grows, in blocks: what it holds never moves, and nothing is copied while it grows.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -23,21 +22,7 @@ public:
     void append(const Range& added) {
         for (const T& one : added) push_back(one);
     }
-    T& back() { return (*this)[size_ - 1]; }
     std::size_t size() const { return size_; }
-    void clear() {
-        blocks_.clear();
-        size_ = 0;
-    }
-    // Calls f(entry) for those from `begin` to `end`.
-    template <class F>
-    void each(std::size_t begin, std::size_t end, F&& f) const {
-        while (begin < end) {
-            const T* const block = blocks_[begin >> kBits].data();
-            const std::size_t last = std::min(end, (begin | kMask) + 1);
-            for (; begin < last; ++begin) f(block[begin & kMask]);
-        }
-    }
 
 private:
     static constexpr std::size_t kMask = (std::size_t{1} << kBits) - 1;

@@ -221,15 +221,14 @@ public:
         else
             for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {}
     }
-    bool has_part(ExprId e, ExprId part) const;  // or is it
-    // The same of a product, too, that begins with a sum of few: each part with what follows the sum.
+    // The same of a product, too, that begins with a sum of few: each part with what follows the sum, which it makes.
     template <class F>
     void each_summand(ExprId e, F&& f) {
         const Expr x = exprs_[e], head = exprs_[x.op == Op::cat ? x.a : e];
         if (x.op != Op::cat || head.op != Op::alt || head.b > kMaxSummands) return each_part(e, f);
         for (std::uint32_t i = 0; i < head.b && !f(cat(args_[head.a + i], x.b)); ++i) {}
     }
-    bool has_summand(ExprId e, ExprId part);
+    bool has_summand(ExprId e, ExprId summand);  // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
     // The bytes of its texts, and perhaps more.
     ByteSet alphabet(ExprId e);

@@ -72,7 +72,7 @@ struct Learned {
     std::size_t counted = 0;         // bytes, when they were counted last
     mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
 
-    void used(std::uint64_t turn) const {
+    void touch(std::uint64_t turn) const {
         const std::atomic_ref time(last);
         if (time.load(std::memory_order_relaxed) != turn) time.store(turn, std::memory_order_relaxed);
     }

@@ -107,8 +107,9 @@ public:
     std::size_t misses() const { return misses_; }
 
 private:
-    static constexpr std::size_t kRunBytes = 64;   // of an entry of the memo
-    static constexpr std::size_t kIdle = 32;        // a share of the budget, for what automata learned
+    static constexpr std::size_t kRunBytes = 64;    // of an entry of the memo
+    static constexpr std::size_t kShare = 32;       // of the budget, for what automata learned: beyond it, idle ones forget
+    static constexpr std::uint64_t kLately = 1024;  // turns back: an automaton used since is not idle, those of a batch take turns
     using Key = RunKey;
     using KeyHash = RunKeyHash;
     using Span = Learned::Span;
@@ -238,7 +239,8 @@ private:
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     std::vector<Mark> marks_;
     std::uint32_t time_ = 1;  // counts what was looked for and not found
-    std::uint64_t turn_ = 0;  // counts masks of fronts that were not known
+    std::uint64_t turn_ = 0;  // counts masks of fronts that were not known, and walks ahead
+    std::size_t forget_at_;   // bytes that automata have learned, beyond which some forget
     std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaf_ids_;
     std::uint32_t next_component_ = 0;
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens

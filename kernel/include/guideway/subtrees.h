@@ -17,7 +17,7 @@
 
 namespace guideway {
 
-// The atoms by which a state comes back to itself, or to a sum that it is a part of; made by `Subtrees::loops_of`.
+// The atoms by which a state comes back to itself, or to a sum, or a product that begins with one, of which it is a summand; made by `Subtrees::loops_of`.
 struct Loops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};

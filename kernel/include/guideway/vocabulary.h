@@ -34,7 +34,7 @@ inline constexpr std::size_t kSpecialBytes = 5;
 std::string special_text(std::uint32_t id);
 
 struct VocabularyLimits {
-    std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; dropped and made anew when full
+    std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; those not used lately go when it is full
     std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
     std::size_t max_states = 4'000'000;    // expressions in one store
     std::uint64_t max_work = kAllowance;   // of one call (work.h)

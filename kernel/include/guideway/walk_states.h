@@ -21,7 +21,7 @@ namespace guideway {
 // The states that come back to themselves, remembered by their expression.
 class LoopMemo {
 public:
-    // What `state` loops by, null if by no ASCII byte. Valid until `clear`.
+    // What `state` loops by, null if by no ASCII byte, or where it may have no texts. Valid until `clear`.
     const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact);
     // The same, if it was found before.
     const Loops* known(ExprId state, bool exact) const {

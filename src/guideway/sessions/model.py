@@ -74,6 +74,10 @@ class Model:
         the logits it passed, so that going back finds them. `checkpoint_bytes`: what it keeps of passed states where
         the engine cannot truncate them. Raises `EngineError` when the model is closed, or `kv` is another model's.
         """
+        if sampler is not None and not isinstance(sampler, Sampler):
+            raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
+        if kv is not None and not isinstance(kv, KV):
+            raise TypeError(f"kv is what a session's kv or learned_prefix gave, not {kv!r}")
         return Session(
             self,
             seed=seed,

@@ -81,10 +81,6 @@ class Session:
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
         engine = model.engine
-        if sampler is not None and not isinstance(sampler, Sampler):
-            raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
-        if kv is not None and not isinstance(kv, KV):
-            raise TypeError(f"kv is what a session's kv or learned_prefix gave, not {kv!r}")
         if kv is not None and kv.owner is not engine:
             raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
         if kv is not None and len(kv) + (kv.prefix.length if kv.prefix is not None else 0) != kv.positions:
@@ -156,10 +152,10 @@ class Session:
         Ids at the start may begin with BOS, which is there already: it is not taken twice. Under a constraint the
         tokens must be legal. Raises `InvalidToken`, `ContextOverflow`, `RejectedToken`.
         """
+        if not isinstance(text, Iterable):
+            raise TypeError(f"text must be a string or token ids, got {text!r}")
         if isinstance(text, str):
             ids = self.tokenizer.encode(text)
-        elif not isinstance(text, Iterable):
-            raise TypeError(f"text must be a string or token ids, got {text!r}")
         else:
             ids = self.tokenizer.vocabulary.checked(text)
             opening = self._tokens[: self._floor]
@@ -290,8 +286,7 @@ class Session:
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable next tokens as (id, probability), without the constraint."""
-        if count < 1:
-            raise ValueError(f"count must be at least 1, got {count}")
+        count = integer("count", count, 1)
         share = probabilities(self.logits().astype(np.float64))
         order = np.argsort(-share, kind="stable")[:count]
         return [(int(i), float(share[i])) for i in order]
@@ -305,8 +300,7 @@ class Session:
         kept = len(self._tokens) - count
         if kept < self._floor:
             opening = f" behind the {self._floor} that open it" if self._floor else ""
-            there = len(self._tokens) - self._floor
-            raise NoTokens(f"{count} tokens cannot be given back: the session has {there}{opening}")
+            raise NoTokens(f"{count} tokens cannot be given back: the session has {self.gives_back}{opening}")
         if self.matcher is not None and kept >= self._constrained_from:
             self.matcher.rollback(count)
         elif self.matcher is not None:
