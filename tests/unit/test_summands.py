@@ -12,7 +12,15 @@ from guideway import Regex
 from guideway.sources.base import Source
 
 DIGITS = ["".join(some).encode() for n in (2, 3) for some in itertools.product("0123456789", repeat=n)]
-TOKENS = [*(bytes([n]) for n in range(256)), b"</s>", *DIGITS, *(b"x" + text for text in DIGITS[:380])]
+LETTERS = [b"f" + bytes([letter]) for letter in b"abcdefghijklmnop"]
+TOKENS = [
+    *(bytes([n]) for n in range(256)),
+    b"</s>",
+    *DIGITS,
+    *(b"x" + text for text in DIGITS[:380]),
+    *LETTERS,
+    b"foo",
+]
 EOS = 256
 
 
@@ -44,11 +52,16 @@ def dead() -> Source[str]:
     return (Regex("x[0-9]*a|yk") & Regex("x[0-9]*b|yk")) | Regex("x[0-9]c")
 
 
+NEVER = {"type": "string", "pattern": "^[a-z]*$", "not": {"pattern": "^[a-z ]*$"}}
+
+
 @pytest.mark.parametrize(
     ("source", "begun"),
     [
         (dead(), b"x"),
         (dead() + Regex("e"), b"x"),
+        ((Regex(".*a") & Regex(".*b")) | Regex("[a-z]{2,5}"), b"f"),
+        (gw.JsonSchema({"anyOf": [NEVER, {"enum": ["foo", "bar"]}]}, profile="exact"), b'"'),
         (Regex("([0-9]|1-[1-9])*(-?)ab"), b"1"),  # a product that begins with a sum, one part of which takes most
         (Regex("([0-9]|1-[1-9]|2-[2-9])*c|[0-9]{3}d"), b"12"),
     ],
