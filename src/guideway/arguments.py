@@ -15,5 +15,6 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r}") from None
     if least is not None and found < least:
-        raise ValueError(f"{name} must be at least {least}, got {found}")
+        bound = f"be at least {least}" if least else "not be negative"
+        raise ValueError(f"{name} must {bound}, got {found}")
     return found
