@@ -30,18 +30,19 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
     made->ended_ = std::make_unique<Ended::Number>();
     made->number_ = made->ended_->number = store->runs.next_automaton();
+    made->fronts_ = std::make_unique<Fronts>(store->runs.front_tables(made->number_));
     made->store_ = std::move(store);
     made->find_ahead();
     made->first_bytes_ = made->store_->pool.bytes();
     return made;
 }
 
-Front Automaton::start() const {
+const Front& Automaton::start() const {
     Configs made;
     machine_->start(made);
     std::sort(made.begin(), made.end());
     made.erase(std::unique(made.begin(), made.end()), made.end());
-    return fronts_.keep(made);
+    return fronts_->keep(made);
 }
 
 // Whoever compiles waits anyway; a mask should not take long.
@@ -72,7 +73,7 @@ void Automaton::walk_ahead(std::chrono::microseconds budget) const {
 bool Automaton::is_worn() const {
     {
         const std::shared_lock guard(store_->lock);
-        if (machine_->learned() + fronts_.learned() / 4 > kMaxLearned) return true;
+        if (machine_->learned() + fronts_->learned() / 4 > kMaxLearned) return true;
         if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
     }
     return vocabulary_->store() != store_;

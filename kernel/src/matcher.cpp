@@ -97,7 +97,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
     if (parents.size() != tokens.size() || rows.size() != tokens.size() * width)
         throw Error(ErrorKind::argument, "a draft needs a parent and a row of " + std::to_string(width) + " words for each token");
     struct Draft {
-        Front front;
+        const Front* front;
         bool legal, finished;
     };
     std::vector<Draft> drafts;
@@ -105,16 +105,16 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
         if (parents[i] < -1 || parents[i] >= static_cast<std::int64_t>(i))
             throw Error(ErrorKind::argument, "the parent of draft token " + std::to_string(i) + " must be an earlier one, or -1");
         const std::uint32_t token = checked(tokens[i]);
-        Draft draft = parents[i] < 0 ? Draft{history_.now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
+        Draft draft = parents[i] < 0 ? Draft{&history_.now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
         if (draft.legal) {
             const Alone guard(*automaton_->store_);
             if (draft.finished) draft.legal = false;
-            else if (ends(draft.front.configs(), token)) draft.finished = true;
-            else if (const auto next = front_behind(draft.front, token)) draft.front = *next;
+            else if (ends(draft.front->configs(), token)) draft.finished = true;
+            else if (const Front* next = front_behind(*draft.front, token)) draft.front = next;
             else draft.legal = false;
         }
         const auto row = rows.subspan(i * width, width);
-        if (draft.legal) fill(draft.front, draft.finished, row);
+        if (draft.legal) fill(*draft.front, draft.finished, row);
         else std::fill(row.begin(), row.end(), 0);
         drafts.push_back(draft);
     }
@@ -148,16 +148,16 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
 }
 
 // A token that leads to where it begins is not noted: that is soon found again, and each time by another.
-std::optional<Front> Matcher::front_behind(const Front& front, std::uint32_t token) const {
-    Fronts& fronts = automaton_->fronts_;
-    if (const Front* known = fronts.behind(front.id, token)) return *known;
+const Front* Matcher::front_behind(const Front& front, std::uint32_t token) const {
+    Fronts& fronts = *automaton_->fronts_;
+    if (const Front* known = fronts.behind(front, token)) return known;
     Configs& configs = automaton_->store_->now;
     configs.assign(front.configs().begin(), front.configs().end());
-    if (!step_token(configs, token)) return std::nullopt;
-    if (std::ranges::equal(configs, front.configs())) return front;
-    const Front made = fronts.keep(configs);
-    fronts.note(front.id, token, made.id);
-    return made;
+    if (!step_token(configs, token)) return nullptr;
+    if (std::ranges::equal(configs, front.configs())) return &front;
+    const Front& made = fronts.keep(configs);
+    fronts.note(front, token, made);
+    return &made;
 }
 
 void Matcher::advance(std::int64_t token) {
@@ -171,7 +171,7 @@ void Matcher::take(std::uint32_t token) {
         finished_ = true;
         return;
     }
-    if (const auto next = front_behind(history_.now(), token)) return history_.push(*next);
+    if (const Front* next = front_behind(history_.now(), token)) return history_.push(*next);
     if (automaton_->vocabulary_->is_eos(token))
         throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
     throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");

@@ -62,38 +62,42 @@ void check_piece_arrays() {
     CHECK(grown[99999] == 99999 && grown[17] == 17);
 }
 
-// Equal sets are one front, which stays where it is; a token's front is the right one or none.
+// Equal sets are one front, which stays where it is, also where what finds it was forgotten; a token's front is the right
+// one or none.
 void check_fronts() {
     std::mt19937 chance(5);
-    Fronts fronts;
+    FrontTables tables;
+    Fronts fronts(tables);
     std::vector<Configs> given;
-    std::vector<Front> made;
+    std::vector<const Front*> made;
     for (std::uint32_t i = 0; i < 3000; ++i) {
         Configs configs;
         for (std::uint32_t k = i == 100 ? 3000 : i % 5; k-- > 0;) configs.push_back({k, i, 0, 1});
         given.push_back(configs);
-        made.push_back(fronts.keep(configs));
+        made.push_back(&fronts.keep(configs));
+        if (i % 700 == 0) tables = {};
     }
     bool same = true;
     std::size_t configurations = 0;
     for (std::size_t i = 0; i < given.size(); ++i) {
-        const Front again = fronts.keep(given[i]);
-        same &= again.id == made[i].id && again.first == made[i].first && std::ranges::equal(made[i].configs(), given[i]);
+        if (i % 1000 == 500) tables = {};
+        same &= &fronts.keep(given[i]) == made[i] && std::ranges::equal(made[i]->configs(), given[i]);
         configurations += given[i].size();
     }
     CHECK(same && fronts.learned() == configurations);
-    CHECK(made[0].id == made[5].id && made[1].id != made[6].id);  // both are empty
-    CHECK(!Fronts().behind(0, 0));
-    const auto led_to = [&](std::uint32_t front, std::uint32_t token) { return made[(front * 7 + token * 13) % made.size()]; };
+    CHECK(made[0] == made[5] && made[1] != made[6]);  // both are empty
+    CHECK(!fronts.behind(*made[0], 0));
+    const auto led_to = [&](const Front& front, std::uint32_t token) { return made[(front.id * 7 + token * 13) % made.size()]; };
     std::size_t noted = 0, kept = 0;
     bool right = true;
     for (int turn = 0; turn < 100000; ++turn) {
-        const auto front = static_cast<std::uint32_t>(chance() % made.size()), token = static_cast<std::uint32_t>(chance() % 20);
-        if (const Front* known = fronts.behind(made[front].id, token)) {
-            right &= known->id == led_to(made[front].id, token).id;
+        const Front& front = *made[chance() % made.size()];
+        const auto token = static_cast<std::uint32_t>(chance() % 20);
+        if (const Front* known = fronts.behind(front, token)) {
+            right &= known == led_to(front, token);
             ++kept;
         } else {
-            fronts.note(made[front].id, token, led_to(made[front].id, token).id);
+            fronts.note(front, token, *led_to(front, token));
             ++noted;
         }
     }
@@ -102,11 +106,12 @@ void check_fronts() {
 
 void check_history() {
     std::mt19937 chance(9);
-    Fronts fronts;
-    std::vector<Front> all;
-    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(fronts.keep(Configs{{i, 0, 0, 0}}));
-    std::vector<History> histories{History(all[0])};
-    std::vector<std::vector<std::uint32_t>> twins{{all[0].id}};
+    FrontTables tables;
+    Fronts fronts(tables);
+    std::vector<const Front*> all;
+    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&fronts.keep(Configs{{i, 0, 0, 0}}));
+    std::vector<History> histories{History(*all[0])};
+    std::vector<std::vector<const Front*>> twins{{all[0]}};
     bool same = true;
     for (int turn = 0; turn < 20000; ++turn) {
         const std::size_t i = chance() % histories.size();
@@ -119,11 +124,11 @@ void check_history() {
             histories[i].back_to(position);
             twins[i].resize(position + 1);
         } else {
-            const Front& front = all[chance() % all.size()];
-            histories[i].push(front);
-            twins[i].push_back(front.id);
+            const Front* front = all[chance() % all.size()];
+            histories[i].push(*front);
+            twins[i].push_back(front);
         }
-        same &= histories[i].now().id == twins[i].back() && histories[i].position() + 1 == twins[i].size();
+        same &= &histories[i].now() == twins[i].back() && histories[i].position() + 1 == twins[i].size();
     }
     CHECK(same);
 }

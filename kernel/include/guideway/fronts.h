@@ -2,8 +2,8 @@
 // lead from one to another. So what a matcher has met before is one look-up.
 //
 // Fronts only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
-// (compiled.h). Tokens are noted in a table that forgets: a newer one takes the place of an older. All under the store's
-// lock; the configurations of a front may be read without it.
+// (compiled.h). What finds them can be forgotten: their places are found anew, tokens are noted again, in a table where a
+// newer one takes the place of an older. All under the store's lock; a front may be read without it.
 #pragma once
 
 #include <algorithm>
@@ -26,16 +26,33 @@ struct Front {
     std::span<const Config> configs() const { return {first, count}; }
 };
 
+// What finds fronts; it is remembered with all else that an automaton has learned (learned.h).
+struct FrontTables {
+    struct Step {
+        std::uint32_t front = IdTable::kMissing, token = 0, to = 0;
+    };
+    IdTable ids;
+    std::size_t known = 0;  // so many fronts are in `ids`
+    PieceVector<Step> steps;  // by a hash of front and token
+    std::size_t noted = 0;
+
+    std::size_t bytes() const { return ids.bytes() + steps.capacity() * sizeof(Step); }
+};
+
 class Fronts {
 public:
+    // `tables` are longer than this, and may be emptied at any time.
+    explicit Fronts(FrontTables& tables) : tables_(tables) {}
+
     // The front of these configurations, which are in order and different.
-    Front keep(std::span<const Config> configs) {
-        std::uint64_t hash = configs.size();
-        for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
-        const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); });
-        if (known != IdTable::kMissing) return fronts_[known];
+    const Front& keep(std::span<const Config> configs) {
+        for (std::size_t& known = tables_.known; known < fronts_.size(); ++known)
+            tables_.ids.add(hash(fronts_[known].configs()), static_cast<std::uint32_t>(known));
+        const std::uint64_t wanted = hash(configs);
+        const std::uint32_t found = tables_.ids.find(wanted, [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); });
+        if (found != IdTable::kMissing) return fronts_[found];
         if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
-            pieces_.emplace_back(std::max(configs.size(), pieces_.empty() ? kFewest : std::min(2 * pieces_.back().size(), kMost)));
+            pieces_.emplace_back(std::max(configs.size(), std::clamp(learned_ / 4, kFewest, kMost)));
             used_ = 0;
         }
         Config* const first = pieces_.back().data() + used_;
@@ -44,20 +61,21 @@ public:
         learned_ += configs.size();
         const auto id = static_cast<std::uint32_t>(fronts_.size());
         fronts_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
-        ids_.add(hash, id);
+        tables_.ids.add(wanted, id);
+        ++tables_.known;
         return fronts_[id];
     }
 
     // Where the token led from a front, if that is still noted; null.
-    const Front* behind(std::uint32_t front, std::uint32_t token) const {
-        if (steps_.empty()) return nullptr;
-        const Step& step = steps_[slot(front, token)];
-        return step.front == front && step.token == token ? &fronts_[step.to] : nullptr;
+    const Front* behind(const Front& front, std::uint32_t token) const {
+        if (tables_.steps.empty()) return nullptr;
+        const FrontTables::Step& step = tables_.steps[slot(front.id, token)];
+        return step.front == front.id && step.token == token ? &fronts_[step.to] : nullptr;
     }
-    void note(std::uint32_t front, std::uint32_t token, std::uint32_t to) {
-        if (noted_ == steps_.size() && noted_ < kMostSteps) grow();
-        ++noted_;
-        steps_[slot(front, token)] = {front, token, to};
+    void note(const Front& front, std::uint32_t token, const Front& to) {
+        if (tables_.noted == tables_.steps.size() && tables_.noted < kMostSteps) grow();
+        ++tables_.noted;
+        tables_.steps[slot(front.id, token)] = {front.id, token, to.id};
     }
     // Configurations in all of them.
     std::size_t learned() const { return learned_; }
@@ -65,24 +83,26 @@ public:
 private:
     static constexpr std::size_t kFewest = 16, kMost = 1024;  // configurations in a piece
     static constexpr std::size_t kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 196 KB at most
-    struct Step {
-        std::uint32_t front = IdTable::kMissing, token = 0, to = 0;
-    };
 
+    static std::uint64_t hash(std::span<const Config> configs) {
+        std::uint64_t hash = configs.size();
+        for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
+        return hash;
+    }
     std::size_t slot(std::uint32_t front, std::uint32_t token) const {
-        return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (steps_.size() - 1);
+        return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
     void grow() {
-        const PieceVector<Step> before = std::exchange(steps_, PieceVector<Step>(steps_.empty() ? kFewestSteps : 2 * steps_.size()));
-        for (const Step& step : before)
-            if (step.front != IdTable::kMissing) steps_[slot(step.front, step.token)] = step;
+        auto& steps = tables_.steps;
+        const PieceVector<FrontTables::Step> before = std::exchange(steps, PieceVector<FrontTables::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
+        for (const FrontTables::Step& step : before)
+            if (step.front != IdTable::kMissing) steps[slot(step.front, step.token)] = step;
     }
 
+    FrontTables& tables_;
     std::vector<Piece<Config>> pieces_;
-    std::size_t used_ = 0, noted_ = 0, learned_ = 0;  // used_: of the last piece
+    std::size_t used_ = 0, learned_ = 0;  // used_: of the last piece
     Blocks<Front, 5> fronts_;
-    IdTable ids_;
-    PieceVector<Step> steps_;  // by a hash of front and token
 };
 
 }  // namespace guideway

@@ -1,6 +1,6 @@
 // Where a matcher has been: the fronts of its positions, shared by the matchers that were forked from it.
 //
-// Positions stand in stretches, one behind the other. One that others hold too is not written to: who goes on from it
+// Fronts stay where they are while their automaton lives (fronts.h). Positions stand in stretches, one behind the other. One that others hold too is not written to: who goes on from it
 // begins another behind it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
 // giving n tokens back takes about log n steps. Stretches are counted; the last reference frees a chain one by one,
 // without recursion.
@@ -33,7 +33,7 @@ public:
     }
     ~History() { release(last_); }
 
-    const Front& now() const { return last_->slots()[at_]; }
+    const Front& now() const { return *last_->slots()[at_]; }
     std::size_t position() const { return last_->first + at_; }
     void push(const Front& front) {
         const std::size_t position = last_ ? this->position() + 1 : 0;
@@ -43,7 +43,7 @@ public:
             last_ = Stretch::make(last_, position, last_ && !shared ? std::min(2 * last_->room, kMostSlots) : kFewestSlots);
             at_ = 0;
         }
-        last_->slots()[at_] = front;
+        last_->slots()[at_] = &front;
     }
     // To an earlier position.
     void back_to(std::size_t position) {
@@ -64,9 +64,9 @@ private:
         std::size_t depth;       // stretches before it
         Stretch *before, *far;     // before is counted, far is an ancestor that before keeps
 
-        Front* slots() { return reinterpret_cast<Front*>(this + 1); }
+        const Front** slots() { return reinterpret_cast<const Front**>(this + 1); }
         static Stretch* make(Stretch* before, std::size_t first, std::uint32_t room) {
-            void* place = ::operator new(sizeof(Stretch) + room * sizeof(Front));
+            void* place = ::operator new(sizeof(Stretch) + room * sizeof(const Front*));
             Stretch* made = new (place) Stretch{{1}, room, first, before ? before->depth + 1 : 0, before, nullptr};
             Stretch* step = before ? before->far : made;
             made->far = !before ? made : before->depth - step->depth == step->depth - step->far->depth ? step->far : before;

@@ -44,7 +44,7 @@ private:
     friend class Matcher;
     Automaton() = default;
     // Under the store's lock. Where texts begin.
-    Front start() const;
+    const Front& start() const;
     // The first mask of a large grammar, and the runs of leaves where they begin.
     void find_ahead() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
@@ -57,7 +57,7 @@ private:
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
     mutable std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids_;  // by front
-    mutable Fronts fronts_;  // that matchers have come to; under the store's lock
+    std::unique_ptr<Fronts> fronts_;  // that matchers have come to; grow under the store's lock
 };
 
 class Matcher {
@@ -100,8 +100,8 @@ private:
     bool accepting(std::span<const Config> configs) const;
     bool ends(std::span<const Config> configs, std::uint32_t token) const;
     bool step_token(Configs& configs, std::uint32_t token) const;
-    // Where a token leads; none: it is not legal.
-    std::optional<Front> front_behind(const Front& front, std::uint32_t token) const;
+    // Where a token leads; null: it is not legal.
+    const Front* front_behind(const Front& front, std::uint32_t token) const;
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill(const Front& front, bool finished, std::span<std::uint32_t> row) const;

@@ -93,6 +93,7 @@ public:
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
     // A number for an automaton; what is remembered of it stands until `forget`.
     std::uint32_t next_automaton();
+    FrontTables& front_tables(std::uint32_t automaton) { return learned_[automaton]->fronts; }
     void forget(std::uint32_t automaton) noexcept;
     // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are
     // spent. Throws Error(limit) where a single run takes ten times that.
@@ -108,7 +109,7 @@ public:
 
 private:
     static constexpr std::size_t kRunBytes = 64;    // of an entry of the memo
-    static constexpr std::size_t kShare = 32;       // of the budget, for what automata learned: beyond it, idle ones forget
+    static constexpr std::size_t kShare = 64;       // of the budget, for what automata learned: beyond it, idle ones forget
     static constexpr std::uint64_t kLately = 1024;  // turns back: an automaton used since is not idle, those of a batch take turns
     using Key = RunKey;
     using KeyHash = RunKeyHash;
