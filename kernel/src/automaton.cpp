@@ -26,12 +26,13 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     std::shared_ptr<Automaton> made(new Automaton());
     made->vocabulary_ = std::move(vocabulary);
     made->nodes_ = components.size();
-    made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool);
     store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
     made->ended_ = std::make_unique<Ended::Number>();
     made->number_ = made->ended_->number = store->runs.next_automaton();
-    made->fronts_ = std::make_unique<Fronts>(store->runs.front_tables(made->number_));
-    made->store_ = std::move(store);
+    made->store_ = store;
+    Learned& tables = store->runs.learned(made->number_);
+    made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool, tables.machine);
+    made->fronts_ = std::make_unique<Fronts>(tables.fronts);
     made->find_ahead();
     made->first_bytes_ = made->store_->pool.bytes();
     return made;

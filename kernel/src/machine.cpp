@@ -30,10 +30,9 @@ Components::Components(std::vector<Component>&& all, Leaves* leaves) : at_(all.s
     for (std::size_t i = 0; i < all.size(); ++i) at_[i] = shared(all[i]) ? leaves->keep(std::move(all[i])) : &own_.emplace_back(std::move(all[i]));
 }
 
-Machine::Machine(Components components, std::uint32_t root, ExprPool& pool, MachineLimits limits)
-    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kInfinite), texts_(pool), key_lengths_(pool, texts_) {
+Machine::Machine(Components components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kInfinite), tables_(tables), records_(tables.records), tapes_(tables.tapes), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
-    frame_costs_.push_back(0);
     for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;
     prepare_forks();
 }
@@ -46,12 +45,13 @@ void Machine::start(Configs& out) {
 
 std::uint32_t Machine::push(const Config& frame) {
     const std::uint64_t hash = ConfigHash{}(frame);
-    if (const std::uint32_t known = frame_ids_.find(hash, [&](std::uint32_t id) { return frames_[id] == frame; }); known != IdTable::kMissing) return known;
+    const auto hash_of = [&](std::uint32_t id) { return ConfigHash{}(frames_[id]); };
+    const std::uint32_t known = tables_.frames.find(hash, frames_.size(), hash_of, [&](std::uint32_t id) { return frames_[id] == frame; });
+    if (known != IdTable::kMissing) return known;
     if (frames_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different nestings", frame.node);
     const auto id = static_cast<std::uint32_t>(frames_.size());
-    frame_ids_.add(hash, id);
     frames_.push_back(frame);
-    frame_costs_.push_back(kUnknownCost);
+    tables_.frames.add(hash);
     return id;
 }
 
@@ -341,7 +341,10 @@ std::uint32_t Machine::local_cost(const Config& c) {
 }
 
 std::uint32_t Machine::frame_cost(std::uint32_t id) {
-    if (frame_costs_[id] != kUnknownCost) return frame_costs_[id];
+    auto& costs = tables_.costs;
+    costs.resize(frames_.size(), kUnknownCost);
+    costs[kBottom] = 0;
+    if (costs[id] != kUnknownCost) return costs[id];
     std::vector<std::uint32_t> unknown{id}, below;
     while (!unknown.empty()) {
         const std::uint32_t at = unknown.back();
@@ -349,18 +352,18 @@ std::uint32_t Machine::frame_cost(std::uint32_t id) {
         const std::size_t before = unknown.size();
         std::uint32_t least = kInfinite;
         below.clear();
-        if (frame_costs_[at] == kUnknownCost) members(frame.node == kFork ? at : frame.parent, below);
+        if (costs[at] == kUnknownCost) members(frame.node == kFork ? at : frame.parent, below);
         for (std::uint32_t one : below) {
-            if (frame_costs_[one] == kUnknownCost) unknown.push_back(one);
-            else least = std::min(least, frame_costs_[one]);
+            if (costs[one] == kUnknownCost) unknown.push_back(one);
+            else least = std::min(least, costs[one]);
         }
         if (unknown.size() > before) continue;
         unknown.pop_back();
-        if (frame_costs_[at] != kUnknownCost) continue;
+        if (costs[at] != kUnknownCost) continue;
         const std::uint32_t cost = frame.node == kFork ? least : sum(local_cost(frame), least);
-        frame_costs_[at] = cost == kUnknownCost ? kInfinite : cost;
+        costs[at] = cost == kUnknownCost ? kInfinite : cost;
     }
-    return frame_costs_[id];
+    return costs[id];
 }
 
 std::uint32_t Machine::cost(const Config& config) {

@@ -121,7 +121,9 @@ std::optional<ExprId> Values::spelled(std::string_view text) {
 ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
     bytes_ += components.size() * sizeof(Component);
     const auto number = static_cast<std::uint32_t>(machines_.size());
-    machines_.push_back({std::make_unique<Machine>(Components(std::move(components)), root, pool_), single, reach, 0});
+    auto tables = std::make_unique<MachineTables>();
+    auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
+    machines_.push_back({std::move(tables), std::move(machine), single, reach, 0});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);

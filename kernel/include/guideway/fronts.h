@@ -31,8 +31,7 @@ struct FrontTables {
     struct Step {
         std::uint32_t front = IdTable::kMissing, token = 0, to = 0;
     };
-    IdTable ids;
-    std::size_t known = 0;  // so many fronts are in `ids`
+    Index ids;
     PieceVector<Step> steps;  // by a hash of front and token
     std::size_t noted = 0;
 
@@ -46,11 +45,11 @@ public:
 
     // The front of these configurations, which are in order and different.
     const Front& keep(std::span<const Config> configs) {
-        for (std::size_t& known = tables_.known; known < fronts_.size(); ++known)
-            tables_.ids.add(hash(fronts_[known].configs()), static_cast<std::uint32_t>(known));
         const std::uint64_t wanted = hash(configs);
-        const std::uint32_t found = tables_.ids.find(wanted, [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); });
-        if (found != IdTable::kMissing) return fronts_[found];
+        const auto hash_of = [&](std::uint32_t id) { return hash(fronts_[id].configs()); };
+        const auto same = [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); };
+        const std::uint32_t known = tables_.ids.find(wanted, fronts_.size(), hash_of, same);
+        if (known != IdTable::kMissing) return fronts_[known];
         if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
             pieces_.emplace_back(std::max(configs.size(), std::clamp(learned_ / 4, kFewest, kMost)));
             used_ = 0;
@@ -61,8 +60,7 @@ public:
         learned_ += configs.size();
         const auto id = static_cast<std::uint32_t>(fronts_.size());
         fronts_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
-        tables_.ids.add(wanted, id);
-        ++tables_.known;
+        tables_.ids.add(wanted);
         return fronts_[id];
     }
 

@@ -88,4 +88,26 @@ private:
     std::size_t moved_ = 0, count_ = 0;  // moved_: slots of before_
 };
 
+// Finds things that are numbered in order by what they are. It may be replaced by an empty one at any time: what is missing
+// comes back into it with the next look-up.
+class Index {
+public:
+    // Among the first `count` things. hash_of(id): of one of them.
+    template <class Hash, class Same>
+    std::uint32_t find(std::uint64_t hash, std::size_t count, Hash&& hash_of, Same&& same) {
+        for (; known_ < count; ++known_) ids_.add(hash_of(static_cast<std::uint32_t>(known_)), static_cast<std::uint32_t>(known_));
+        return ids_.find(hash, same);
+    }
+    // The next one, which was just looked for.
+    void add(std::uint64_t hash) {
+        ids_.add(hash, static_cast<std::uint32_t>(known_));
+        ++known_;
+    }
+    std::size_t bytes() const { return ids_.bytes(); }
+
+private:
+    IdTable ids_;
+    std::size_t known_ = 0;  // so many of them are in it
+};
+
 }  // namespace guideway

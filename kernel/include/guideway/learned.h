@@ -70,6 +70,7 @@ struct Learned {
     PieceVector<Mask*> in_fronts;  // the one to begin a row with first
     PieceVector<std::uint32_t> owners;
     FrontTables fronts;
+    MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
     mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
 
@@ -80,7 +81,7 @@ struct Learned {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + fronts.bytes() + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners);
+        return sizeof *this + fronts.bytes() + machine.bytes() + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners);
     }
     std::span<Mask* const> of(const Front& front) const {  // nothing: not known
         if (front.id >= of_front.size()) return {};

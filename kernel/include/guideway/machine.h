@@ -143,9 +143,17 @@ struct Outcome {
     bool unsure = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
 };
 
+// What finds stacks, records and texts, and what was asked of stacks.
+struct MachineTables {
+    Index frames, records, tapes;
+    std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not asked for yet
+    std::size_t bytes() const { return frames.bytes() + records.bytes() + tapes.bytes() + costs.capacity() * sizeof(costs[0]); }
+};
+
 class Machine {
 public:
-    Machine(Components components, std::uint32_t root, ExprPool& pool, MachineLimits limits = {});
+    // `tables` are longer than this, and may be emptied between two calls.
+    Machine(Components components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
 
     void start(Configs& out);
     // Adds what `config` becomes by `byte`.
@@ -302,9 +310,8 @@ private:
     ExprPool& pool_;
     MachineLimits limits_;
     std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kInfinite: not made yet
+    MachineTables& tables_;
     PieceVector<Config> frames_;
-    std::vector<std::uint32_t> frame_costs_;  // kUnknownCost: not asked for yet
-    IdTable frame_ids_;
     Records records_;
     Tapes tapes_;
     TextSets texts_;

@@ -15,6 +15,8 @@ namespace guideway {
 // Lists of words. Record 0 is all zeros, whatever its length.
 class Records {
 public:
+    explicit Records(Index& index) : index_(index) {}
+
     const std::uint32_t* at(std::uint32_t id, std::size_t words) {
         if (id) return words_.data() + begin_[id];
         if (zeros_.size() < words) zeros_.resize(words);
@@ -28,9 +30,11 @@ public:
     std::size_t size() const { return begin_.size(); }
 
 private:
+    std::span<const std::uint32_t> words(std::uint32_t id) const { return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]); }
+
+    Index& index_;
     std::vector<std::uint32_t> words_, zeros_;
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
-    IdTable ids_;
 };
 
 // Text that was read, piece by piece, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
@@ -39,14 +43,19 @@ class Tapes {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
 
+    explicit Tapes(Index& index) : index_(index) {}
+
     std::uint32_t push(std::uint32_t tape, std::string_view more) {
         if (tape == kUnknown || tape == kOther) return tape;
-        const std::uint64_t hash = mix(tape, std::hash<std::string_view>{}(more));
-        const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return nodes_[id].before == tape && added(nodes_[id]) == more; });
+        const auto hash = [](std::uint32_t before, std::string_view added) { return mix(before, std::hash<std::string_view>{}(added)); };
+        const auto hash_of = [&](std::uint32_t id) { return hash(nodes_[id].before, added(nodes_[id])); };
+        const auto same = [&](std::uint32_t id) { return nodes_[id].before == tape && added(nodes_[id]) == more; };
+        const std::uint64_t wanted = hash(tape, more);
+        const std::uint32_t known = index_.find(wanted, nodes_.size(), hash_of, same);
         if (known != IdTable::kMissing) return known;
         nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), text_.size()});
         text_ += more;
-        ids_.add(hash, static_cast<std::uint32_t>(nodes_.size() - 1));
+        index_.add(wanted);
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     std::string text(std::uint32_t tape) const {
@@ -65,9 +74,9 @@ private:
     };
     std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
 
-    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);
+    Index& index_;
+    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first stand for no text, and have none before them
     std::string text_;
-    IdTable ids_;
 };
 
 }  // namespace guideway

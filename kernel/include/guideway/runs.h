@@ -93,7 +93,7 @@ public:
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
     // A number for an automaton; what is remembered of it stands until `forget`.
     std::uint32_t next_automaton();
-    FrontTables& front_tables(std::uint32_t automaton) { return learned_[automaton]->fronts; }
+    Learned& learned(std::uint32_t automaton) { return *learned_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
     // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are
     // spent. Throws Error(limit) where a single run takes ten times that.

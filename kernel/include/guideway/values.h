@@ -26,6 +26,7 @@
 namespace guideway {
 
 class Machine;
+struct MachineTables;
 struct Component;
 struct Config;
 
@@ -60,6 +61,7 @@ public:
 
 private:
     struct Walker {
+        std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
         bool single;          // one value
         std::uint32_t reach;
