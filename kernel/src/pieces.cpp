@@ -1,11 +1,12 @@
 #include "guideway/pieces.h"
 
+#include <array>
 #include <bit>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #ifdef __linux__
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{2} << 20, kLine = 64;
 constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // of what comes out of chunks
+constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;      // that chunks are dealt out in
 
 // Which piece was written beyond its end, or after it was given back, a sanitizer sees only of pieces of its own.
 #if defined(__has_feature)
@@ -34,10 +36,8 @@ constexpr bool kPlain = true;
 constexpr bool kPlain = false;
 #endif
 
-// Whole lines; of what comes out of chunks, one of four sizes for each doubling: what one table gives back fits another. Of odd sizes
-// a quarter of all chunks lay idle.
 constexpr std::size_t rounded(std::size_t bytes) {
-    const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : std::bit_floor(bytes) / 4;
+    const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : kUnit;
     return (bytes + step - 1) / step * step;
 }
 constexpr bool is_plain(std::size_t bytes) { return kPlain || bytes < kSmallest; }
@@ -52,16 +52,19 @@ void* take_alone(std::size_t bytes) {
 }
 void give_alone(void* piece, std::size_t bytes) noexcept { ::operator delete(piece, alignment(bytes)); }
 
-struct Chunk {  // stands at its own beginning
-    std::size_t pieces = 0, used = kLine;  // pieces that somebody has; bytes that were given out once
+// Stands at its own beginning. All of it is stretches: pieces that somebody has, and between them what is free.
+struct Chunk {
+    std::bitset<kUnits> begins, free;  // a stretch begins there, and is free
 };
-static_assert(sizeof(Chunk) <= kLine);
+constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
 
-struct Free {  // stands in a piece that nobody has
-    Free *next, **back;  // of its size; back: what points to it
-    std::size_t bytes;
+struct Free {  // stands in a stretch that nobody has
+    Free *next, **back;  // of its class; back: what points to it
+    std::size_t units;
 };
 
+// Free stretches in lists by size, four classes to a doubling, each beside none that is free: as in Masmano et al., "TLSF: a
+// new dynamic memory allocator for real-time systems" (2004). Lists of exact sizes left a seventh of all chunks idle.
 class Chunks {
 public:
     Chunks() {
@@ -76,54 +79,86 @@ public:
     }
 
     void* take(std::size_t bytes) {
+        const std::size_t units = bytes / kUnit;
         const std::lock_guard guard(lock_);
-        Free*& free = free_[bytes];
-        void* made = free;
-        if (made) unlink(free);
-        else {
-            if (!open_ || open_->used + bytes > kChunk) begin();
-            made = reinterpret_cast<char*>(open_) + open_->used;
-            open_->used += bytes;
-        }
-        ++chunk_of(made)->pieces;
-        return made;
+        Free* const found = find(units);
+        Chunk& chunk = chunk_of(found);
+        const std::size_t at = unit_of(found), left = found->units - units;
+        unlink(found);
+        chunk.free.reset(at);
+        if (left) link(chunk, at + units, left);
+        if (&chunk == spare_) spare_ = nullptr;
+        return found;
     }
 
     void give(void* piece, std::size_t bytes) noexcept {
         const std::lock_guard guard(lock_);
-        Free*& first = free_.find(bytes)->second;  // it was taken
-        first = new (piece) Free{first, &first, bytes};
-        if (first->next) first->next->back = &first->next;
-        Chunk* const chunk = chunk_of(piece);
-        if (--chunk->pieces == 0 && chunk != open_) drop(chunk);
+        Chunk& chunk = chunk_of(piece);
+        std::size_t at = unit_of(piece), units = bytes / kUnit;
+        if (const std::size_t behind = at + units; behind < kUnits && chunk.free[behind]) units += join(chunk, behind);
+        if (at > kFirst) {
+            std::size_t before = at - 1;
+            while (!chunk.begins[before]) --before;
+            if (chunk.free[before]) {
+                chunk.begins.reset(at);
+                units += join(chunk, before);
+                at = before;
+            }
+        }
+        if (units == kUnits - kFirst) {
+            if (spare_) return give_alone(&chunk, kChunk);  // one is kept: a table that comes and goes would wait for the system each time
+            spare_ = &chunk;
+        }
+        link(chunk, at, units);
     }
 
 private:
-    static Chunk* chunk_of(void* piece) { return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(piece) & ~(kChunk - 1)); }
+    static constexpr std::size_t kLooks = 16;  // at stretches of the class of what is wanted, which may be too short
 
-    static void unlink(Free* free) noexcept {
+    static Chunk& chunk_of(void* piece) { return *reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(piece) & ~(kChunk - 1)); }
+    static std::size_t unit_of(void* piece) { return (reinterpret_cast<std::uintptr_t>(piece) & (kChunk - 1)) / kUnit; }
+    static std::size_t class_of(std::size_t units) {
+        const auto length = static_cast<std::size_t>(std::bit_width(units)) - 1;
+        return 4 * length + (length < 2 ? 0 : units >> (length - 2) & 3);
+    }
+
+    Free* find(std::size_t units) {
+        const std::size_t own = class_of(units);
+        std::size_t looks = kLooks;
+        for (Free* one = lists_[own]; one && looks-- > 0; one = one->next)
+            if (one->units >= units) return one;
+        const std::uint64_t larger = filled_ & ~std::uint64_t{0} << (own + 1);
+        if (larger) return lists_[static_cast<std::size_t>(std::countr_zero(larger))];
+        return link(*new (take_alone(kChunk)) Chunk, kFirst, kUnits - kFirst);
+    }
+
+    Free* link(Chunk& chunk, std::size_t at, std::size_t units) noexcept {
+        chunk.begins.set(at);
+        chunk.free.set(at);
+        Free*& first = lists_[class_of(units)];
+        first = new (reinterpret_cast<char*>(&chunk) + at * kUnit) Free{first, &first, units};
+        if (first->next) first->next->back = &first->next;
+        filled_ |= std::uint64_t{1} << class_of(units);
+        return first;
+    }
+    void unlink(Free* free) noexcept {
         if (free->next) free->next->back = free->back;
         *free->back = free->next;
+        if (!lists_[class_of(free->units)]) filled_ &= ~(std::uint64_t{1} << class_of(free->units));
     }
-
-    void begin() {
-        Chunk* const before = std::exchange(open_, new (take_alone(kChunk)) Chunk);
-        if (before && before->pieces == 0) drop(before);
-    }
-
-    // All its pieces are free, and say how long they are.
-    void drop(Chunk* chunk) noexcept {
-        for (std::size_t at = kLine; at < chunk->used;) {
-            auto* const free = reinterpret_cast<Free*>(reinterpret_cast<char*>(chunk) + at);
-            at += free->bytes;
-            unlink(free);
-        }
-        give_alone(chunk, kChunk);
+    // A free stretch becomes part of the one beside it; its units.
+    std::size_t join(Chunk& chunk, std::size_t at) noexcept {
+        auto* const free = reinterpret_cast<Free*>(reinterpret_cast<char*>(&chunk) + at * kUnit);
+        unlink(free);
+        chunk.begins.reset(at);
+        chunk.free.reset(at);
+        return free->units;
     }
 
     std::mutex lock_;
-    Chunk* open_ = nullptr;
-    std::unordered_map<std::size_t, Free*> free_;  // by size
+    std::array<Free*, 56> lists_{};
+    std::uint64_t filled_ = 0;  // bits: classes that are not empty
+    Chunk* spare_ = nullptr;    // of which nobody has anything
 };
 
 }  // namespace
