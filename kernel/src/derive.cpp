@@ -155,7 +155,7 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
                 f(part, kEmpty);
                 break;
             }
-            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean)) {
+            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !exprs_[y.a].boolean)) {
                 if (!behind) return false;
                 f(part, kEmpty);  // what follows a lean head that may be empty
                 break;

@@ -27,10 +27,11 @@ public:
         if (3 * (count_ + 1) > 2 * now_.size()) grow();
         ++count_;
         move_some(kStep);
+        prepare();
         now_.place({static_cast<std::uint32_t>(hash), id});
     }
 
-    std::size_t bytes() const { return (now_.size() + before_.size()) * sizeof(Slot); }
+    std::size_t bytes() const { return (now_.size() + before_.size()) * sizeof(Slot) + made_ * kPart * sizeof(Slot); }
 
 private:
     struct Slot {
@@ -39,6 +40,7 @@ private:
     static constexpr unsigned kBits = 12;  // of the number of slots in a part
     static constexpr std::size_t kPart = std::size_t{1} << kBits;
     static constexpr std::size_t kStep = 4;  // slots moved with each entry: all are, before the next growth
+    static constexpr std::size_t kPace = 64;  // entries for each part of the next table that is made ahead
 
     struct Table {
         std::vector<Piece<Slot>> parts;  // made when something is placed there
@@ -48,6 +50,8 @@ private:
         explicit Table(std::size_t size) : parts(size < kPart ? 1 : size >> kBits), mask(size - 1) {}
         std::size_t size() const { return parts.empty() ? 0 : mask + 1; }
         const Slot* at(std::size_t i) const { return parts[i >> kBits] ? &parts[i >> kBits][i & (kPart - 1)] : nullptr; }
+
+        void make(Piece<Slot>& part) { part = Piece<Slot>(mask < kPart ? mask + 1 : kPart); }
 
         template <class Same>
         std::uint32_t find(std::uint32_t tag, Same&& same) const {
@@ -63,7 +67,7 @@ private:
             std::size_t i = slot.tag & mask;
             for (const Slot* known = at(i); known && known->id != kMissing; known = at(i)) i = (i + 1) & mask;
             auto& part = parts[i >> kBits];
-            if (!part) part = Piece<Slot>(mask < kPart ? mask + 1 : kPart);
+            if (!part) make(part);
             part[i & (kPart - 1)] = slot;
         }
     };
@@ -77,15 +81,23 @@ private:
         moved_ = before_.size();
     }
 
+    // Entries come to all parts of a new table at once: that a table is doubled may not cost one of them all of it.
+    void prepare() {
+        if (now_.size() < kPart || (now_.size() / (kPart / 2) - made_) * kPace < 2 * now_.size() / 3 - count_) return;
+        if (next_.parts.empty()) next_ = Table(2 * now_.size());
+        if (made_ < next_.parts.size()) next_.make(next_.parts[made_++]);
+    }
+
     void grow() {
         move_some(before_.size());
-        before_ = std::exchange(now_, Table(now_.size() == 0 ? 16 : 2 * now_.size()));
-        moved_ = 0;
+        if (next_.parts.empty()) next_ = Table(now_.size() == 0 ? 16 : 2 * now_.size());
+        before_ = std::exchange(now_, std::exchange(next_, Table()));
+        moved_ = made_ = 0;
         if (before_.size() <= kPart) move_some(before_.size());
     }
 
-    Table now_, before_;
-    std::size_t moved_ = 0, count_ = 0;  // moved_: slots of before_
+    Table now_, before_, next_;
+    std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: slots of before_; made_: parts of next_
 };
 
 // Finds things that are numbered in order by what they are. It may be replaced by an empty one at any time: what is missing
