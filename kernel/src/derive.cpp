@@ -138,8 +138,11 @@ ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
     return alive(to) ? to : kNone;
 }
 
-// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty or is lean. Of Boolean
-// ones only where it is `searched` what comes of it.
+// Whether texts hardly come to it twice: what counts, or goes on in several patterns at once, is another with each byte.
+bool ExprPool::is_passed_once(const Expr& x) { return x.boolean || (x.op == Op::repeat && x.c != kInfinite); }
+
+// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty, or is lean, or passed once.
+// Of Boolean ones only where it is `searched` what comes of it.
 template <class F>
 bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
@@ -155,7 +158,7 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
                 f(part, kEmpty);
                 break;
             }
-            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !exprs_[y.a].boolean)) {
+            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !is_passed_once(exprs_[y.a]))) {
                 if (!behind) return false;
                 f(part, kEmpty);  // what follows a lean head that may be empty
                 break;
