@@ -135,7 +135,7 @@ private:
     void as_leaf(Component& c) {
         c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.plain); });
         c.kind = NodeKind::leaf;
-        c.cells.clear();
+        c.cells = {};
     }
 
     // The leaves that an item of a unique array can be. Arrays and objects become one leaf all together: of many that are
@@ -202,7 +202,7 @@ private:
             numbers.push_back(number_in_all(array));  // whom its errors name
             Node any;
             any.kind = NodeKind::alternative;
-            any.parts.resize(roots);
+            any.parts.assign(roots, 0);
             std::iota(any.parts.begin(), any.parts.end(), 0u);
             program.nodes.push_back(std::move(any));
         }
@@ -226,7 +226,7 @@ private:
         }
         if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
         if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
-        std::vector<Value> values = c.prefix;
+        List<Value> values = c.prefix;
         values.push_back(c.rest);
         for (const Value& value : values) {
             auto leaves = item_leaves(value, number);
@@ -457,7 +457,12 @@ private:
     }
 
     void finish(Component& c, std::uint32_t number) {
-        if (c.kind == NodeKind::alternative) std::erase_if(c.parts, [&](std::uint32_t p) { return nodes_[p].cost == kInfinite; });
+        if (c.kind == NodeKind::alternative) {
+            List<std::uint32_t> live;
+            for (const std::uint32_t p : c.parts)
+                if (nodes_[p].cost != kInfinite) live.push_back(p);
+            c.parts = std::move(live);
+        }
         if (c.kind == NodeKind::sequence) {
             c.tail_cost.assign(c.parts.size() + 1, 0);
             for (std::size_t i = c.parts.size(); i-- > 0;) c.tail_cost[i] = sum(c.tail_cost[i + 1], nodes_[c.parts[i]].cost);

@@ -79,7 +79,7 @@ void Machine::enter(Config start, Configs& out) {
                 break;
             }
             case NodeKind::alternative:
-                for (auto part = c.parts.rbegin(); part != c.parts.rend(); ++part) entering_.push_back({*part, 0, 0, at.parent});
+                for (std::size_t i = c.parts.size(); i-- > 0;) entering_.push_back({c.parts[i], 0, 0, at.parent});
                 break;
             case NodeKind::number: break;
             case NodeKind::object:

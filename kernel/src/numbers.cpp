@@ -176,7 +176,7 @@ bool Numbers::possible(const State& s, const Range& range) const {
     return false;
 }
 
-ExprId Numbers::start(const std::vector<Cell>& cells, bool plain) {
+ExprId Numbers::start(const List<Cell>& cells, bool plain) {
     std::string key(1, plain ? 'p' : 'a');
     auto note = [&](const Decimal& d) { key += (d.negative ? "-" : "+") + d.digits + "e" + std::to_string(d.exponent) + ";"; };
     for (const Cell& cell : cells) {
@@ -222,7 +222,7 @@ ExprId Numbers::without(ExprId start_state, const Decimal& value) {
     const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
     const bool plain = spec.plain;
     const Cell taken = taken_by(value);
-    std::vector<Cell> cells;
+    List<Cell> cells;
     for (const Cell& cell : spec.cells) {  // what is left below and above; one of them may hold nothing
         const bool under = cell.has_high && taken.has_low && less(cell.high, taken.low);
         const bool over = cell.has_low && taken.has_high && less(taken.high, cell.low);

@@ -31,7 +31,7 @@ std::uint32_t Machine::position(const Component& k, std::uint32_t regs) {
 
 // The register after an entry that is read in a way that bears `marks`.
 std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks) {
-    const auto label = static_cast<std::uint32_t>(&entry - k.entries.data());
+    const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
     auto record = records_.copy(regs, k.record_words);
     ++record[kCount];

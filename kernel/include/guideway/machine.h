@@ -89,11 +89,11 @@ struct Component : Node {
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
     std::uint32_t record_words = 0;       // of a record
-    std::vector<std::uint32_t> open_leaf;  // object: the leaf of each class of open keys
-    std::vector<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
+    List<std::uint32_t> open_leaf;         // object: the leaf of each class of open keys
+    List<std::vector<std::uint32_t>> item_leaves;         // unique array: leaves by position, those of the rest last
     std::shared_ptr<const ItemPlan> item_plan;            // array with counters
-    std::vector<Ahead> ahead;             // object: by entry, and one more
-    std::vector<std::uint32_t> tail_cost;  // sequence: parts from i on; array: items of the prefix before i
+    List<Ahead> ahead;                    // object: by entry, and one more
+    List<std::uint32_t> tail_cost;         // sequence: parts from i on; array: items of the prefix before i
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };

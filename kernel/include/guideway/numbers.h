@@ -22,6 +22,7 @@
 
 #include "guideway/decimal.h"
 #include "guideway/expr.h"
+#include "guideway/list.h"
 
 namespace guideway {
 
@@ -30,7 +31,7 @@ public:
     explicit Numbers(ExprPool& pool) : pool_(pool) {}
 
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
-    ExprId start(const std::vector<Cell>& cells, bool plain);
+    ExprId start(const List<Cell>& cells, bool plain);
 
     // The numbers of a `start` state but one value (and what is not told apart from it).
     ExprId without(ExprId start, const Decimal& value);
@@ -66,7 +67,7 @@ private:
     struct Spec {
         bool plain = false, zero = false, zero_point = false;  // zero_point: also as 0.0
         std::vector<Range> sides[2];  // above zero, below
-        std::vector<Cell> cells;
+        List<Cell> cells;
     };
     enum class Phase : std::uint8_t { start, minus, zero, integer, point, fraction };
     enum class Order : std::uint8_t { equal, less, greater };  // the digits read, to as many of a bound

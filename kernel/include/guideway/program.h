@@ -30,6 +30,7 @@
 
 #include "guideway/decimal.h"
 #include "guideway/expr.h"
+#include "guideway/list.h"
 #include "guideway/value.h"
 
 namespace guideway {
@@ -65,13 +66,13 @@ struct Node {
     std::uint32_t fixed = 0;            // object: so many of the entries are properties
     std::uint32_t demands = 0;
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
-    std::vector<std::uint32_t> parts;   // sequence, alternative
+    List<std::uint32_t> parts;          // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
-    std::vector<Entry> entries;         // object: `fixed` properties, then open classes
-    std::vector<Value> prefix;          // array
+    List<Entry> entries;                // object: `fixed` properties, then open classes
+    List<Value> prefix;                 // array
     Value rest;                         // array; empty: no items after the prefix
-    std::vector<Count> counts;
-    std::vector<Cell> cells;            // number
+    List<Count> counts;
+    List<Cell> cells;                   // number
 };
 
 struct Program {
