@@ -11,6 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kLast = 0x10ffff;
+const Ranges kAll{{0, kLast}};
 const char* const kShortEscapes = "\"\\/bfnrt";
 constexpr std::uint32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
@@ -156,18 +157,12 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
     if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
+    if (ranges == kAll) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);  // whoever comes to that: a text of some length does
     known_[mode].emplace(ranges, made);
     return made;
 }
 
-ExprId Speller::universe(Spelling spelling) {
-    ExprId& made = universe_[static_cast<unsigned>(spelling)];
-    if (made == kNone) {
-        made = pool_.repeat(characters({{0, kLast}}, spelling), 0, kInfinite);
-        pool_.mark_universe(made, static_cast<unsigned>(spelling));
-    }
-    return made;
-}
+ExprId Speller::universe(Spelling spelling) { return pool_.repeat(characters(kAll, spelling), 0, kInfinite); }
 
 ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
     if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it

@@ -147,7 +147,12 @@ public:
     ExprId labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys);  // any of them, each before its label
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
     ExprId graph(const std::vector<GraphState>& states);
-    void mark_within(ExprId e, unsigned spelling) { exprs_[e].within |= static_cast<std::uint8_t>(1u << spelling); }
+    // With its parts, which may come to stand in other sums.
+    void mark_within(ExprId e, unsigned spelling) {
+        const auto mark = [&](ExprId one) { return (exprs_[one].within |= static_cast<std::uint8_t>(1u << spelling)) == 0; };
+        each_part(e, mark);
+        mark(e);
+    }
     // All spellings, inside a JSON string, of some characters.
     void mark_spelled(ExprId e) { exprs_[e].spelled = exprs_[e].respelled = true; }
     bool spelled(ExprId e) const { return exprs_[e].spelled; }

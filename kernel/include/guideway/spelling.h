@@ -41,7 +41,6 @@ private:
     ExprId join(const std::vector<std::pair<unsigned, unsigned>>& pieces);
 
     ExprPool& pool_;
-    ExprId universe_[3] = {kNone, kNone, kNone};
     std::map<Ranges, ExprId> known_[3];
 };
 
