@@ -32,7 +32,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     made->store_ = store;
     Learned& tables = store->runs.learned(made->number_);
     made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool, tables.machine);
-    made->fronts_ = std::make_unique<Fronts>(tables.fronts);
+    made->fronts_.emplace(tables.fronts);
     made->find_ahead();
     made->first_bytes_ = made->store_->pool.bytes();
     return made;

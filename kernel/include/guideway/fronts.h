@@ -29,7 +29,8 @@ struct Front {
 // What finds fronts; it is remembered with all else that an automaton has learned (learned.h).
 struct FrontTables {
     struct Step {
-        std::uint32_t front = IdTable::kMissing, token = 0, to = 0;
+        std::uint32_t front = IdTable::kMissing, token = 0;
+        const Front* to = nullptr;
     };
     Index ids;
     PieceVector<Step> steps;  // by a hash of front and token
@@ -68,19 +69,19 @@ public:
     const Front* behind(const Front& front, std::uint32_t token) const {
         if (tables_.steps.empty()) return nullptr;
         const FrontTables::Step& step = tables_.steps[slot(front.id, token)];
-        return step.front == front.id && step.token == token ? &fronts_[step.to] : nullptr;
+        return step.front == front.id && step.token == token ? step.to : nullptr;
     }
     void note(const Front& front, std::uint32_t token, const Front& to) {
         if (tables_.noted == tables_.steps.size() && tables_.noted < kMostSteps) grow();
         ++tables_.noted;
-        tables_.steps[slot(front.id, token)] = {front.id, token, to.id};
+        tables_.steps[slot(front.id, token)] = {front.id, token, &to};
     }
     // Configurations in all of them.
     std::size_t learned() const { return learned_; }
 
 private:
     static constexpr std::size_t kFewest = 16, kMost = 1024;  // configurations in a piece
-    static constexpr std::size_t kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 196 KB at most
+    static constexpr std::size_t kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 256 KB at most
 
     static std::uint64_t hash(std::span<const Config> configs) {
         std::uint64_t hash = configs.size();

@@ -57,7 +57,7 @@ private:
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
     mutable std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids_;  // by front
-    std::unique_ptr<Fronts> fronts_;  // that matchers have come to; grow under the store's lock
+    mutable std::optional<Fronts> fronts_;  // that matchers have come to; grow under the store's lock
 };
 
 class Matcher {
