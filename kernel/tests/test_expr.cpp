@@ -90,6 +90,26 @@ void test_needed() {
     CHECK(pool.alive(pool.both({pool.cat(any, pool.cat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
 }
 
+// Texts of some length that spell characters are those characters alone: nothing is left to intersect, whatever else was
+// made of the same characters, and in whichever sums they stand.
+void test_universe() {
+    for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
+        ExprPool pool;
+        const auto characters = [&](Ranges ranges) { return pool.speller().characters(ranges, spelling); };
+        const ExprId one = characters({{0, 0x10ffff}}), some = pool.repeat(one, 2, kInfinite);
+        const ExprId mixed = pool.alt({characters({{'a', 'z'}}), pool.cat(characters({{'%', '%'}}), characters({{'0', '9'}, {0xe9, 0x2000}}))});
+        const ExprId texts = pool.cat(characters({{'a', 'a'}}), pool.cat(characters({{'b', 'b'}}), pool.repeat(mixed, 0, kInfinite)));
+        ExprId both = pool.both({some, texts}), left = texts;
+        CHECK(pool.boolean(both));
+        for (const char byte : {'a', 'b'}) {
+            both = pool.next(both, static_cast<std::uint8_t>(byte));
+            left = pool.next(left, static_cast<std::uint8_t>(byte));
+        }
+        CHECK(both == left && !pool.boolean(both));
+        CHECK(pool.both({pool.repeat(one, 0, kInfinite), pool.cat(mixed, texts)}) == pool.cat(mixed, texts));
+    }
+}
+
 // A byte is answered where a search finds that in few states, though another byte's would take too many; also when asked often.
 void test_hard_targets() {
     ExprPool pool(ExprLimits{.max_search = 3000});
@@ -253,6 +273,7 @@ int main() {
     test_boolean_liveness();
     test_alphabets();
     test_needed();
+    test_universe();
     test_hard_targets();
     test_shortest_spellings();
     test_spellings();
