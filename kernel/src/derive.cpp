@@ -138,7 +138,8 @@ ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
     return alive(to) ? to : kNone;
 }
 
-// Whether texts hardly come to it twice: what counts, or goes on in several patterns at once, is another with each byte.
+// A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
+// kLookups bounds what it costs.
 bool ExprPool::is_passed_once(const Expr& x) { return x.boolean || (x.op == Op::repeat && x.c != kInfinite); }
 
 // Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty, or is lean, or passed once.
@@ -150,6 +151,7 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     if (!x.lean && x.op != Op::cat && x.op != Op::alt) return false;
     const std::uint32_t count = x.op == Op::alt ? x.b : 1;
     if (count > kMaxHeads) return false;
+    std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
         ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
         for (bool behind = false; part != kEmpty; behind = true) {
@@ -160,9 +162,10 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
             }
             if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !is_passed_once(exprs_[y.a]))) {
                 if (!behind) return false;
-                f(part, kEmpty);  // what follows a lean head that may be empty
+                f(part, kEmpty);  // what follows heads that may be empty
                 break;
             }
+            if (++heads > kMaxHeads) return false;
             f(y.a, y.b);
             part = exprs_[y.a].nullable ? y.b : kEmpty;
         }

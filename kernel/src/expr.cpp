@@ -64,6 +64,7 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
     if (known != IdTable::kMissing) {
         exprs_[known].spelled |= made.spelled;
         exprs_[known].respelled |= made.respelled;
+        exprs_[known].within |= made.within;
     }
     return known;
 }
@@ -140,6 +141,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.b = b;
     const Expr x = exprs_[head], y = exprs_[b];
     made.spelled = made.respelled = x.spelled && y.spelled;
+    made.within = x.within & y.within;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
     // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
@@ -152,7 +154,6 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.bounded = x.bounded || y.bounded;
     made.endless = x.endless || y.endless;
     made.labelled = x.labelled || y.labelled;
-    made.within = x.within & y.within;
     made.sure = x.sure && y.sure;
     made.finite = x.finite && y.finite;
     made.infinite = made.sure && (x.infinite || y.infinite);

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -36,6 +35,7 @@ constexpr bool kPlain = true;
 constexpr bool kPlain = false;
 #endif
 
+// Whole lines; of what comes out of chunks, whole units.
 constexpr std::size_t rounded(std::size_t bytes) {
     const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : kUnit;
     return (bytes + step - 1) / step * step;
@@ -52,9 +52,26 @@ void* take_alone(std::size_t bytes) {
 }
 void give_alone(void* piece, std::size_t bytes) noexcept { ::operator delete(piece, alignment(bytes)); }
 
+// Bits, by unit of a chunk.
+class Marks {
+public:
+    bool operator[](std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+    void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+    void reset(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+    std::size_t last_before(std::size_t i) const {  // there is one
+        std::size_t word = (i - 1) / 64;
+        std::uint64_t some = words_[word] & ~std::uint64_t{0} >> (63 - (i - 1) % 64);
+        while (!some) some = words_[--word];
+        return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(some));
+    }
+
+private:
+    std::array<std::uint64_t, kUnits / 64> words_{};
+};
+
 // Stands at its own beginning. All of it is stretches: pieces that somebody has, and between them what is free.
 struct Chunk {
-    std::bitset<kUnits> begins, free;  // a stretch begins there, and is free
+    Marks begins, free;  // a stretch begins there, and is free
 };
 constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
 
@@ -97,8 +114,7 @@ public:
         std::size_t at = unit_of(piece), units = bytes / kUnit;
         if (const std::size_t behind = at + units; behind < kUnits && chunk.free[behind]) units += join(chunk, behind);
         if (at > kFirst) {
-            std::size_t before = at - 1;
-            while (!chunk.begins[before]) --before;
+            const std::size_t before = chunk.begins.last_before(at);
             if (chunk.free[before]) {
                 chunk.begins.reset(at);
                 units += join(chunk, before);
@@ -106,7 +122,8 @@ public:
             }
         }
         if (units == kUnits - kFirst) {
-            if (spare_) return give_alone(&chunk, kChunk);  // one is kept: a table that comes and goes would wait for the system each time
+            // One is kept: a table that comes and goes would wait for the system each time.
+            if (spare_) return give_alone(&chunk, kChunk);
             spare_ = &chunk;
         }
         link(chunk, at, units);
@@ -156,7 +173,7 @@ private:
     }
 
     std::mutex lock_;
-    std::array<Free*, 56> lists_{};
+    std::array<Free*, 4 * std::bit_width(kUnits)> lists_{};
     std::uint64_t filled_ = 0;  // bits: classes that are not empty
     Chunk* spare_ = nullptr;    // of which nobody has anything
 };

@@ -241,7 +241,9 @@ private:
         node.maximum = word();
         node.demands = word();
         for (int part = 0; part < 2; ++part) {
-            for (std::uint32_t n = counted(4); n--;) {
+            std::uint32_t n = counted(4);
+            node.entries.reserve(node.entries.size() + n);
+            while (n--) {
                 const std::uint32_t key = want();
                 const bool required = word() != 0 && part == 0;
                 node.entries.push_back({key, required, read_value(n_nodes, node.demands, false)});
@@ -265,6 +267,12 @@ private:
         node.rest = read_value(n_nodes, marks, true);
     }
 
+    void read_parts(Node& node, std::uint32_t n_nodes) {
+        std::uint32_t n = counted(1);
+        node.parts.reserve(n);
+        while (n--) node.parts.push_back(below(n_nodes));
+    }
+
     ExprId want() {
         const std::uint32_t e = below(static_cast<std::uint32_t>(exprs_.size()));
         exprs_[e].wanted |= 1;
@@ -278,7 +286,7 @@ private:
             case NodeKind::leaf: node.expr = want(); break;
             case NodeKind::sequence:
             case NodeKind::alternative:
-                for (std::uint32_t n = counted(1); n--;) node.parts.push_back(below(n_nodes));
+                read_parts(node, n_nodes);
                 break;
             case NodeKind::object: read_object(node, n_nodes); break;
             case NodeKind::array: read_array(node, n_nodes); break;

@@ -92,13 +92,15 @@ void Runs::forget_idle(std::size_t most) {
     for (const auto& [last, one] : idle) {
         if (learned_bytes_ <= most || last + kLately > turn_) return;
         learned_bytes_ -= one->counted;
-        *one = Learned();
+        one->forget();
+        one->fronts.forget();
+        one->machine.forget();
     }
 }
 
 void Runs::forget_learned() {
     for (const auto& one : learned_)
-        if (one) *one = Learned();
+        if (one) one->forget();
     learned_bytes_ = 0;
 }
 

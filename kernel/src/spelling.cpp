@@ -11,7 +11,10 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kLast = 0x10ffff;
-const Ranges kAll{{0, kLast}};
+const Ranges& all_characters() {
+    static const Ranges all{{0, kLast}};
+    return all;
+}
 const char* const kShortEscapes = "\"\\/bfnrt";
 constexpr std::uint32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
@@ -157,12 +160,12 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
     if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
-    if (ranges == kAll) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);  // whoever comes to that: a text of some length does
+    if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);  // not in `universe`: texts of some length come to it by themselves
     known_[mode].emplace(ranges, made);
     return made;
 }
 
-ExprId Speller::universe(Spelling spelling) { return pool_.repeat(characters(kAll, spelling), 0, kInfinite); }
+ExprId Speller::universe(Spelling spelling) { return pool_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
 
 ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
     if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it

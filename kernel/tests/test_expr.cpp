@@ -93,8 +93,8 @@ void test_needed() {
 // Texts of some length that spell characters are those characters alone: nothing is left to intersect, whatever else was
 // made of the same characters, and in whichever sums they stand.
 void test_universe() {
+    ExprPool pool;
     for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
-        ExprPool pool;
         const auto characters = [&](Ranges ranges) { return pool.speller().characters(ranges, spelling); };
         const ExprId one = characters({{0, 0x10ffff}}), some = pool.repeat(one, 2, kInfinite);
         const ExprId mixed = pool.alt({characters({{'a', 'z'}}), pool.cat(characters({{'%', '%'}}), characters({{'0', '9'}, {0xe9, 0x2000}}))});

@@ -37,7 +37,7 @@ bool keeps_apart(unsigned seed) {
     };
     for (int turn = 0; turn < 600; ++turn) {
         if (!taken.empty() && chance() % 5 < 2) give(chance() % taken.size());
-        const std::size_t bytes = sizes[chance() % (turn % 50 ? 8 : 10)];
+        const std::size_t bytes = turn % 3 ? sizes[chance() % (turn % 50 ? 8 : 10)] : 1000 + chance() % 60000;
         auto* const at = static_cast<unsigned char*>(take_piece(bytes));
         taken.push_back({at, bytes, static_cast<unsigned char>(chance())});
         std::memset(at, taken.back().mark, bytes);

@@ -147,11 +147,14 @@ public:
     ExprId labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys);  // any of them, each before its label
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
     ExprId graph(const std::vector<GraphState>& states);
-    // With its parts, which may come to stand in other sums.
+    // Its parts too: they come to stand in other sums, and each of them is a text of the spelling.
     void mark_within(ExprId e, unsigned spelling) {
-        const auto mark = [&](ExprId one) { return (exprs_[one].within |= static_cast<std::uint8_t>(1u << spelling)) == 0; };
-        each_part(e, mark);
-        mark(e);
+        const auto bit = static_cast<std::uint8_t>(1u << spelling);
+        exprs_[e].within |= bit;
+        each_part(e, [&](ExprId part) {
+            exprs_[part].within |= bit;
+            return false;
+        });
     }
     // All spellings, inside a JSON string, of some characters.
     void mark_spelled(ExprId e) { exprs_[e].spelled = exprs_[e].respelled = true; }

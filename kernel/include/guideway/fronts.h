@@ -36,12 +36,16 @@ struct FrontTables {
     PieceVector<Step> steps;  // by a hash of front and token
     std::size_t noted = 0;
 
-    std::size_t bytes() const { return ids.bytes() + steps.capacity() * sizeof(Step); }
+    void forget() {
+        ids.forget();
+        steps = {};
+        noted = 0;
+    }
 };
 
 class Fronts {
 public:
-    // `tables` are longer than this, and may be emptied at any time.
+    // `tables` outlive this; they may be emptied between two calls.
     explicit Fronts(FrontTables& tables) : tables_(tables) {}
 
     // The front of these configurations, which are in order and different.

@@ -1,9 +1,9 @@
 // Where a matcher has been: the fronts of its positions, shared by the matchers that were forked from it.
 //
-// Fronts stay where they are while their automaton lives (fronts.h). Positions stand in stretches, one behind the other. One that others hold too is not written to: who goes on from it
+// Positions stand in stretches, one behind the other. One that others hold too is not written to: who goes on from it
 // begins another behind it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
 // giving n tokens back takes about log n steps. Stretches are counted; the last reference frees a chain one by one,
-// without recursion.
+// without recursion. Slots point to fronts, which stay where they are while their automaton lives (fronts.h).
 #pragma once
 
 #include <algorithm>

@@ -100,8 +100,8 @@ private:
     std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: slots of before_; made_: parts of next_
 };
 
-// Finds things that are numbered in order by what they are. It may be replaced by an empty one at any time: what is missing
-// comes back into it with the next look-up.
+// Finds things that are numbered in order by what they are. It may be replaced by an empty one, but not between a look-up and
+// the `add` behind it: what is missing comes back into it with the next look-up.
 class Index {
 public:
     // Among the first `count` things. hash_of(id): of one of them.
@@ -115,9 +115,14 @@ public:
         ids_.add(hash, static_cast<std::uint32_t>(known_));
         ++known_;
     }
-    std::size_t bytes() const { return ids_.bytes(); }
+    // To replace it. A large one stays: that all of it comes back would take a step more than a millisecond.
+    void forget() {
+        if (known_ <= kLarge) *this = {};
+    }
 
 private:
+    static constexpr std::size_t kLarge = std::size_t{1} << 14;
+
     IdTable ids_;
     std::size_t known_ = 0;  // so many of them are in it
 };

@@ -1,5 +1,5 @@
-// What is remembered of one automaton: its masks, and the parts they are made of. All of it is made anew of runs
-// (runs.h) when it is asked for again.
+// What is remembered of one automaton: its masks and the parts they are made of, which are made anew of runs (runs.h) when
+// they are asked for again; and what finds its fronts, stacks and records, which fills again by itself.
 //
 // Tables of their own are small and stay in the caches, where those of all automata together do not; and the automaton
 // that has been idle longest can forget its own.
@@ -69,11 +69,18 @@ struct Learned {
     PieceVector<std::uint32_t> of_front;
     PieceVector<Mask*> in_fronts;  // the one to begin a row with first
     PieceVector<std::uint32_t> owners;
-    FrontTables fronts;
+    FrontTables fronts;      // no part of `bytes`, as little as what they find
     MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
     mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
 
+    // All but what finds things.
+    void forget() {
+        Learned kept;
+        kept.fronts = std::move(fronts);
+        kept.machine = std::move(machine);
+        *this = std::move(kept);
+    }
     void touch(std::uint64_t turn) const {
         const std::atomic_ref time(last);
         if (time.load(std::memory_order_relaxed) != turn) time.store(turn, std::memory_order_relaxed);
@@ -81,7 +88,7 @@ struct Learned {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + fronts.bytes() + machine.bytes() + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners);
+        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners);
     }
     std::span<Mask* const> of(const Front& front) const {  // nothing: not known
         if (front.id >= of_front.size()) return {};

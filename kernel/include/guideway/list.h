@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace guideway {
@@ -15,11 +16,11 @@ template <class T>
 class List {
 public:
     List() = default;
-    List(std::initializer_list<T> all) {
+    List(std::initializer_list<T> all) : List() {
         reserve(all.size());
         for (const T& one : all) push_back(one);
     }
-    List(const List& other) {
+    List(const List& other) : List() {  // which is whole from here on: what throws below frees what there is
         reserve(other.size());
         for (const T& one : other) push_back(one);
     }
@@ -47,12 +48,13 @@ public:
         new (items_ + before) T(std::move(added));
         ++head(items_)->size;
     }
-    void assign(std::size_t count, const T& each) {
+    void assign(std::size_t count, const T each) {
         *this = {};
         reserve(count);
         while (size() < count) push_back(each);
     }
     void reserve(std::size_t room) {
+        static_assert(std::is_nothrow_move_constructible_v<T>);
         if (room <= (items_ ? head(items_)->room : 0)) return;
         void* const place = ::operator new(sizeof(Head) + room * sizeof(T));
         const std::size_t count = size();

@@ -89,11 +89,11 @@ struct Component : Node {
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
     std::uint32_t record_words = 0;       // of a record
-    List<std::uint32_t> open_leaf;         // object: the leaf of each class of open keys
-    List<std::vector<std::uint32_t>> item_leaves;         // unique array: leaves by position, those of the rest last
-    std::shared_ptr<const ItemPlan> item_plan;            // array with counters
+    List<std::uint32_t> open_leaf;        // object: the leaf of each class of open keys
+    List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
+    std::shared_ptr<const ItemPlan> item_plan;     // array with counters
     List<Ahead> ahead;                    // object: by entry, and one more
-    List<std::uint32_t> tail_cost;         // sequence: parts from i on; array: items of the prefix before i
+    List<std::uint32_t> tail_cost;        // sequence: parts from i on; array: items of the prefix before i
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
@@ -143,16 +143,20 @@ struct Outcome {
     bool unsure = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
 };
 
-// What finds stacks, records and texts, and what was asked of stacks.
+// What finds stacks, records and texts, and what stacks cost.
 struct MachineTables {
     Index frames, records, tapes;
     std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not asked for yet
-    std::size_t bytes() const { return frames.bytes() + records.bytes() + tapes.bytes() + costs.capacity() * sizeof(costs[0]); }
+
+    void forget() {
+        for (Index* one : {&frames, &records, &tapes}) one->forget();
+        costs = {};
+    }
 };
 
 class Machine {
 public:
-    // `tables` are longer than this, and may be emptied between two calls.
+    // `tables` outlive this; they may be emptied between two calls.
     Machine(Components components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
 
     void start(Configs& out);

@@ -51,7 +51,7 @@ private:
     std::size_t count_ = 0;
 };
 
-// For vectors that double, or are reserved once: sizes that come again.
+// For vectors.
 template <class T>
 struct PieceAllocator {
     using value_type = T;

@@ -53,8 +53,9 @@ public:
         const std::uint64_t wanted = hash(tape, more);
         const std::uint32_t known = index_.find(wanted, nodes_.size(), hash_of, same);
         if (known != IdTable::kMissing) return known;
-        nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), text_.size()});
+        const std::size_t begin = text_.size();
         text_ += more;
+        nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), begin});
         index_.add(wanted);
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }

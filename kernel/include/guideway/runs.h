@@ -91,8 +91,9 @@ public:
     std::uint32_t component_id(const Component& component);
     // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
-    // A number for an automaton; what is remembered of it stands until `forget`.
+    // A number for an automaton, good until `forget`.
     std::uint32_t next_automaton();
+    // It stays where it is until `forget`; what is in it goes where the automaton stands idle.
     Learned& learned(std::uint32_t automaton) { return *learned_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
     // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from guideway.grammar.regular import ANY_CHAR, Regular, both, repeat
+from guideway.grammar.lengths import of_length
+from guideway.grammar.regular import Regular, both
 from guideway.sources.patterns import parse_pattern
 
 __all__ = ["limited", "spelled"]
@@ -18,4 +19,4 @@ def spelled(pattern: str) -> Regular:
 
 def limited(language: Regular, most: int) -> Regular:
     """Those texts of a language that have at most so many characters."""
-    return both(language, repeat(ANY_CHAR, 0, most))
+    return both(*of_length([language], 0, most))

@@ -6,17 +6,15 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from guideway.errors import ConstraintError, Unsupported
+from guideway.grammar.lengths import of_length
 from guideway.grammar.nodes import Cell, Leaf, Number
 from guideway.grammar.program import shared
 from guideway.grammar.regular import (
-    ANY_CHAR,
     ANY_TEXT,
-    EMPTY,
     Cat,
     Literals,
     Not,
     Regular,
-    Repeat,
     Spelled,
     Spelling,
     both,
@@ -146,8 +144,7 @@ def text(part: StringPart | None, style: Style) -> Regular:
             return Literals(())  # the opposite of what says nothing
     if part.given is not None:
         return both(Literals(tuple(part.given)), *parts)
-    if part.fewest or part.most is not None:
-        parts.append(Repeat(ANY_CHAR, part.fewest, part.most) if part.most != 0 else EMPTY)
+    parts = of_length(parts, part.fewest, part.most)
     if part.excluded:
         parts.append(Not(Literals(tuple(sorted(part.excluded)))))
     return both(*parts) if parts else ANY_TEXT

@@ -1,0 +1,88 @@
+"""Texts of so many characters, as counts inside an expression where that can be said.
+
+An intersection with a count has pairs of states, whose masks cost several times as much.
+"""
+
+from __future__ import annotations
+
+from .regular import ANY_CHAR, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, Repeat, either
+
+__all__ = ["of_length"]
+
+_DEEPEST = 4  # expressions inside one another that are looked into
+_MOST_WAYS = 16  # alternatives that each get counts of their own
+
+
+def of_length(parts: list[Regular], fewest: int, most: int | None) -> list[Regular]:
+    """The parts of an intersection, such that its texts have `fewest` to `most` characters: put into one of them, or a
+    part more."""
+    if not fewest and most is None:
+        return parts
+    if most is not None and most < fewest:
+        return [NEVER]
+    for i, part in enumerate(parts):
+        made = _within(part, fewest, most, _DEEPEST)
+        if made is not None and made != NEVER:  # what leaves nothing is found where all parts are seen
+            return [*parts[:i], made, *parts[i + 1 :]]
+    return [*parts, Repeat(ANY_CHAR, fewest, most) if most != 0 else EMPTY]
+
+
+def _within(part: Regular, fewest: int, most: int | None, depth: int) -> Regular | None:
+    """None: it has more than one place to count at, or none that is seen."""
+    if isinstance(part, Literals):
+        texts = tuple(text for text in part.texts if fewest <= len(text) and (most is None or len(text) <= most))
+        return Literals(texts) if texts else NEVER
+    if isinstance(part, Either):
+        if depth == 0 or len(part.parts) > _MOST_WAYS:
+            return None
+        ways = [_within(way, fewest, most, depth - 1) for way in part.parts]
+        return None if None in ways else either(way for way in ways if way is not None and way != NEVER)
+    if isinstance(part, Cat):
+        return _counted(list(part.parts), fewest, most, depth)
+    return _counted([part], fewest, most, depth)
+
+
+def _counted(parts: list[Regular], fewest: int, most: int | None, depth: int) -> Regular | None:
+    fixed, place, unit, counted = 0, 0, 1, None
+    for i, part in enumerate(parts):
+        length = _length(part, depth)
+        if length is not None:
+            fixed += length
+            continue
+        each = _length(part.part, depth) if isinstance(part, Repeat) else None
+        if not isinstance(part, Repeat) or not each or counted is not None:
+            return None
+        place, unit, counted = i, each, part
+    if counted is None:
+        return NEVER if fixed < fewest or (most is not None and fixed > most) else _cat(parts)
+    least, highest = max(counted.minimum, -((fixed - fewest) // unit)), counted.maximum
+    if most is not None:
+        room = (most - fixed) // unit
+        highest = room if highest is None else min(highest, room)
+        if highest < least:
+            return NEVER
+    return _cat([*parts[:place], Repeat(counted.part, least, highest), *parts[place + 1 :]])
+
+
+def _cat(parts: list[Regular]) -> Regular:
+    return parts[0] if len(parts) == 1 else Cat(tuple(parts))
+
+
+def _length(part: Regular, depth: int) -> int | None:
+    """How many characters each of its texts has; None: not all the same, or that is not seen."""
+    if isinstance(part, Chars):
+        return 1
+    if isinstance(part, Literals):
+        lengths = {len(text) for text in part.texts}
+        return lengths.pop() if len(lengths) == 1 else None
+    if depth == 0:
+        return None
+    if isinstance(part, Repeat) and part.minimum == part.maximum:
+        each = _length(part.part, depth - 1)
+        return None if each is None else each * part.minimum
+    if isinstance(part, Cat | Either):
+        lengths_of = [_length(one, depth - 1) for one in part.parts]
+        if None in lengths_of or (isinstance(part, Either) and len(set(lengths_of)) != 1):
+            return None
+        return sum(n or 0 for n in lengths_of) if isinstance(part, Cat) else lengths_of[0]
+    return None
