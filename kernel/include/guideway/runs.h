@@ -110,7 +110,7 @@ public:
 
 private:
     static constexpr std::size_t kRunBytes = 64;    // of an entry of the memo
-    static constexpr std::size_t kShare = 64;       // of the budget, for what automata learned: beyond it, idle ones forget
+    static constexpr std::size_t kShare = 96;       // of the budget, for what automata learned: beyond it, idle ones forget
     static constexpr std::uint64_t kLately = 1024;  // turns back: an automaton used since is not idle, those of a batch take turns
     using Key = RunKey;
     using KeyHash = RunKeyHash;
