@@ -294,6 +294,7 @@ bool Liveness::search(ExprId start, bool any, std::size_t most) {
 }
 
 std::uint32_t Liveness::shortest(ExprId start) {
+    const Turn turn(*this);
     if (!search(start, false, pool_.limits_.max_search))
         throw SearchLimit("an intersection or complement has too many states to tell whether it is empty");
     if (best_ != kInfinite) keep_path();
@@ -301,6 +302,7 @@ std::uint32_t Liveness::shortest(ExprId start) {
 }
 
 bool Liveness::alive(ExprId start) {
+    const Turn turn(*this);
     if (!search(start, true, pool_.limits_.max_search / 4)) return shortest(start) != kInfinite;
     if (best_ == kInfinite) return false;
     std::uint32_t at = best_at_;

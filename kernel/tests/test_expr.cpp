@@ -90,6 +90,18 @@ void test_needed() {
     CHECK(pool.alive(pool.both({pool.cat(any, pool.cat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
 }
 
+// A search steps values, whose machines search themselves: of numbers inside arrays and objects.
+void test_search_inside_search() {
+    for (const char* text : {"{}", "[1]", R"({"a": 0})", "[[1], 22]", R"(["x", {"b": [0, 1.5]}])"}) {
+        ExprPool pool;
+        const std::string_view bytes(text);
+        const ExprId same = *pool.values().spelled(bytes);
+        const ExprId literal = pool.speller().literals({std::u32string(bytes.begin(), bytes.end())}, Spelling::text);
+        CHECK(!pool.alive(pool.both({literal, pool.negate(same)})));
+        CHECK(pool.alive(pool.both({literal, same})) && pool.shortest(pool.both({literal, same})) == bytes.size());
+    }
+}
+
 // Texts of some length that spell characters are those characters alone: nothing is left to intersect, whatever else was
 // made of the same characters, and in whichever sums they stand.
 void test_universe() {
@@ -274,6 +286,7 @@ int main() {
     test_alphabets();
     test_needed();
     test_universe();
+    test_search_inside_search();
     test_hard_targets();
     test_shortest_spellings();
     test_spellings();

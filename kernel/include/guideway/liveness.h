@@ -6,14 +6,40 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "guideway/expr.h"
+#include "guideway/id_table.h"
 
 namespace guideway {
 
-class Liveness {
+// What one search has seen so far.
+struct LivenessSearch {
+    struct List {  // of parts, and a place behind them
+        std::uint32_t begin, count;
+        std::uint64_t hash;
+    };
+    struct Seen {
+        std::uint32_t list, depth, parent;
+    };
+    struct Task {
+        std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
+    };
+    std::vector<List> lists_;
+    std::vector<std::uint32_t> listed_, depths_;
+    IdTable states_;
+    std::vector<Seen> seen_;
+    std::vector<Task> tasks_;
+    std::uint32_t best_ = kInfinite, best_at_ = 0;
+    bool any_ = false;  // any text will do
+    std::vector<std::uint32_t> parts_, flat_;
+    std::vector<ExprId> heads_;  // of `has_escapes`
+};
+
+class Liveness : LivenessSearch {
 public:
     explicit Liveness(ExprPool& pool) : pool_(pool) {}
     // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
@@ -28,19 +54,26 @@ public:
     }
 
 private:
-    struct List {  // of parts, and a place behind them
-        std::uint32_t begin, count;
-        std::uint64_t hash;
+    // Begins a search. Another may stand open: a step of a value steps a machine, which asks whether something lives.
+    class Turn {
+    public:
+        explicit Turn(Liveness& all) : all_(all) {
+            if (all_.open_) before_ = std::make_unique<LivenessSearch>(std::exchange(static_cast<LivenessSearch&>(all_), {}));
+            ++all_.open_;
+        }
+        ~Turn() {
+            --all_.open_;
+            if (before_) static_cast<LivenessSearch&>(all_) = std::move(*before_);
+        }
+        Turn(const Turn&) = delete;
+
+    private:
+        Liveness& all_;
+        std::unique_ptr<LivenessSearch> before_;  // the one that stands open
     };
     struct Known {
         List list;
         bool alive;
-    };
-    struct Seen {
-        std::uint32_t list, depth, parent;
-    };
-    struct Task {
-        std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
     };
     static bool later(const Task& x, const Task& y) { return x.least != y.least ? x.least > y.least : x.at < y.at; }
 
@@ -65,16 +98,7 @@ private:
     std::vector<Known> known_;                                // lists without a text, and some with one
     std::vector<std::uint32_t> known_parts_;
     IdTable known_ids_;
-    // Of the search that runs.
-    std::vector<List> lists_;
-    std::vector<std::uint32_t> listed_, depths_;
-    IdTable states_;
-    std::vector<Seen> seen_;
-    std::vector<Task> tasks_;
-    std::uint32_t best_ = kInfinite, best_at_ = 0;
-    bool any_ = false;  // any text will do
-    std::vector<std::uint32_t> parts_, flat_;
-    std::vector<ExprId> heads_;  // of `has_escapes`
+    unsigned open_ = 0;  // searches, one inside another
 };
 
 }  // namespace guideway
