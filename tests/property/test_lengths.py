@@ -45,6 +45,7 @@ def texts(part: Regular) -> frozenset[str]:
             made = joined(made, texts(one))
         return made
     assert isinstance(part, Repeat)
+    assert part.maximum is None or part.minimum <= part.maximum
     each, made = texts(part.part), frozenset([""]) if part.minimum == 0 else frozenset()
     now = frozenset([""])
     for count in range(1, (LONGEST + part.minimum if part.maximum is None else part.maximum) + 1):

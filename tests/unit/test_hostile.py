@@ -274,7 +274,8 @@ COSTLY: dict[str, tuple[Any, bool]] = {  # and whether it is served
     "a divisor of many digits": ({"type": "number", "multipleOf": 0.1234567891234567, "minimum": 0.5}, False),
     "look-aheads": ({"type": "string", "pattern": "^(?=.*a.{8}b)(?=.*b.{9}c)(?=.*c.{10}d).*$"}, False),
     "patterns at once": ({"allOf": [{"type": "string", "pattern": f"a.{{{n}}}b"} for n in range(5, 13)]}, True),
-    "a pattern and a length": ({"type": "string", "minLength": 1_000_000, "pattern": "^(a|b)+$"}, False),
+    "a pattern and a length": ({"type": "string", "minLength": 1_000_000, "pattern": "^(a|b)+$"}, True),
+    "two counts and a length": ({"type": "string", "minLength": 1_000_000, "pattern": "^(a|b)+c+$"}, False),
     "depth": (deep(1000), True),
 }
 

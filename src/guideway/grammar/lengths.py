@@ -59,8 +59,8 @@ def _counted(parts: list[Regular], fewest: int, most: int | None, depth: int) ->
     if most is not None:
         room = (most - fixed) // unit
         highest = room if highest is None else min(highest, room)
-        if highest < least:
-            return NEVER
+    if highest is not None and highest < least:
+        return NEVER
     return _cat([*parts[:place], Repeat(counted.part, least, highest), *parts[place + 1 :]])
 
 
