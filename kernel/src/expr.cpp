@@ -65,6 +65,7 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
         exprs_[known].spelled |= made.spelled;
         exprs_[known].respelled |= made.respelled;
         exprs_[known].within |= made.within;
+        exprs_[known].counted |= made.counted;
     }
     return known;
 }
@@ -142,6 +143,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     const Expr x = exprs_[head], y = exprs_[b];
     made.spelled = made.respelled = x.spelled && y.spelled;
     made.within = x.within & y.within;
+    made.counted = x.counted || y.counted;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
     // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
@@ -258,6 +260,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         made.nullable |= x.nullable;
         made.boolean |= x.boolean;
         made.bounded |= x.bounded;
+        made.counted |= x.counted;
         made.endless |= x.endless;
         made.labelled |= x.labelled;
         made.within &= x.within;
@@ -416,6 +419,7 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.boolean = x.boolean;
     made.endless = x.endless || maximum == kInfinite;
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
+    made.counted = x.counted || (maximum != kInfinite && units_.find(a));
     made.within = x.within;
     made.sure = x.sure || minimum == 0;
     made.spelled = made.respelled = x.spelled;

@@ -1,6 +1,7 @@
 #include "guideway/leaf_walk.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "guideway/closures.h"
 #include "guideway/words.h"
@@ -16,6 +17,13 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
             return;
         }
     limited.push_back({characters, {more}});
+}
+
+void LeafWalk::add_rounds(Places some, std::uint32_t begun) {
+    if (begun < 2 || some.begin == some.end) return;
+    round_tokens += some.end - some.begin;
+    if (round_tokens > kMostTokens) counts = false;
+    else rounds.push_back({some, begun});
 }
 
 namespace {
@@ -42,8 +50,9 @@ public:
             pool_.work().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
             if (!whole_ || !take_all(first)) {
-                enter(0, 0, first, 0);
-                walk(part);
+                enter(0, 0, first, 0, 0);
+                if (made_.counts) walk<true>(part);
+                else walk<false>(part);
             }
             leave_out(part.end, part.end);
         }
@@ -55,20 +64,22 @@ private:
         const Number* steps = nullptr;
         Number state = 0;
         bool nullable = false, leaps = false;
-        std::uint32_t characters = 0;
+        std::uint32_t characters = 0, rounds = 0;
+        const ByteSet* begins = nullptr;  // rounds, if they are counted
         ChildLeap leap;
     };
 
     bool take_all(Number first) {
         if (!subtrees_) return false;
         WalkStates::State& state = states_[first];
-        if (take(0, state, 0)) return true;
+        if (take(0, state, 0, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
         return true;
     }
 
     // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
+    template <bool kCounts>
     void walk(const Grove::Part& part) {
         const std::uint8_t* const bytes = x_.byte.data();
         const std::uint32_t* const ends = x_.end.data();
@@ -87,7 +98,7 @@ private:
                 continue;
             }
             const std::uint32_t end = ends[i];
-            if (above.nullable && follow_.contains(byte)) made_.pieces.push_back(i);
+            if (above.nullable && follow_.contains(byte)) leave_at(i, kCounts ? above.rounds : 0);
             const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
             Number next = above.steps[byte];
             if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
@@ -97,10 +108,17 @@ private:
                 continue;
             }
             if (measures) measure(states[next].expr, states[next].rest);
+            std::uint32_t rounds = 0;
+            if constexpr (kCounts) {
+                rounds = above.rounds + (above.begins && above.begins->contains(byte) ? 1 : 0);
+                made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);
+            }
             if (end == i + 1) ++i;
-            else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) i = end;
-            else {
-                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
+            else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) {
+                if (kCounts && made_.counts) count_loops(i, states[next], rounds);
+                i = end;
+            } else {
+                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1), rounds);
                 path = path_.data();
             }
         }
@@ -112,21 +130,40 @@ private:
         taken_from_ = x_.first_token[to];
     }
 
+    void leave_at(std::uint32_t i, std::uint32_t rounds) {
+        made_.pieces.push_back(i);
+        made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, rounds);
+    }
+
     // Returns the node to go on with.
-    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
+    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters, std::uint32_t rounds) {
         WalkStates::State& state = states_[number];
         const std::uint32_t end = x_.end[i];
         if (state.expr == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
-                if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
+                if (follow_.contains(x_.byte[child])) leave_at(child, rounds);
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && take(i, state, characters)) return end;
+        if (end - i >= kWorthLooking && take(i, state, characters, rounds)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
-        enter(depth, i, number, characters);
+        enter(depth, i, number, characters, rounds);
         return i + 1;
     }
+
+    // The bytes with which rounds begin.
+    const ByteSet& rounds_of(ExprId expr) {
+        const auto [place, fresh] = rounds_.try_emplace(expr);
+        if (fresh) place->second = pool_.rounds_begin(expr);
+        return place->second;
+    }
+
+    // What loops begins no more rounds, if none of its characters begins like them.
+    void count_loops(std::uint32_t node, const WalkStates::State& state, std::uint32_t rounds) {
+        made_.add_rounds(below(node), subtrees_->begins(node, rounds_of(state.expr)) ? LeafWalk::kUnknown : rounds);
+    }
+
+    Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
 
     void measure(ExprId expr, std::uint32_t& known) {
         if (known == kInfinite) known = pool_.shortest(expr);
@@ -157,12 +194,14 @@ private:
         }
     }
 
-    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
+    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters, std::uint32_t rounds) {
         Level& level = path_[depth];
         WalkStates::State& known = states_[state];
         level.state = state;
         level.steps = states_.steps(state);
         level.characters = characters;
+        level.rounds = rounds;
+        level.begins = made_.counts ? &rounds_of(known.expr) : nullptr;
         level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
@@ -173,16 +212,20 @@ private:
     }
 
     // True: all below the node is taken, as far as it can be.
-    bool take(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+    bool take(std::uint32_t node, WalkStates::State& state, std::uint32_t characters, std::uint32_t rounds) {
         if (!subtrees_) return false;
         const std::uint32_t nodes = x_.end[node] - node;
         if (!state.scouted) {
             if (nodes < kWorthScouting) return false;
             scout(state);
         }
-        if (state.loops && !state.plain && take_loops(node, state, characters)) return true;
-        if (made_.measures) return false;
-        return (state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters);
+        if (state.loops && !state.plain && take_loops(node, state, characters)) {
+            if (made_.counts) count_loops(node, state, rounds);
+            return true;
+        }
+        if (made_.measures || !((state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters))) return false;
+        if (made_.counts) made_.add_rounds(below(node), LeafWalk::kUnknown);
+        return true;
     }
 
     // A sum may loop by a letter or two only (in a class of a pattern: those that a range may begin with), and a part of it
@@ -239,7 +282,7 @@ private:
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
         if (!whole_) return false;
-        made_.add_up_to(static_cast<std::uint8_t>(most), {x_.first_token[node + 1], x_.first_token[x_.end[node]]});
+        made_.add_up_to(static_cast<std::uint8_t>(most), below(node));
         leave_out(node + 1, x_.end[node]);
         return true;
     }
@@ -261,14 +304,14 @@ private:
         }
         if (!closed()) return false;
         const Closures::Found& in = state.closed;
-        const Places below{x_.first_token[node + 1], x_.first_token[x_.end[node]]};
+        const Places places = below(node);
         const std::uint32_t most = characters + in.characters;
         std::vector<std::uint32_t>& doubtful = made_.doubtful;
         if (in.characters != Closures::kForever && most < subtrees_->most_characters()) {
             const std::size_t before = doubtful.size();
-            for (std::uint32_t p = below.begin; p < below.end; ++p)
+            for (std::uint32_t p = places.begin; p < places.end; ++p)
                 if (subtrees_->characters(p) > most) doubtful.push_back(x_.tokens[p]);
-            if ((doubtful.size() - before) * 8 > below.end - below.begin || doubtful.size() > kMaxDoubtful) {
+            if ((doubtful.size() - before) * 8 > places.end - places.begin || doubtful.size() > kMaxDoubtful) {
                 doubtful.resize(before);
                 return false;
             }
@@ -290,6 +333,7 @@ private:
     std::size_t closure_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
+    std::unordered_map<ExprId, ByteSet> rounds_;
 };
 
 // Of texts that a quote ends: what stands behind it is left to those who follow.

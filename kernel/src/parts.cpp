@@ -83,6 +83,9 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach) {
             // Each time takes a byte at least; of a part of more bytes, fewer times are in reach.
             const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
             made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
+            // What has texts of one byte comes round within all that loops: that would have to be tried.
+            const bool unit = x.c > times && x.c != kInfinite && exprs_[parts[0]].shortest > 1;
+            if (unit && !units_.find(parts[0])) units_.add(parts[0], units() + 1);
         }
         clipped_.add(key(at), made);
     });
@@ -152,13 +155,14 @@ ByteSet ExprPool::needed(ExprId e) {
 // A text of n bytes comes round n times at most, so bounds beyond are met whatever it is. Where nothing is Boolean,
 // everything can be completed, and fewer times at least let only texts of kNear bytes or more go on too early. Else a
 // completion in the wider expression must fit too: whatever it comes round, and however long the texts excluded are.
-ExprPool::Relaxed ExprPool::relax(ExprId e, bool inside, const std::vector<Relaxed>& parts) {
+ExprPool::Relaxed ExprPool::relax(ExprId e, Bounds which, const std::vector<Relaxed>& parts) {
     const Expr x = exprs_[e];
     Relaxed made{e};
     std::vector<ExprId> exprs;
     for (const Relaxed& p : parts) {
         made.most = std::min(made.most, p.most);
         made.early = std::min(made.early, p.early);
+        made.unit = std::max(made.unit, p.unit);
         exprs.push_back(p.expr);
     }
     switch (x.op) {
@@ -171,27 +175,53 @@ ExprPool::Relaxed ExprPool::relax(ExprId e, bool inside, const std::vector<Relax
             return made;
         default: break;
     }
-    const bool far = x.c != kInfinite && x.c > kNear;
-    const std::uint32_t least = inside || (x.c != kInfinite && !far) ? x.b : std::min(x.b, kNear);
-    if (far) made.most = std::min(made.most, x.c);
+    const std::uint32_t* const unit = which == Bounds::of_units && x.b == 0 ? units_.find(exprs[0]) : nullptr;
+    const bool gone = x.c != kInfinite && (which == Bounds::of_units ? unit != nullptr : x.c > kNear);
+    const std::uint32_t least = which != Bounds::far || (x.c != kInfinite && !gone) ? x.b : std::min(x.b, kNear);
+    if (gone) made.most = std::min(made.most, x.c);
+    if (gone && unit) made.unit = std::max(made.unit, *unit);
     if (least < x.b) made.early = kNear - 1;
-    made.expr = repeat(exprs[0], least, far ? kInfinite : x.c);
+    made.expr = repeat(exprs[0], least, gone ? kInfinite : x.c);
     return made;
 }
 
-ExprPool::Relaxed ExprPool::relaxed(ExprId e) {
-    const bool inside = exprs_[e].boolean;
-    auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].labelled; };
+ExprPool::Relaxed ExprPool::relaxed(ExprId e, Bounds which) {
+    auto fixed = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        return x.labelled || (which == Bounds::of_units ? !x.counted || x.boolean : !x.bounded);
+    };
     if (fixed(e)) return {e};
-    auto key = [&](ExprId p) { return std::uint64_t{inside} << 32 | p; };
+    auto key = [&](ExprId p) { return std::uint64_t{static_cast<std::uint8_t>(which)} << 32 | p; };
     auto known = [&](ExprId p) { return relaxed_.find(key(p)) != nullptr; };
     from_parts_up(e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::negate; }, known, [&](ExprId at, std::vector<ExprId>& parts) {
         std::vector<Relaxed> made;
-        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, inside, {}) : *relaxed_.find(key(p)));
-        const Relaxed one = relax(at, inside, made);
+        for (ExprId p : parts) made.push_back(fixed(p) ? Relaxed{p} : exprs_[p].op == Op::negate ? relax(p, which, {}) : *relaxed_.find(key(p)));
+        const Relaxed one = relax(at, which, made);
         relaxed_.add(key(at), one);
     });
     return exprs_[e].op == Op::negate ? Relaxed{e} : *relaxed_.find(key(e));
+}
+
+ExprPool::Relaxed ExprPool::relaxed(ExprId e) { return relaxed(e, exprs_[e].boolean ? Bounds::far_inside : Bounds::far); }
+ExprPool::Relaxed ExprPool::uncounted(ExprId e) { return relaxed(e, Bounds::of_units); }
+
+ByteSet ExprPool::rounds_begin(ExprId e) {
+    constexpr std::size_t kMostHeads = 64;
+    ByteSet made;
+    std::vector<ExprId> heads{e};  // none twice
+    auto add = [&](ExprId head) {
+        if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
+    };
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        if (heads.size() > kMostHeads) return ByteSet::range(0, 255);
+        const Expr x = exprs_[heads[i]];
+        if (x.op == Op::alt) for (std::uint32_t k = 0; k < x.b; ++k) add(args_[x.a + k]);
+        if (x.op != Op::cat && x.op != Op::repeat) continue;
+        add(x.a);
+        if (x.op == Op::cat && exprs_[x.a].nullable) add(x.b);
+        if (x.op == Op::repeat && units_.find(x.a)) made |= live(x.a);
+    }
+    return made;
 }
 
 }  // namespace guideway

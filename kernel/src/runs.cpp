@@ -111,6 +111,7 @@ void Runs::clear() {
     walk_states_.clear();
     residuals_.clear();
     widers_.clear();
+    rounds_.clear();
     std::fill(std::begin(rough_), std::end(rough_), 0);
     few_.clear();
     forget_learned();
@@ -163,6 +164,8 @@ void Runs::drop_before(std::uint32_t time) {
         use(known.run.tokens);
         use(known.run.unsure);
     });
+    std::erase_if(rounds_, [&](const auto& entry) { return !memo_.find(entry.first); });
+    for (const auto& [key, kept] : rounds_) used_ += kept.bytes();
     used_ += memo_.size() * kRunBytes;
     sets_.sweep(sets);
     residuals_.sweep(tries);
@@ -186,10 +189,13 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     Run made{};
     Config at = config;
     at.state = key.state;
+    const bool clipped = at.state != config.state;
     const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
     auto shorter = [&] {
+        if (!difference && !bare && walk_uncounted(machine, at, false, made)) return true;
         if (!difference && walk_smooth(machine, at, bare, made)) return true;
-        if (bare || (!difference && walk_relaxed(machine, at, kFewTried, made))) return !bare;
+        if (bare) return false;
+        if (!difference && (walk_uncounted(machine, at, true, made) || walk_relaxed(machine, at, kFewTried, made))) return true;
         return walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made);
     };
     at_node(config.node, [&] {
@@ -197,7 +203,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
         else if (trie != 0 && walk_as_base(machine, trie, at, made)) {}
-        else if (over != 0 || !shorter()) made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow);
+        else if (over != 0 || !shorter()) made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr, clipped && trie == 0 ? &key : nullptr);
     });
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
@@ -362,15 +368,53 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
         work_.spend(text.size());
         if (!pool.lives_after(config.state, text)) cleared.push_back(t);
     }
-    made = run;
-    if (cleared.empty()) return true;
+    made = but_for(run, std::move(cleared));
+    return true;
+}
+
+// `row_` holds its tokens, `cleared` among them.
+Run Runs::but_for(const Run& run, std::vector<std::uint32_t>&& cleared) {
+    Run made = run;
+    if (cleared.empty()) return made;
     std::sort(cleared.begin(), cleared.end());
     if (shortcuts_.deltas && sets_[run.tokens].form == TokenSet::Form::dense && !residuals_.meets(run.residual, cleared)) {
         made.tokens = sets_.delta(run.tokens, std::move(cleared), {});
-        return true;
+        return made;
     }
     for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets_.row(row_);
+    return made;
+}
+
+// The run of the state that does not count how often units come, but for tokens with too many of them. `walks`: if it is not
+// known yet, too.
+bool Runs::walk_uncounted(Machine& machine, const Config& config, bool walks, Run& made) {
+    if (!shortcuts_.clips) return false;
+    ExprPool& pool = machine.pool();
+    const ExprPool::Relaxed uncounted = pool.uncounted(config.state);
+    if (uncounted.expr == config.state) return false;
+    const Component& component = machine.component(config.node);
+    const Key key{0, component.id, uncounted.expr, 0};
+    Known* known = memo_.find(key);
+    if (!known && walks) {
+        const Run run = walk_leaf(pool, few_tokens(pool, uncounted.expr), uncounted.expr, component.follow, nullptr, &key);
+        used_ += kRunBytes;
+        known = &memo_.add(key, {run, time_});
+    }
+    const auto rounds = rounds_.find(key);
+    if (!known || rounds == rounds_.end() || uncounted.unit > rounds->second.units || rounds->second.at_pieces > uncounted.most) return false;
+    known->time = time_;
+    row_.resize(words_);
+    sets_.write(known->run.tokens, row_);
+    sets_.change(known->run.tokens, row_);
+    std::vector<std::uint32_t> cleared;
+    for (const auto& [token, begun] : rounds->second.tokens) {
+        if (begun <= uncounted.most || !(row_[token >> 5] >> (token & 31) & 1)) continue;
+        const std::string_view text = vocabulary_.token(token);
+        work_.spend(text.size());
+        if (!pool.lives_after(config.state, text)) cleared.push_back(token);
+    }
+    made = but_for(known->run, std::move(cleared));
     return true;
 }
 
@@ -386,15 +430,25 @@ std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
     return few_.emplace_back(bytes, residuals_.of_bytes(bytes, kFewNodes)).second;
 }
 
-Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider) {
+void Runs::keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key) {
+    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_pieces : kInfinite, pool.units()};
+    if (walked.counts) for (const auto& [places, begun] : walked.rounds)
+        for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
+    used_ += kept.bytes();
+}
+
+// `counted`: the run's key, where the state no longer counts all its units.
+Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider, const Key* counted) {
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;
+    walked.counts = counted && grove.whole();
     walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_, walk_states_);
     if (wider) {
         wider->rest = walked.rest + 3;  // a token may end inside a character
         for (const std::uint32_t piece : walked.pieces) wider->deepest = std::max(wider->deepest, grove.trie->depth[piece] - 1u);
     }
+    if (counted) keep_rounds(pool, *grove.trie, walked, *counted);
     const std::uint32_t residual = residuals_.behind(*grove.trie, walked.pieces);
     std::uint32_t tokens = keep(*grove.trie, walked, !grove.whole());
     std::erase_if(walked.doubtful, [&](std::uint32_t t) { return pool.lives_after(state, vocabulary_.token(t)); });

@@ -160,7 +160,8 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
     if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
-    if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);  // not in `universe`: texts of some length come to it by themselves
+    // Not in `universe`: texts of some length come to it by themselves.
+    if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
     known_[mode].emplace(ranges, made);
     return made;
 }

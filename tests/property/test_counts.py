@@ -34,6 +34,7 @@ CASES: dict[str, tuple[Any, str]] = {
         ),
         '"the words of this text are more than forty letters"',
     ),
+    "words, to the last that may come": (gw.Regex(r"(?:\S+\s+){0,44}\S+"), "a b " * 10 + "ab \n é " * 8 + "a b" * 8),
     "all but": (
         gw.JsonSchema({"pattern": "^(?!.*[a-z]{17}).*$"}, profile="exact"),
         '"words that are shortandthenlong but never too long"',

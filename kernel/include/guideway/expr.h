@@ -58,6 +58,7 @@ struct Expr {
     bool boolean : 1 = false;     // holds both or negate: liveness needs a search
     bool labelled : 1 = false;    // holds a label
     bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
+    bool counted : 1 = false;     // holds a repetition of a unit (see below) with a bound, if it was made since that is one
     bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
     bool finite : 1 = false;      // has finitely many texts, as far as was seen
     bool infinite : 1 = false;    // has infinitely many, as far as was seen
@@ -263,9 +264,17 @@ public:
     struct Relaxed {
         ExprId expr;
         std::uint32_t most = kInfinite, early = kInfinite;
+        std::uint32_t unit = 0;  // the newest of those that are no longer counted
     };
     static constexpr std::uint32_t kNear = 16;
     Relaxed relaxed(ExprId e);
+    // Units: what is repeated in repetitions that were clipped, by number from 1 on. The same expression without bounds on how
+    // often units come, as in what it is clipped to with more to come: both are alive, and complete, after the same texts that
+    // begin up to `most` rounds of units.
+    Relaxed uncounted(ExprId e);
+    std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
+    // The bytes with which a round of a unit may begin.
+    ByteSet rounds_begin(ExprId e);
     bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
@@ -383,7 +392,9 @@ private:
     void search_other_value(ExprId start);
     bool search_alive(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
-    Relaxed relax(ExprId e, bool inside, const std::vector<Relaxed>& parts);
+    enum class Bounds : std::uint8_t { far, far_inside, of_units };  // far_inside: in a Boolean one
+    Relaxed relax(ExprId e, Bounds which, const std::vector<Relaxed>& parts);
+    Relaxed relaxed(ExprId e, Bounds which);
     template <class Fixed, class Known, class Make>
     void from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make);
 
@@ -410,7 +421,8 @@ private:
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
     FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_, needed_;  // sets, by expression
-    FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and whether it stands in a Boolean one
+    FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and which bounds
+    FlatMap<ExprId, std::uint32_t, NumberHash> units_;
 };
 
 }  // namespace guideway

@@ -64,6 +64,15 @@ struct LeafWalk {
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
     bool measures = false;              // whether to find `rest`
     std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to
+    bool counts = false;                // whether to find the following; no longer so where they are many
+    struct Rounds {
+        Places places;
+        std::uint32_t begun;
+    };
+    static constexpr std::uint32_t kUnknown = kInfinite;
+    static constexpr std::uint32_t kMostTokens = 1000;
+    std::vector<Rounds> rounds;        // tokens that begin more rounds of units (expr.h) than one: at most so many
+    std::uint32_t rounds_at_pieces = 0, round_tokens = 0;
 
     // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
     void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops,
@@ -74,6 +83,7 @@ struct LeafWalk {
         else places.push_back({begin, end});
     }
     void add_up_to(std::uint8_t characters, Places more);
+    void add_rounds(Places some, std::uint32_t begun);
 };
 
 // Tokens that a leaf takes (or that leave it) in one state and not in the other.

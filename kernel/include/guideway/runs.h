@@ -144,6 +144,11 @@ private:
     struct Wider {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
     };
+    struct Rounds {  // of the run of a state that counts no units (expr.h), for all that were known then
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one round, and how many
+        std::uint32_t at_pieces = 0, units = 0;                        // rounds begun by what leaves the state, at most
+        std::size_t bytes() const { return sizeof(Rounds) + sizeof(Key) + 48 + tokens.size() * sizeof(tokens[0]); }
+    };
     struct Recording {  // a yield that is being found; what comes of its tasks is on top of theirs
         Key key;
         Config config;
@@ -169,7 +174,7 @@ private:
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
-    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr);
+    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* counted = nullptr);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
@@ -182,6 +187,9 @@ private:
     };
     std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
     std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
+    void keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key);
+    bool walk_uncounted(Machine& machine, const Config& config, bool walks, Run& made);
+    Run but_for(const Run& run, std::vector<std::uint32_t>&& cleared);
     bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
@@ -237,6 +245,7 @@ private:
     std::vector<std::uint32_t> free_numbers_;        // of automata that are gone
     Learned* at_ = nullptr;                          // of the automaton that masks are found for
     std::unordered_map<Key, Wider, KeyHash> widers_;
+    std::unordered_map<Key, Rounds, KeyHash> rounds_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     std::vector<Mark> marks_;

@@ -56,6 +56,11 @@ public:
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;
     }
+    // Whether a character below the node, which loops on something, may begin with one of these bytes.
+    bool begins(std::uint32_t node, const ByteSet& bytes) const {
+        const Set& set = sets_[below_[node]];
+        return (set.ascii[0] & bytes.words[0]) | (set.ascii[1] & bytes.words[1]) | (set.count ? bytes.words[2] | bytes.words[3] : 0);
+    }
     // Whether there is a block of these bytes; `or_longer`: or one that begins with them.
     bool has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const;
     // Characters of the token at a place of the trie's list, those begun or ended in it too; 255: that many or more.
