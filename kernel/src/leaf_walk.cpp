@@ -22,7 +22,7 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
 void LeafWalk::add_rounds(Places some, std::uint32_t begun) {
     if (begun < 2 || some.begin == some.end) return;
     round_tokens += some.end - some.begin;
-    if (round_tokens > kMostTokens) counts = false;
+    if (round_tokens > kMostRoundTokens) counts = false;
     else rounds.push_back({some, begun});
 }
 
@@ -78,7 +78,8 @@ private:
         return true;
     }
 
-    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
+    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them. kCounts: rounds
+    // are counted; most walks do not, and should not ask.
     template <bool kCounts>
     void walk(const Grove::Part& part) {
         const std::uint8_t* const bytes = x_.byte.data();
@@ -98,7 +99,7 @@ private:
                 continue;
             }
             const std::uint32_t end = ends[i];
-            if (above.nullable && follow_.contains(byte)) leave_at(i, kCounts ? above.rounds : 0);
+            if (above.nullable && follow_.contains(byte)) leave_at(i, above.rounds);
             const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
             Number next = above.steps[byte];
             if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
@@ -152,15 +153,15 @@ private:
     }
 
     // The bytes with which rounds begin.
-    const ByteSet& rounds_of(ExprId expr) {
-        const auto [place, fresh] = rounds_.try_emplace(expr);
+    const ByteSet& begins_of(ExprId expr) {
+        const auto [place, fresh] = begins_.try_emplace(expr);
         if (fresh) place->second = pool_.rounds_begin(expr);
         return place->second;
     }
 
     // What loops begins no more rounds, if none of its characters begins like them.
     void count_loops(std::uint32_t node, const WalkStates::State& state, std::uint32_t rounds) {
-        made_.add_rounds(below(node), subtrees_->begins(node, rounds_of(state.expr)) ? LeafWalk::kUnknown : rounds);
+        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state.expr)) ? LeafWalk::kAnyRounds : rounds);
     }
 
     Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
@@ -201,7 +202,7 @@ private:
         level.steps = states_.steps(state);
         level.characters = characters;
         level.rounds = rounds;
-        level.begins = made_.counts ? &rounds_of(known.expr) : nullptr;
+        level.begins = made_.counts ? &begins_of(known.expr) : nullptr;
         level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
@@ -224,7 +225,7 @@ private:
             return true;
         }
         if (made_.measures || !((state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters))) return false;
-        if (made_.counts) made_.add_rounds(below(node), LeafWalk::kUnknown);
+        if (made_.counts) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
     }
 
@@ -333,7 +334,7 @@ private:
     std::size_t closure_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
-    std::unordered_map<ExprId, ByteSet> rounds_;
+    std::unordered_map<ExprId, ByteSet> begins_;  // of rounds, by expression
 };
 
 // Of texts that a quote ends: what stands behind it is left to those who follow.

@@ -193,7 +193,7 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
     std::uint64_t h = place;
     for (const std::uint32_t part : parts_) h = mix(h, part);
     pool_.work_.spend(kStateWork + 4 * parts_.size());
-    const auto same = [&](const List& list, const std::vector<std::uint32_t>& in) {
+    const auto same = [&](const Listed& list, const std::vector<std::uint32_t>& in) {
         return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };
     std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
@@ -242,7 +242,7 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
 }
 
 void Liveness::go_on(const Seen& here, std::uint32_t at) {
-    const List list = lists_[here.list];
+    const Listed list = lists_[here.list];
     const std::uint32_t place = listed_[list.begin + list.count - 1];
     std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
     bool escapes = place == between;
@@ -289,7 +289,7 @@ bool Liveness::search(ExprId start, bool any, std::size_t most) {
         go_on(here, at);
     }
     if (best_ == kInfinite)
-        for (const List& list : lists_) keep(list, false);
+        for (const Listed& list : lists_) keep(list, false);
     return true;
 }
 
@@ -314,10 +314,10 @@ bool Liveness::alive(ExprId start) {
 }
 
 // A state that is known already stays as it is.
-void Liveness::keep(const List& list, bool alive) {
+void Liveness::keep(const Listed& list, bool alive) {
     const auto first = listed_.begin() + list.begin, last = first + list.count;
     const auto same = [&](std::uint32_t id) {
-        const List& known = known_[id].list;
+        const Listed& known = known_[id].list;
         return known.count == list.count && std::equal(first, last, known_parts_.begin() + known.begin);
     };
     if (known_ids_.find(list.hash, same) != IdTable::kMissing) return;
@@ -330,7 +330,7 @@ void Liveness::keep(const List& list, bool alive) {
 void Liveness::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];
-        const List list = lists_[here.list];
+        const Listed list = lists_[here.list];
         std::vector<ExprId> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
         for (std::uint32_t& part : parts)
             if (part & kNot) part = pool_.negate(part & ~kNot);

@@ -175,13 +175,20 @@ ExprPool::Relaxed ExprPool::relax(ExprId e, Bounds which, const std::vector<Rela
             return made;
         default: break;
     }
-    const std::uint32_t* const unit = which == Bounds::of_units && x.b == 0 ? units_.find(exprs[0]) : nullptr;
-    const bool gone = x.c != kInfinite && (which == Bounds::of_units ? unit != nullptr : x.c > kNear);
-    const std::uint32_t least = which != Bounds::far || (x.c != kInfinite && !gone) ? x.b : std::min(x.b, kNear);
-    if (gone) made.most = std::min(made.most, x.c);
-    if (gone && unit) made.unit = std::max(made.unit, *unit);
+    if (which == Bounds::of_units) {  // with a round that must come yet it is another expression than what was clipped
+        const std::uint32_t* const unit = x.b == 0 && x.c != kInfinite ? units_.find(exprs[0]) : nullptr;
+        if (unit) {
+            made.most = std::min(made.most, x.c);
+            made.unit = std::max(made.unit, *unit);
+        }
+        made.expr = repeat(exprs[0], x.b, unit ? kInfinite : x.c);
+        return made;
+    }
+    const bool far = x.c != kInfinite && x.c > kNear;
+    const std::uint32_t least = which == Bounds::far_inside || (x.c != kInfinite && !far) ? x.b : std::min(x.b, kNear);
+    if (far) made.most = std::min(made.most, x.c);
     if (least < x.b) made.early = kNear - 1;
-    made.expr = repeat(exprs[0], least, gone ? kInfinite : x.c);
+    made.expr = repeat(exprs[0], least, far ? kInfinite : x.c);
     return made;
 }
 

@@ -191,22 +191,34 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     at.state = key.state;
     const bool clipped = at.state != config.state;
     const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
+    // What other counts have left behind costs nothing, so it is asked for first; its own walk only where no table serves.
     auto shorter = [&] {
-        if (!difference && !bare && walk_uncounted(machine, at, false, made)) return true;
-        if (!difference && walk_smooth(machine, at, bare, made)) return true;
-        if (bare) return false;
-        if (!difference && (walk_uncounted(machine, at, true, made) || walk_relaxed(machine, at, kFewTried, made))) return true;
-        return walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made);
+        if (difference) return !bare && (walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made));
+        if (!bare && walk_uncounted(machine, at, false, made)) return true;
+        if (walk_smooth(machine, at, bare, made)) return true;
+        return !bare && (walk_uncounted(machine, at, true, made) || walk_relaxed(machine, at, kFewTried, made) ||
+                         walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made));
     };
     at_node(config.node, [&] {
         const std::uint32_t over = leaf && trie == 0 ? few_tokens(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
         else if (trie != 0 && walk_as_base(machine, trie, at, made)) {}
-        else if (over != 0 || !shorter()) made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr, clipped && trie == 0 ? &key : nullptr);
+        else if (over != 0 || !shorter())
+            made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr, clipped && over == 0 ? &key : nullptr);
     });
     used_ += kRunBytes;
     return memo_.add(key, {made, time_}).run;
+}
+
+// Whether the state loops by all smooth characters. Most do not by a space, which is seen at once: all that a state loops by
+// takes 20 us to find out.
+bool Runs::is_smooth(ExprPool& pool, ExprId state, bool exact) {
+    if (!pool.endless(state)) return false;
+    const ExprId behind = pool.next(state, ' ');
+    if (behind != state && (exact || behind == kNone || !pool.has_summand(behind, state))) return false;
+    const Loops* const loops = loops_.find(pool, subtrees_, state, exact);
+    return loops && SmoothTokens::taken_by(*loops);
 }
 
 // All smooth tokens that the state has characters left for, by a table; only the rough ones are walked.
@@ -214,13 +226,11 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     ExprPool& pool = machine.pool();
     const ExprPool::Unbounded state = pool.unbounded(config.state);
     if (!shortcuts_.subtrees || pool.nullable(state.expr)) return false;
-    const Loops* loops = loops_.find(pool, subtrees_, state.expr, true);
     ExprId like = state.left == kInfinite ? kNone : state.expr;  // whose run has the same smooth tokens, if it is not to be cut
-    if (!loops || !SmoothTokens::taken_by(*loops)) {  // what one part of a sum takes, the sum takes; it is not left before the quote
+    if (!is_smooth(pool, state.expr, true)) {  // what one part of a sum takes, the sum takes; it is not left before the quote
         if (state.left != kInfinite || !pool.ends_in(state.expr, '"')) return false;
         pool.each_summand(state.expr, [&](ExprId part) {
-            loops = loops_.find(pool, subtrees_, part, false);
-            const bool good = loops && SmoothTokens::taken_by(*loops);
+            const bool good = is_smooth(pool, part, false);
             if (good) like = part;
             return good;
         });
@@ -293,10 +303,7 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     const ExprId base = pool.base_of(config.state);
     if (base <= kEmpty || base == config.state) return false;
     // Two walks at once pay where the base's own run needs none: it is a string that goes on, or known.
-    if (!pool.is_difference(config.state)) {
-        const Loops* loops = loops_.find(pool, subtrees_, base, true);
-        if ((!loops || !SmoothTokens::taken_by(*loops)) && !knows(machine, config, base)) return false;
-    }
+    if (!pool.is_difference(config.state) && !is_smooth(pool, base, true) && !knows(machine, config, base)) return false;
     const auto difference = pair_walk(pool, trie_, config.state, base, kMaxDifference);
     if (!difference) return false;
     Config there = config;
@@ -355,9 +362,7 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
     const std::uint32_t needed = pool.boolean(config.state) ? wider.rest : 0;
     const std::uint32_t most = std::min(relaxed.early, relaxed.most - std::min(relaxed.most, needed));
     if (wider.deepest > most || most + 1 < ExprPool::kNear || run.unsure != kNoTokens) return false;
-    row_.resize(words_);
-    sets_.write(run.tokens, row_);
-    sets_.change(run.tokens, row_);
+    write_row(run.tokens);
     std::vector<std::uint32_t> cleared;
     std::size_t tried = 0;
     for (const std::uint32_t t : longest_first_) {
@@ -365,14 +370,25 @@ bool Runs::walk_relaxed(Machine& machine, const Config& config, std::size_t most
         if (text.size() <= most) break;
         if (!(row_[t >> 5] >> (t & 31) & 1)) continue;
         if (++tried > most_tried) return false;
-        work_.spend(text.size());
-        if (!pool.lives_after(config.state, text)) cleared.push_back(t);
+        if (!lives(pool, config.state, text)) cleared.push_back(t);
     }
     made = but_for(run, std::move(cleared));
     return true;
 }
 
-// `row_` holds its tokens, `cleared` among them.
+// The tokens of a set, as the row that is at hand.
+void Runs::write_row(std::uint32_t set) {
+    row_.resize(words_);
+    sets_.write(set, row_);
+    sets_.change(set, row_);
+}
+
+bool Runs::lives(ExprPool& pool, ExprId state, std::string_view token) {
+    work_.spend(token.size());
+    return pool.lives_after(state, token);
+}
+
+// The row at hand holds the run's tokens, `cleared` among them.
 Run Runs::but_for(const Run& run, std::vector<std::uint32_t>&& cleared) {
     Run made = run;
     if (cleared.empty()) return made;
@@ -397,22 +413,18 @@ bool Runs::walk_uncounted(Machine& machine, const Config& config, bool walks, Ru
     const Key key{0, component.id, uncounted.expr, 0};
     Known* known = memo_.find(key);
     if (!known && walks) {
-        const Run run = walk_leaf(pool, few_tokens(pool, uncounted.expr), uncounted.expr, component.follow, nullptr, &key);
+        const Run run = walk_leaf(pool, 0, uncounted.expr, component.follow, nullptr, &key);
         used_ += kRunBytes;
         known = &memo_.add(key, {run, time_});
     }
     const auto rounds = rounds_.find(key);
     if (!known || rounds == rounds_.end() || uncounted.unit > rounds->second.units || rounds->second.at_pieces > uncounted.most) return false;
     known->time = time_;
-    row_.resize(words_);
-    sets_.write(known->run.tokens, row_);
-    sets_.change(known->run.tokens, row_);
+    write_row(known->run.tokens);
     std::vector<std::uint32_t> cleared;
     for (const auto& [token, begun] : rounds->second.tokens) {
         if (begun <= uncounted.most || !(row_[token >> 5] >> (token & 31) & 1)) continue;
-        const std::string_view text = vocabulary_.token(token);
-        work_.spend(text.size());
-        if (!pool.lives_after(config.state, text)) cleared.push_back(token);
+        if (!lives(pool, config.state, vocabulary_.token(token))) cleared.push_back(token);
     }
     made = but_for(known->run, std::move(cleared));
     return true;
@@ -432,30 +444,30 @@ std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
 
 void Runs::keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key) {
     Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_pieces : kInfinite, pool.units()};
-    if (walked.counts) for (const auto& [places, begun] : walked.rounds)
-        for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
+    if (walked.counts) {
+        for (const auto& [places, begun] : walked.rounds)
+            for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
+    }
     used_ += kept.bytes();
 }
 
-// `counted`: the run's key, where the state no longer counts all its units.
-Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider, const Key* counted) {
+// `rounds_of`: the key to keep rounds by, where the state no longer counts all its units; null.
+Run Runs::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, Wider* wider, const Key* rounds_of) {
     const Grove grove = residuals_.grove(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;
-    walked.counts = counted && grove.whole();
+    walked.counts = rounds_of != nullptr;
     walked.run(pool, grove, state, follow, grove.trie == &trie_ && shortcuts_.subtrees ? &subtrees_ : nullptr, loops_, walk_states_);
     if (wider) {
         wider->rest = walked.rest + 3;  // a token may end inside a character
         for (const std::uint32_t piece : walked.pieces) wider->deepest = std::max(wider->deepest, grove.trie->depth[piece] - 1u);
     }
-    if (counted) keep_rounds(pool, *grove.trie, walked, *counted);
+    if (rounds_of) keep_rounds(pool, *grove.trie, walked, *rounds_of);
     const std::uint32_t residual = residuals_.behind(*grove.trie, walked.pieces);
     std::uint32_t tokens = keep(*grove.trie, walked, !grove.whole());
     std::erase_if(walked.doubtful, [&](std::uint32_t t) { return pool.lives_after(state, vocabulary_.token(t)); });
     if (!walked.doubtful.empty()) {
-        row_.resize(words_);
-        sets_.write(tokens, row_);
-        sets_.change(tokens, row_);
+        write_row(tokens);
         for (const std::uint32_t t : walked.doubtful) row_[t >> 5] &= ~(1u << (t & 31));
         tokens = sets_.row(row_);
     }

@@ -1,6 +1,5 @@
 // Subtrees that are taken whole where states stay among themselves, against walks node by node.
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -9,9 +8,7 @@
 #include "check.hpp"
 #include "guideway/closures.h"
 #include "guideway/error.h"
-#include "guideway/id_table.h"
 #include "guideway/leaf_walk.h"
-#include "guideway/list.h"
 #include "guideway/matcher.h"
 #include "guideway/spelling.h"
 #include "programs.h"
@@ -137,52 +134,6 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
 }
 
-// Things are found by an index that is emptied now and then, as they were.
-void test_index() {
-    std::mt19937 chance(3);
-    Index index;
-    std::vector<std::uint32_t> things;
-    std::map<std::uint32_t, std::uint32_t> twin;
-    bool same = true;
-    for (int turn = 0; turn < 30000; ++turn) {
-        if (turn % 7000 == 6999) index = {};
-        const auto wanted = static_cast<std::uint32_t>(chance() % 20000);
-        const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };
-        const std::uint32_t found = index.find(hash(wanted), things.size(), [&](std::uint32_t id) { return hash(things[id]); }, [&](std::uint32_t id) { return things[id] == wanted; });
-        const auto [known, fresh] = twin.emplace(wanted, static_cast<std::uint32_t>(things.size()));
-        same &= found == (fresh ? IdTable::kMissing : known->second);
-        if (!fresh) continue;
-        things.push_back(wanted);
-        index.add(hash(wanted));
-    }
-    CHECK(same && things.size() > 10000);
-}
-
-void test_list() {
-    List<std::string> none, some{"a", "b"};
-    CHECK(none.empty() && none.size() == 0 && none.begin() == none.end() && some.size() == 2 && some.back() == "b");
-    for (int i = 0; i < 100; ++i) some.push_back(some[0] + std::to_string(i));  // which moves when there is no room
-    List<std::string> copy = some, moved = std::move(some);
-    CHECK(std::ranges::equal(copy, moved) && copy.size() == 102 && copy[101] == "a99");
-    copy.assign(3, "x");
-    moved = copy;
-    CHECK(moved.size() == 3 && moved[2] == "x");
-    moved = {};
-    CHECK(moved.empty());
-}
-
-// Ids are found while a table grows, each once.
-void test_ids() {
-    IdTable table;
-    const auto hash = [](std::uint32_t id) { return mix(id % 5000, 7); };  // some alike
-    for (std::uint32_t id = 0; id < 40000; ++id) {
-        table.add(hash(id), id);
-        for (const std::uint32_t known : {id, id / 2, id / 3})
-            if (table.find(hash(known), [&](std::uint32_t other) { return other == known; }) != known) CHECK(false);
-    }
-    CHECK(table.find(hash(1), [](std::uint32_t) { return false; }) == IdTable::kMissing);
-}
-
 }  // namespace
 
 int main() {
@@ -191,9 +142,6 @@ int main() {
     test_promises(all);
     test_hard_ones(all);
     test_chains(all);
-    test_ids();
-    test_index();
-    test_list();
     for (int round = 0; round < 40; ++round) {
         const ProgramWords program = runs(chance);
         try {

@@ -280,6 +280,21 @@ void test_strings_of_programs() {
 
 }  // namespace
 
+// What was clipped is a unit: from then on, lower counts are the same expression, up to so many rounds.
+void test_units() {
+    ExprPool pool;
+    const auto byte = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };
+    const ExprId unit = pool.cat(byte('a'), byte('b')), other = pool.cat(byte('b'), byte('a'));
+    const ExprId far = pool.clipped(pool.cat(pool.repeat(unit, 0, 99), byte('c')), 6);
+    const auto near = pool.uncounted(pool.cat(pool.repeat(unit, 0, 3), byte('c')));
+    CHECK(pool.units() == 1 && near.expr == far && near.most == 3 && near.unit == 1);
+    const ExprId counts = pool.repeat(other, 0, 3);
+    CHECK(pool.uncounted(counts).expr == counts);
+    CHECK(pool.rounds_begin(far).contains('a') && !pool.rounds_begin(far).contains('b') && !pool.rounds_begin(far).contains('c'));
+    pool.clipped(pool.repeat(byte('a'), 0, 99), 6);
+    CHECK(pool.units() == 1);  // texts of one byte are none
+}
+
 int main() {
     test_basics();
     test_boolean_liveness();
@@ -287,6 +302,7 @@ int main() {
     test_needed();
     test_universe();
     test_search_inside_search();
+    test_units();
     test_hard_targets();
     test_shortest_spellings();
     test_spellings();

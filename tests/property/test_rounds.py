@@ -1,4 +1,4 @@
-"""What comes round many times: masks far from the bound, near it and at it, against the oracle."""
+"""What comes round many times: masks far from the bound, near it and at it, as without shortcuts or as the oracle's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def legal(row: np.ndarray, count: int) -> frozenset[int]:
 
 
 def walk(pattern: Pattern, table: gw.Vocabulary, plain: gw.Vocabulary, words: Tokens, rng: random.Random) -> int:
-    """Along a text: all masks as without shortcuts, and those of one place of the text as the oracle's."""
+    """Along a text: all masks as without shortcuts. How many tokens it has."""
     source = gw.Regex(pattern.text)
     ours, theirs = (gw.compile(source, one, cache=False).matcher() for one in (table, plain))
     rows = np.zeros((2, (len(words.texts) + 31) // 32), np.uint32)
@@ -84,7 +84,7 @@ def test_masks_at_each_number_of_rounds() -> None:
             pattern = rounds(rng)
             for table in (shared, vocabularies.kernel(words)):
                 taken += walk(pattern, table, plain, words, rng)
-    assert taken > 5000
+    assert taken > 5000  # texts went on, so that bounds were met
 
 
 def test_the_last_rounds_against_the_oracle() -> None:

@@ -58,7 +58,7 @@ struct Expr {
     bool boolean : 1 = false;     // holds both or negate: liveness needs a search
     bool labelled : 1 = false;    // holds a label
     bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
-    bool counted : 1 = false;     // holds a repetition of a unit (see below) with a bound, if it was made since that is one
+    bool counted : 1 = false;     // holds a bounded repetition of a unit (see `uncounted`), as far as was known when it was made
     bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
     bool finite : 1 = false;      // has finitely many texts, as far as was seen
     bool infinite : 1 = false;    // has infinitely many, as far as was seen
@@ -257,6 +257,7 @@ public:
     Unbounded unbounded(ExprId e);
     // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
+    // What is no longer counted becomes a unit (below).
     ExprId clipped(ExprId e, std::uint32_t reach);
     // The same without bounds beyond kNear, and without what excludes texts longer than that: of more texts. Both are
     // alive after the same texts of up to `most` bytes: of one that is no Boolean, of those alone up to `early`; of a
@@ -264,16 +265,15 @@ public:
     struct Relaxed {
         ExprId expr;
         std::uint32_t most = kInfinite, early = kInfinite;
-        std::uint32_t unit = 0;  // the newest of those that are no longer counted
+        std::uint32_t unit = 0;  // of `uncounted`: the newest one whose bounds are gone
     };
     static constexpr std::uint32_t kNear = 16;
     Relaxed relaxed(ExprId e);
-    // Units: what is repeated in repetitions that were clipped, by number from 1 on. The same expression without bounds on how
-    // often units come, as in what it is clipped to with more to come: both are alive, and complete, after the same texts that
-    // begin up to `most` rounds of units.
+    // Units: what clipped expressions ceased to count, if its texts have two bytes or more; by number from 1 on. The same without
+    // bounds on how often units come: both are alive, and complete, after the same texts that begin at most `most` rounds of them.
     Relaxed uncounted(ExprId e);
     std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
-    // The bytes with which a round of a unit may begin.
+    // The bytes with which a round of a unit may begin next; all, where too much may begin.
     ByteSet rounds_begin(ExprId e);
     bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.

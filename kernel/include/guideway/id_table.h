@@ -83,7 +83,9 @@ private:
 
     // Entries come to all parts of a new table at once: that a table is doubled may not cost one of them all of it.
     void prepare() {
-        if (now_.size() < kPart || (now_.size() / (kPart / 2) - made_) * kPace < 2 * now_.size() / 3 - count_) return;
+        if (now_.size() < kPart) return;
+        const std::size_t wanting = 2 * now_.size() / kPart - made_, left = 2 * now_.size() / 3 - count_;  // parts; entries until it grows
+        if (wanting * kPace < left) return;
         if (next_.parts.empty()) next_ = Table(2 * now_.size());
         if (made_ < next_.parts.size()) next_.make(next_.parts[made_++]);
     }

@@ -58,21 +58,22 @@ struct LeafWalk {
         std::uint8_t characters;
         std::vector<Places> places;
     };
+    struct Rounds {  // that tokens may begin, at most
+        Places places;
+        std::uint32_t begun;
+    };
+    static constexpr std::uint32_t kAnyRounds = kInfinite;  // that is not seen
+    static constexpr std::uint32_t kMostRoundTokens = 1000;
     std::vector<Places> places;
     std::vector<Limited> limited;
     std::vector<std::uint32_t> doubtful;  // tokens at these places that must be tried
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
     bool measures = false;              // whether to find `rest`
     std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to
-    bool counts = false;                // whether to find the following; no longer so where they are many
-    struct Rounds {
-        Places places;
-        std::uint32_t begun;
-    };
-    static constexpr std::uint32_t kUnknown = kInfinite;
-    static constexpr std::uint32_t kMostTokens = 1000;
-    std::vector<Rounds> rounds;        // tokens that begin more rounds of units (expr.h) than one: at most so many
-    std::uint32_t rounds_at_pieces = 0, round_tokens = 0;
+    bool counts = false;                // whether to find what follows; unset where too many tokens come round
+    std::vector<Rounds> rounds;         // tokens that may begin two rounds of units (expr.h) or more
+    std::uint32_t round_tokens = 0;     // so many
+    std::uint32_t rounds_at_pieces = 0;  // begun before a piece, at most
 
     // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
     void run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops,

@@ -18,7 +18,7 @@ namespace guideway {
 
 // What one search has seen so far.
 struct LivenessSearch {
-    struct List {  // of parts, and a place behind them
+    struct Listed {  // of parts, and a place behind them
         std::uint32_t begin, count;
         std::uint64_t hash;
     };
@@ -28,7 +28,7 @@ struct LivenessSearch {
     struct Task {
         std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
     };
-    std::vector<List> lists_;
+    std::vector<Listed> lists_;
     std::vector<std::uint32_t> listed_, depths_;
     IdTable states_;
     std::vector<Seen> seen_;
@@ -72,7 +72,7 @@ private:
         std::unique_ptr<LivenessSearch> before_;  // the one that stands open
     };
     struct Known {
-        List list;
+        Listed list;
         bool alive;
     };
     static bool later(const Task& x, const Task& y) { return x.least != y.least ? x.least > y.least : x.at < y.at; }
@@ -89,7 +89,7 @@ private:
     void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
     void go_on(const Seen& here, std::uint32_t at);
     bool search(ExprId start, bool any, std::size_t most);
-    void keep(const List& list, bool alive);
+    void keep(const Listed& list, bool alive);
     void keep_path();
 
     ExprPool& pool_;

@@ -174,19 +174,12 @@ private:
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
-    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* counted = nullptr);
+    Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* rounds_of = nullptr);
+    bool is_smooth(ExprPool& pool, ExprId state, bool exact);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);
     bool knows(Machine& machine, const Config& config, ExprId state);
     bool walk_difference(Machine& machine, const Config& config, Run& made);
     bool walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
-    // value_runs.cpp
-    bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
-    Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
-    struct Taken {  // the row is made where there is much
-        std::vector<std::uint32_t> tokens, row;
-    };
-    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
-    std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
     void keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key);
     bool walk_uncounted(Machine& machine, const Config& config, bool walks, Run& made);
     Run but_for(const Run& run, std::vector<std::uint32_t>&& cleared);
@@ -195,6 +188,16 @@ private:
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
     void bits_of(const Trie& x, std::span<const Places> places, std::vector<std::uint32_t>& row);
     const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
+    void write_row(std::uint32_t set);
+    bool lives(ExprPool& pool, ExprId state, std::string_view token);
+    // value_runs.cpp
+    bool walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made);
+    Run run_of_value(Machine& machine, std::uint32_t trie, const Config& config);
+    struct Taken {  // the row is made where there is much
+        std::vector<std::uint32_t> tokens, row;
+    };
+    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
+    std::vector<std::uint32_t> spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others);
 
     // Masks, of parts.
     static Mask* find(const Machine& machine, const Learned& learned, const Config& config);

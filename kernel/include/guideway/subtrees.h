@@ -56,7 +56,7 @@ public:
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;
     }
-    // Whether a character below the node, which loops on something, may begin with one of these bytes.
+    // Of a node for which `loop` held: whether a character below it may begin with one of these bytes.
     bool begins(std::uint32_t node, const ByteSet& bytes) const {
         const Set& set = sets_[below_[node]];
         return (set.ascii[0] & bytes.words[0]) | (set.ascii[1] & bytes.words[1]) | (set.count ? bytes.words[2] | bytes.words[3] : 0);
