@@ -75,6 +75,7 @@ private:
         if (take(0, state, 0, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
+        if (made_.counts) count_loops(0, state, 0);
         return true;
     }
 

@@ -220,9 +220,10 @@ ByteSet ExprPool::rounds_begin(ExprId e) {
         if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
     };
     for (std::size_t i = 0; i < heads.size(); ++i) {
-        if (heads.size() > kMostHeads) return ByteSet::range(0, 255);
         const Expr x = exprs_[heads[i]];
-        if (x.op == Op::alt) for (std::uint32_t k = 0; k < x.b; ++k) add(args_[x.a + k]);
+        if (heads.size() + (x.op == Op::alt ? x.b : 0) > kMostHeads) return ByteSet::range(0, 255);
+        if (x.op == Op::alt)
+            for (std::uint32_t k = 0; k < x.b; ++k) add(args_[x.a + k]);
         if (x.op != Op::cat && x.op != Op::repeat) continue;
         add(x.a);
         if (x.op == Op::cat && exprs_[x.a].nullable) add(x.b);

@@ -418,7 +418,7 @@ bool Runs::walk_uncounted(Machine& machine, const Config& config, bool walks, Ru
         known = &memo_.add(key, {run, time_});
     }
     const auto rounds = rounds_.find(key);
-    if (!known || rounds == rounds_.end() || uncounted.unit > rounds->second.units || rounds->second.at_pieces > uncounted.most) return false;
+    if (!known || known->run.unsure != kNoTokens || rounds == rounds_.end() || uncounted.unit > rounds->second.units || rounds->second.at_pieces > uncounted.most) return false;
     known->time = time_;
     write_row(known->run.tokens);
     std::vector<std::uint32_t> cleared;

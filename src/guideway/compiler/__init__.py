@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._kernel import Automaton
 from .automata import compile
+from .finishing import tokens_needed
 from .many import CompileLimits, acompile, acompile_many, compile_many
 from .memory import AutomatonCache, cache
 
@@ -16,4 +17,5 @@ __all__ = [
     "cache",
     "compile",
     "compile_many",
+    "tokens_needed",
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import sources
 from guideway.arguments import integer
-from guideway.compiler import compile
+from guideway.compiler import compile, tokens_needed
 from guideway.errors import (
     BudgetTooSmall,
     ContextOverflow,
@@ -116,7 +116,7 @@ class Plan:
         if not room:
             raise ContextOverflow(f"the prompt fills the context of {session.context_size} tokens: no room to answer")
         if automaton is not None and self.limits.close:
-            needed, most = automaton.matcher().tokens_to_finish(), self.settings.limits.max_tokens
+            needed, most = tokens_needed(automaton.matcher()), self.settings.limits.max_tokens
             if needed > min(most, room):
                 raise BudgetTooSmall(
                     f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.compiler import Automaton
+from guideway.compiler import Automaton, tokens_needed
 from guideway.errors import BudgetTooSmall, InvalidToken, RejectedToken
 from guideway.masks import Row
 from guideway.matcher import LoopClock, LoopRows, Matcher
@@ -73,14 +73,14 @@ class Rows:
             self.begin(slot, automaton, max_tokens=max_tokens)
 
     def begin(self, slot: int, automaton: Automaton | None, *, max_tokens: int | None = None) -> None:
-        """What rows of this slot are held to from now on. Raises `BudgetTooSmall`."""
+        """What rows of this slot are held to from now on. Raises `BudgetTooSmall`, `Unsatisfiable`."""
         self.end(slot)
         if automaton is None:
             self._starts[slot] = None
             return
         matcher = automaton.matcher()
         if max_tokens is not None:
-            if (needed := matcher.tokens_to_finish()) > max_tokens:
+            if (needed := tokens_needed(matcher)) > max_tokens:
                 raise BudgetTooSmall(f"the shortest output needs {needed} tokens, not {max_tokens}")
             self._budgets[slot] = max_tokens
         if matcher.words > self._words:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from guideway.compiler import tokens_needed
 from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
 from guideway.matcher import Matcher
 from guideway.sampling import Step, report
@@ -100,7 +101,7 @@ class Row:
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if limits.close and matcher is not None and (needed := matcher.tokens_to_finish()) > self.left:
+        if limits.close and matcher is not None and (needed := tokens_needed(matcher)) > self.left:
             raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
         if begun and self._watched(self.tokens, matcher) is not None:
             raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from guideway import masks
 from guideway.arguments import integer
-from guideway.compiler import Automaton, compile
+from guideway.compiler import Automaton, compile, tokens_needed
 from guideway.engines.base import Cache, Logits, on_cpu
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.matcher import Matcher
@@ -229,7 +229,7 @@ class Session:
         one = masks.only(mask)
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
-            raise BudgetTooSmall(f"{matcher.tokens_to_finish()} tokens are needed to finish, {tokens_left} are left")
+            raise BudgetTooSmall(f"{tokens_needed(matcher)} tokens are needed to finish, {tokens_left} are left")
         if without and one is None and not mask.any():
             raise Unsatisfiable("every token that could come here was excluded")
         return one

@@ -18,7 +18,7 @@ import numpy as np
 
 from guideway import masks, sources
 from guideway._kernel import Automaton as ByteAutomaton
-from guideway.compiler import compile
+from guideway.compiler import compile, tokens_needed
 from guideway.errors import GuidewayError, InvalidText
 from guideway.sampling import Sampler
 from guideway.sessions import Model
@@ -127,6 +127,7 @@ class _Checks:
         self.source: Source[Any] = sources.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
+        tokens_needed(self.automaton.matcher())  # what no tokens spell cannot be checked
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes
