@@ -211,8 +211,8 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     return memo_.add(key, {made, time_}).run;
 }
 
-// Whether the state loops by all smooth characters. Most do not by a space, which is seen at once: all that a state loops by
-// takes 20 us to find out.
+// Whether the state loops by all smooth characters. Most do not by a space, which is seen at once: to find all that a state
+// loops by was two thirds of a new mask of 0.17 ms.
 bool Runs::is_smooth(ExprPool& pool, ExprId state, bool exact) {
     if (!pool.endless(state)) return false;
     const ExprId behind = pool.next(state, ' ');
