@@ -285,14 +285,15 @@ void test_units() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };
     const ExprId unit = pool.cat(byte('a'), byte('b')), other = pool.cat(byte('b'), byte('a'));
-    const ExprId far = pool.clipped(pool.cat(pool.repeat(unit, 0, 99), byte('c')), 6);
+    const ExprId far = pool.clipped(pool.cat(pool.repeat(unit, 0, 99), byte('c')), 6, true);
     const auto near = pool.uncounted(pool.cat(pool.repeat(unit, 0, 3), byte('c')));
     CHECK(pool.units() == 1 && near.expr == far && near.most == 3 && near.unit == 1);
     const ExprId counts = pool.repeat(other, 0, 3);
     CHECK(pool.uncounted(counts).expr == counts);
     CHECK(pool.rounds_begin(far).contains('a') && !pool.rounds_begin(far).contains('b') && !pool.rounds_begin(far).contains('c'));
-    pool.clipped(pool.repeat(byte('a'), 0, 99), 6);
-    CHECK(pool.units() == 1);  // texts of one byte are none
+    pool.clipped(pool.repeat(byte('a'), 0, 99), 6, true);
+    pool.clipped(pool.repeat(other, 0, 99), 6, false);
+    CHECK(pool.units() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
 }
 
 int main() {

@@ -257,8 +257,8 @@ public:
     Unbounded unbounded(ExprId e);
     // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
-    // What is no longer counted becomes a unit (below).
-    ExprId clipped(ExprId e, std::uint32_t reach);
+    // `units`: what is no longer counted becomes one (below).
+    ExprId clipped(ExprId e, std::uint32_t reach, bool units);
     // The same without bounds beyond kNear, and without what excludes texts longer than that: of more texts. Both are
     // alive after the same texts of up to `most` bytes: of one that is no Boolean, of those alone up to `early`; of a
     // Boolean, of those which with a shortest completion in the wider one have no more.

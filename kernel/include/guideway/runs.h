@@ -173,6 +173,7 @@ private:
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
+    ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* rounds_of = nullptr);
     bool is_smooth(ExprPool& pool, ExprId state, bool exact);
