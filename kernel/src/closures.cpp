@@ -72,7 +72,7 @@ void Closures::add_blocks(Closure& made) {
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
     }
-    made.loops.blocks = subtrees_.blocks_to(pool_, kNone, [](ExprId) { return false; });
+    made.loops.blocks = subtrees_.no_blocks();
     if (kinds.size() > kMaxKinds) return;
     bool first = true;
     for (const auto& [alike, state] : kinds) {

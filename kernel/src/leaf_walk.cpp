@@ -35,6 +35,8 @@ constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked 
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
 
+// kCounts: rounds are counted. Most walks do not, and should neither ask nor keep room for it: they took 5 % longer.
+template <bool kCounts>
 class LeafWalker {
 public:
     LeafWalker(ExprPool& pool, const Grove& grove, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states, LeafWalk& made)
@@ -46,13 +48,13 @@ public:
         closure_count_ = closures_ ? closures_->count() : 0;
         const Number first = states_.number(pool_, start);
         path_.resize(16);
+        if (kCounts) begun_.resize(2);
         for (const Grove::Part& part : grove_.parts) {
             pool_.work().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
             if (!whole_ || !take_all(first)) {
-                enter(0, 0, first, 0, 0);
-                if (made_.counts) walk<true>(part);
-                else walk<false>(part);
+                enter(0, 0, first, 0);
+                walk(part);
             }
             leave_out(part.end, part.end);
         }
@@ -64,24 +66,27 @@ private:
         const Number* steps = nullptr;
         Number state = 0;
         bool nullable = false, leaps = false;
-        std::uint32_t characters = 0, rounds = 0;
-        const ByteSet* begins = nullptr;  // rounds, if they are counted
+        std::uint32_t characters = 0;
         ChildLeap leap;
+    };
+    struct Begun {  // up to a node on the path
+        std::uint32_t rounds = 0;
+        const ByteSet* begins = nullptr;  // the bytes that begin one more
     };
 
     bool take_all(Number first) {
         if (!subtrees_) return false;
         WalkStates::State& state = states_[first];
-        if (take(0, state, 0, 0)) return true;
+        if (take(0, 0, state, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
-        if (made_.counts) count_loops(0, state, 0);
+        if (counts()) count_loops(0, 0, state);
         return true;
     }
 
-    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them. kCounts: rounds
-    // are counted; most walks do not, and should not ask.
-    template <bool kCounts>
+    bool counts() const { return kCounts && made_.counts; }
+
+    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
     void walk(const Grove::Part& part) {
         const std::uint8_t* const bytes = x_.byte.data();
         const std::uint32_t* const ends = x_.end.data();
@@ -100,7 +105,7 @@ private:
                 continue;
             }
             const std::uint32_t end = ends[i];
-            if (above.nullable && follow_.contains(byte)) leave_at(i, above.rounds);
+            if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
             const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
             Number next = above.steps[byte];
             if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
@@ -110,17 +115,17 @@ private:
                 continue;
             }
             if (measures) measure(states[next].expr, states[next].rest);
-            std::uint32_t rounds = 0;
-            if constexpr (kCounts) {
-                rounds = above.rounds + (above.begins && above.begins->contains(byte) ? 1 : 0);
-                made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);
+            if (counts()) {
+                const Begun& before = begun_[depth - 1];
+                begun_[depth].rounds = before.rounds + (before.begins->contains(byte) ? 1 : 0);
+                made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, begun_[depth].rounds);
             }
             if (end == i + 1) ++i;
             else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) {
-                if (kCounts && made_.counts) count_loops(i, states[next], rounds);
+                if (counts()) count_loops(i, depth, states[next]);
                 i = end;
             } else {
-                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1), rounds);
+                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
                 path = path_.data();
             }
         }
@@ -132,24 +137,24 @@ private:
         taken_from_ = x_.first_token[to];
     }
 
-    void leave_at(std::uint32_t i, std::uint32_t rounds) {
+    void leave_at(std::uint32_t i, std::size_t depth) {
         made_.pieces.push_back(i);
-        made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, rounds);
+        if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
     }
 
     // Returns the node to go on with.
-    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters, std::uint32_t rounds) {
+    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
         WalkStates::State& state = states_[number];
         const std::uint32_t end = x_.end[i];
         if (state.expr == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
-                if (follow_.contains(x_.byte[child])) leave_at(child, rounds);
+                if (follow_.contains(x_.byte[child])) leave_at(child, depth);
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && take(i, state, characters, rounds)) return end;
+        if (end - i >= kWorthLooking && take(i, depth, state, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
-        enter(depth, i, number, characters, rounds);
+        enter(depth, i, number, characters);
         return i + 1;
     }
 
@@ -161,8 +166,8 @@ private:
     }
 
     // What loops begins no more rounds, if none of its characters begins like them.
-    void count_loops(std::uint32_t node, const WalkStates::State& state, std::uint32_t rounds) {
-        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state.expr)) ? LeafWalk::kAnyRounds : rounds);
+    void count_loops(std::uint32_t node, std::size_t depth, const WalkStates::State& state) {
+        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state.expr)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
     }
 
     Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
@@ -196,14 +201,16 @@ private:
         }
     }
 
-    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters, std::uint32_t rounds) {
+    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
         Level& level = path_[depth];
         WalkStates::State& known = states_[state];
         level.state = state;
         level.steps = states_.steps(state);
         level.characters = characters;
-        level.rounds = rounds;
-        level.begins = made_.counts ? &begins_of(known.expr) : nullptr;
+        if (counts()) {
+            if (begun_.size() < depth + 2) begun_.resize(depth + 2);
+            begun_[depth].begins = &begins_of(known.expr);
+        }
         level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
@@ -214,7 +221,7 @@ private:
     }
 
     // True: all below the node is taken, as far as it can be.
-    bool take(std::uint32_t node, WalkStates::State& state, std::uint32_t characters, std::uint32_t rounds) {
+    bool take(std::uint32_t node, std::size_t depth, WalkStates::State& state, std::uint32_t characters) {
         if (!subtrees_) return false;
         const std::uint32_t nodes = x_.end[node] - node;
         if (!state.scouted) {
@@ -222,11 +229,11 @@ private:
             scout(state);
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) {
-            if (made_.counts) count_loops(node, state, rounds);
+            if (counts()) count_loops(node, depth, state);
             return true;
         }
         if (made_.measures || !((state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters))) return false;
-        if (made_.counts) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
+        if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
     }
 
@@ -335,6 +342,7 @@ private:
     std::size_t closure_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
+    std::vector<Begun> begun_;  // by depth; where rounds are counted
     std::unordered_map<ExprId, ByteSet> begins_;  // of rounds, by expression
 };
 
@@ -370,7 +378,8 @@ bool walk_texts(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet&
 
 void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
     if (!measures && walk_texts(pool, grove, start, follow, *this)) return;
-    LeafWalker(pool, grove, follow, subtrees, loops, states, *this).run(start);
+    if (counts) LeafWalker<true>(pool, grove, follow, subtrees, loops, states, *this).run(start);
+    else LeafWalker<false>(pool, grove, follow, subtrees, loops, states, *this).run(start);
 }
 
 }  // namespace guideway

@@ -201,7 +201,6 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
         made.ascii[0] |= bytes.words[0];
         made.ascii[1] |= bytes.words[1];
     });
-    made.blocks.assign(blocks_.size() / 64 + 1, 0);
     if (!made.any()) return made;
     made.blocks = exact ? blocks_to(pool, state, comes_back, closed) : blocks_to(pool, state, comes_back);
     std::size_t count = 0;
@@ -212,7 +211,8 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
 
 std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                                 const std::function<bool(ExprId, unsigned)>& inside) const {
-    std::vector<std::uint64_t> made(blocks_.size() / 64 + 1, 0);
+    std::vector<std::uint64_t> made = no_blocks();
+    if (!pool.boolean(state) && !pool.live(state).meets(ByteSet::range(0x80, 0xff))) return made;  // most patterns take ASCII alone
     pool.work().spend(blocks_.size());
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
     bool whole = false;

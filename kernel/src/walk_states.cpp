@@ -44,7 +44,7 @@ const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subt
 // Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.
 void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::vector<ExprId>& states, Chain& made) {
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
-    blocks = subtrees.blocks_to(pool, kNone, [](ExprId) { return false; });
+    blocks = subtrees.no_blocks();
     const bool loops = made.characters == kInfinite;
     if (const ByteSet leads = ByteSet::range(0x80, 0xff); !pool.live(states[0]).meets(leads) || (!loops && pool.live(states.back()).meets(leads))) return;
     std::vector<const std::vector<std::uint64_t>*> all;

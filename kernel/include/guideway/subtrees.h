@@ -39,6 +39,7 @@ public:
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
+    std::vector<std::uint64_t> no_blocks() const { return std::vector<std::uint64_t>(blocks_.size() / 64 + 1); }
     // The blocks that lead from a state to those for which `good` holds, as bits; of blocks inside a character, those to a
     // state for which inside(state, bytes left) does, by default all.
     std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
