@@ -115,10 +115,14 @@ void Closures::look(ExprId start, unsigned& looks) {
     bytes.words[2] = bytes.words[3] = 0;
     for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
         looks += turn == 0;
+        const ByteSet before = bytes;
+        pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
+            if (!before.within(pool_.live(next))) bytes -= some;  // seen without following the others
+        });
+        if (bytes != before) continue;
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);
-        const ByteSet before = bytes;
         pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
             const std::uint32_t to = number_of(next);
             if (to == states_.size() || states_[to].characters < states_[0].characters) bytes -= some;

@@ -564,7 +564,7 @@ ExprId ExprPool::value(std::uint32_t state) {
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + (alphabets_.size() + needed_.size()) * 32 + words_->bytes() + values_->bytes() + liveness_->bytes();
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.size() * 32 + words_->bytes() + values_->bytes() + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -31,6 +31,7 @@ namespace {
 constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
+constexpr std::uint32_t kWorthFollowing = 600;  // walked from a state, before it is followed further than the walk needs
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
@@ -223,18 +224,27 @@ private:
     // True: all below the node is taken, as far as it can be.
     bool take(std::uint32_t node, std::size_t depth, WalkStates::State& state, std::uint32_t characters) {
         if (!subtrees_) return false;
-        const std::uint32_t nodes = x_.end[node] - node;
+        if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
         if (!state.scouted) {
-            if (nodes < kWorthScouting) return false;
+            if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !comes_back(node, state))) return false;
             scout(state);
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) {
             if (counts()) count_loops(node, depth, state);
             return true;
         }
-        if (made_.measures || !((state.chain && take_chain(node, state, characters)) || take_closed(node, state, characters))) return false;
+        if (made_.measures || !(take_chain(node, state, characters) || take_closed(node, state, characters))) return false;
         if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
+    }
+
+    // By the first byte below the node. A step that the walk takes anyway, where to find out all that a state loops by takes 128.
+    bool comes_back(std::uint32_t node, const WalkStates::State& state) {
+        if (pool_.unbounded(state.expr).left != kInfinite) return true;
+        const ExprId to = pool_.next(state.expr, x_.byte[node + 1]);
+        bool found = false;
+        if (to != kNone) pool_.each_summand(state.expr, [&](ExprId part) { return found = pool_.has_summand(to, part); });
+        return found;
     }
 
     // A sum may loop by a letter or two only (in a class of a pattern: those that a range may begin with), and a part of it
@@ -252,7 +262,6 @@ private:
             if (endless && own < kFew) scout_parts(state, 2 * own + 1, false);
         }
         state.plain = state.loops && !state.open_end && u.left == kInfinite;
-        state.chain = state.loops ? nullptr : loops_.chain(pool_, *subtrees_, state.expr);
         state.scouted = true;
     }
 
@@ -277,8 +286,13 @@ private:
         return true;
     }
 
-    bool take_chain(std::uint32_t node, const WalkStates::State& state, std::uint32_t characters) {
-        if (!subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : kNothing)) return false;
+    bool take_chain(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        if (state.loops || state.walked < kWorthFollowing) return false;
+        if (!state.chained) {
+            state.chained = true;
+            state.chain = loops_.chain(pool_, *subtrees_, state.expr);
+        }
+        if (!state.chain || !subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : kNothing)) return false;
         return take_up_to(node, std::uint64_t{state.chain->characters} + characters, state.chain->characters == kInfinite);
     }
 

@@ -16,7 +16,8 @@ constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looke
 ByteSet bytes_of_spellings(char32_t c, Spelling spelling) {
     static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
     if (c >= 0x80) return ByteSet::range(0, 255);
-    ByteSet made = ByteSet::range(c, c);
+    ByteSet made;
+    made.insert(static_cast<std::uint8_t>(c));
     const bool any = spelling == Spelling::escaped_any, must = spelling != Spelling::text && must_escape(c);
     if (must || any) made |= numbered;
     if (must) made |= shorts;
@@ -29,10 +30,15 @@ ByteSet bytes_of_spellings(char32_t c, Spelling spelling) {
 template <class Fixed, class Known, class Make>
 void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
     if (fixed(e) || known(e)) return;
-    std::vector<ExprId> todo{e}, parts;
+    struct Waiting {
+        ExprId expr;
+        bool open;  // its parts stood above it
+    };
+    std::vector<Waiting> todo{{e, false}};
+    std::vector<ExprId> parts;
     while (!todo.empty()) {
-        const ExprId at = todo.back();
-        if (fixed(at) || known(at)) {
+        const auto [at, open] = todo.back();
+        if (!open && known(at)) {  // it waited in two places
             todo.pop_back();
             continue;
         }
@@ -43,11 +49,14 @@ void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make
             parts.clear();
             words_->each_end(x.a, [&](ExprId end) { parts.push_back(end); });
         } else parts = {x.a};
-        const std::size_t before = todo.size();
-        for (ExprId p : parts)
-            if (!fixed(p) && !known(p)) todo.push_back(p);
-        work_.spend(4 + 4 * parts.size());
-        if (todo.size() > before) continue;
+        if (!open) {
+            todo.back().open = true;
+            work_.spend(4 + 4 * parts.size());
+            const std::size_t before = todo.size();
+            for (ExprId p : parts)
+                if (!fixed(p) && !known(p)) todo.push_back({p, false});
+            if (todo.size() > before) continue;
+        }
         todo.pop_back();
         make(at, parts);
     }
@@ -100,20 +109,19 @@ ByteSet ExprPool::alphabet(ExprId e) {
     };
     auto of = [&](ExprId p) {
         const Expr& x = exprs_[p];
-        if (!fixed(p)) return sets_[*alphabets_.find(p)];
+        if (!fixed(p)) return sets_[found_[p].alphabet - 1];
         if (x.op == Op::set) return sets_[x.a];
         return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
     };
-    from_parts_up(e, fixed, [&](ExprId p) { return alphabets_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
+    from_parts_up(e, fixed, [&](ExprId p) { return found_[p].alphabet != 0; }, [&](ExprId at, const std::vector<ExprId>& parts) {
         const Expr x = exprs_[at];
         ByteSet made = of(parts[0]);
-        for (const ExprId p : parts)
-            if (x.op == Op::both) made &= of(p);
-            else made |= of(p);
+        for (std::size_t i = 1; i < parts.size(); ++i)
+            if (x.op == Op::both) made &= of(parts[i]);
+            else made |= of(parts[i]);
         if (x.op == Op::words)
-            for (const Words::Text& text : words_->texts(x.a))
-                for (const char32_t c : text.characters) made |= bytes_of_spellings(c, words_->spelling(x.a));
-        alphabets_.add(at, set_id(made));
+            words_->each_letter(x.a, [&](char32_t c) { made |= bytes_of_spellings(c, words_->spelling(x.a)); });
+        found_[at].alphabet = 1 + set_id(made);
     });
     return of(e);
 }

@@ -134,27 +134,48 @@ std::uint32_t Residuals::of(Trie trie) {
     return keep(std::move(made));
 }
 
+template <class F>
+void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
+    ByteSet wanted = bytes;
+    wanted.insert('"');
+    std::vector<ChildLeap> leaps{{trie_, 0, wanted}};  // by depth
+    std::uint32_t quoted = 0;                          // the end of what stands behind a quote
+    for (std::uint32_t i = 1; i < trie_.size();) {
+        const std::size_t depth = trie_.depth[i];
+        const std::uint8_t byte = trie_.byte[i];
+        if (i >= quoted && !wanted.contains(byte)) {
+            i = std::max(trie_.end[i], leaps[depth - 1].next(trie_, i));
+            continue;
+        }
+        work_.spend(1);
+        if (byte == '"' && i >= quoted) quoted = trie_.end[i];
+        if (!f(i)) return;
+        if (leaps.size() <= depth) leaps.resize(depth + 1);
+        leaps[depth] = ChildLeap(trie_, i, wanted);
+        ++i;
+    }
+}
+
+bool Residuals::is_over(const ByteSet& bytes, std::uint32_t most) const {
+    std::uint32_t made = 0;
+    each_of_bytes(bytes, [&](std::uint32_t) { return ++made <= most; });
+    return made > most;
+}
+
 std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
+    std::uint32_t made = 0;
     TrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
-    std::uint32_t made = 0, quoted = 0;  // quoted: the end of what stands behind a quote
     auto close = [&](std::size_t depth) {
         for (; open.size() >= depth; open.pop_back()) builder.close(open.back());
     };
-    for (std::uint32_t i = 1; i < trie_.size();) {
-        work_.spend(1);
-        const bool quote = trie_.byte[i] == '"';
-        if (i >= quoted && !quote && !bytes.contains(trie_.byte[i])) {
-            i = trie_.end[i];
-            continue;
-        }
-        if (++made > most) return 0;
-        if (quote && i >= quoted) quoted = trie_.end[i];
+    each_of_bytes(bytes, [&](std::uint32_t i) {
         close(trie_.depth[i]);
         open.push_back(builder.open(trie_.byte[i], trie_.depth[i]));
         for (const std::uint32_t t : trie_.tokens_at(i)) builder.token(t);
-        ++i;
-    }
+        return ++made <= most;
+    });
+    if (made > most) return 0;
     close(1);
     return of(builder.build());
 }

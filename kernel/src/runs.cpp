@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxAlphabets = 32;     // that are remembered; they are looked through one by one
 constexpr std::uint32_t kFewNodes = 3000;     // of a trie of tokens of few bytes: 40 KB
+constexpr unsigned kFewBytes = 16;            // whose tokens are seldom more
+constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
@@ -440,12 +442,27 @@ bool Runs::walk_uncounted(Machine& machine, const Config& config, bool walks, Ru
 // cannot take. 0: too many, or no such string.
 std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
     if (!shortcuts_.subtrees || !pool.ends_in(state, '"')) return 0;
+    // Mostly those that may come next, or behind the opening quote, are too many already: to find all bytes of a format takes 0.2 ms.
+    if (!pool.boolean(state)) {
+        const ByteSet first = pool.live(state);
+        if (are_many(first.size() == 1 ? pool.live(pool.next(state, static_cast<std::uint8_t>(first.from(0)))) : first)) return 0;
+    }
     const ByteSet bytes = pool.alphabet(state);
-    if (bytes.words[2] | bytes.words[3]) return 0;  // not ASCII alone
+    if (!bytes.within(kAscii)) return 0;
     for (const auto& [known, trie] : few_)
         if (trie ? bytes.within(known) : known.within(bytes)) return trie;
     if (few_.size() >= kMaxAlphabets) return 0;
     return few_.emplace_back(bytes, residuals_.of_bytes(bytes, kFewNodes)).second;
+}
+
+bool Runs::are_many(const ByteSet& bytes) {
+    if (!bytes.within(kAscii)) return true;
+    if (bytes.size() < kFewBytes) return false;
+    for (const auto& [known, trie] : few_)
+        if (trie ? bytes.within(known) : known.within(bytes)) return !trie;
+    const bool many = residuals_.is_over(bytes, kFewNodes);
+    if (many && few_.size() < kMaxAlphabets) few_.emplace_back(bytes, 0);
+    return many;
 }
 
 void Runs::keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key) {

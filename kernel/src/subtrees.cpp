@@ -216,10 +216,13 @@ std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, con
     pool.work().spend(blocks_.size());
     ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
     bool whole = false;
+    ExprId path[4] = {state};  // behind so many bytes of a block; those that begin alike stand together
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
-        ExprId at = state;
-        for (unsigned k = 0; k < block.size && at != kNone; ++k) at = pool.next(at, block.bytes[k]);
+        unsigned k = 0;
+        if (i) while (k < std::min(block.size, blocks_[i - 1].size) && block.bytes[k] == blocks_[i - 1].bytes[k]) ++k;
+        for (; k < block.size; ++k) path[k + 1] = path[k] == kNone ? kNone : pool.next(path[k], block.bytes[k]);
+        const ExprId at = path[block.size];
         if (at == kNone) continue;
         const unsigned left = length_of(block.bytes[0]) - block.size;
         if (left == 1 && at != known) {

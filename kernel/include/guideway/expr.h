@@ -337,6 +337,7 @@ private:
     using Targets = std::array<ExprId, 256>;
     struct Found {  // what was found out about an expression
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
+        std::uint32_t alphabet = 0;               // 1 + the number of a set; 0: not known yet
         std::int16_t best_byte = -2;              // -2: not known yet
         std::uint8_t looked_up : 7 = 0;           // how often, while it has no row
         bool hard : 1 = false;                    // it takes long to see which of its targets live
@@ -420,7 +421,7 @@ private:
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
     FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
-    FlatMap<std::uint64_t, std::uint32_t, NumberHash> alphabets_, needed_;  // sets, by expression
+    FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;  // sets, by expression
     FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and which bounds
     FlatMap<ExprId, std::uint32_t, NumberHash> units_;
 };

@@ -175,6 +175,7 @@ private:
     std::uint32_t leaf_id(const ByteSet& follow);
     ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
+    bool are_many(const ByteSet& bytes);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* rounds_of = nullptr);
     bool is_smooth(ExprPool& pool, ExprId state, bool exact);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);

@@ -65,6 +65,8 @@ public:
         ExprId looping = kNone;    // what comes back to itself
         std::uint32_t left = 0;    // characters that are taken so; kInfinite: any number
         const LoopMemo::Chain* chain = nullptr;
+        bool chained = false;      // whether a chain was looked for
+        std::uint32_t walked = 0;  // nodes of subtrees below it, as long as nothing was found that takes them
         Closures::Found closed{};
         std::size_t closures = 0;     // when it was looked for, there were so many
         bool looked_around = false;

@@ -86,6 +86,19 @@ public:
     void each_character(std::uint32_t node, Part part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
+    // Calls f(character) for those of all its texts, once for each edge that has it.
+    template <class F>
+    void each_letter(std::uint32_t node, F&& f) const {
+        std::vector<std::uint32_t> open{node};
+        while (!open.empty()) {
+            const std::uint32_t at = open.back();
+            open.pop_back();
+            for (const Edge& edge : edges(at)) {
+                f(edge.first);
+                open.push_back(edge.second);
+            }
+        }
+    }
     // How many texts come before those that go on with this child, in the order of all.
     std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
         std::uint32_t made = end(node) != kNone;
