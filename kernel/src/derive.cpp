@@ -88,7 +88,7 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
         work_.spend(kRowWork);
         const Expr x = exprs_[e];
         std::uint32_t row = 0;
-        if (x.op == Op::repeat) row = row_before(x.a, repeat(x.a, x.b ? x.b - 1 : 0, x.c == kInfinite ? kInfinite : x.c - 1));
+        if (x.op == Op::repeat) row = row_before(x.a, one_less(x));
         else if (x.op == Op::cat && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
         else {
             auto out = std::make_unique<Targets>();
@@ -136,6 +136,10 @@ ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
     const Row row = rows_[raw_row(e)];
     const ExprId to = targets_[row.offset + classes_[row.classes][byte]];
     return alive(to) ? to : kNone;
+}
+
+ExprId ExprPool::one_less(const Expr& repeated) {
+    return repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
 }
 
 // A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
@@ -226,13 +230,16 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     }
     ExprId only = kNone;
     std::vector<ExprId> several;
-    const bool simple = each_head(e, true, [&](ExprId head, ExprId tail) {
+    auto step_head = [&](ExprId head, ExprId tail) {
         const ExprId left = next(head, byte);
         if (left == kNone) return;
         const ExprId made = left == kEmpty ? tail : cat(left, tail);
         if (only == kNone) only = made;
         else several.push_back(made);
-    });
+    };
+    const bool counts = x.op == Op::repeat && is_passed_once(x);
+    if (counts) step_head(x.a, one_less(x));
+    const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
         found_[e].looked_up = kLookups;
         return kInfinite;
@@ -347,6 +354,7 @@ ByteSet ExprPool::live_of_lean(ExprId e) {
 }
 
 ByteSet ExprPool::live(ExprId e) {
+    if (exprs_[e].op == Op::repeat && !exprs_[e].boolean) return live(exprs_[e].a);
     if (found_[e].live_row == 0 && (exprs_[e].lean || found_[e].looked_up < kLookups)) {
         if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
         ByteSet made;
@@ -402,6 +410,7 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
 
 bool ExprPool::takes(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
+    if (x.op == Op::repeat && !x.boolean) return takes(x.a, byte);
     if (x.op == Op::words && found_[e].live_row == 0) {
         if (words_->next(x.a, x.b, byte).node != Words::kNowhere) return true;
         const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;

@@ -380,6 +380,7 @@ private:
     std::uint32_t find_live_row(ExprId e);
     ExprId next_of_hard(ExprId e, std::uint8_t byte);
     static bool is_passed_once(const Expr& x);
+    ExprId one_less(const Expr& repeated);  // what is left of a repetition, once one of its parts has begun
     template <class F>
     bool each_head(ExprId e, bool searched, F&& f);
     ExprId next_without_row(ExprId e, std::uint8_t byte);
