@@ -1,7 +1,7 @@
 #include "guideway/leaf_walk.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 
 #include "guideway/closures.h"
 #include "guideway/words.h"
@@ -72,16 +72,16 @@ private:
     };
     struct Begun {  // up to a node on the path
         std::uint32_t rounds = 0;
-        const ByteSet* begins = nullptr;  // the bytes that begin one more
+        ByteSet begins;  // the bytes that begin one more
     };
 
     bool take_all(Number first) {
         if (!subtrees_) return false;
         WalkStates::State& state = states_[first];
-        if (take(0, 0, state, 0)) return true;
+        if (take(0, 0, first, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
-        if (counts()) count_loops(0, 0, state);
+        if (counts()) count_loops(0, 0, first);
         return true;
     }
 
@@ -118,12 +118,12 @@ private:
             if (measures) measure(states[next].expr, states[next].rest);
             if (counts()) {
                 const Begun& before = begun_[depth - 1];
-                begun_[depth].rounds = before.rounds + (before.begins->contains(byte) ? 1 : 0);
-                made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, begun_[depth].rounds);
+                const std::uint32_t rounds = begun_[depth].rounds = before.rounds + (before.begins.contains(byte) ? 1 : 0);
+                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);
             }
             if (end == i + 1) ++i;
             else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) {
-                if (counts()) count_loops(i, depth, states[next]);
+                if (counts()) count_loops(i, depth, next);
                 i = end;
             } else {
                 i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
@@ -145,30 +145,29 @@ private:
 
     // Returns the node to go on with.
     std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
-        WalkStates::State& state = states_[number];
         const std::uint32_t end = x_.end[i];
-        if (state.expr == kEmpty) {  // the leaf is left here, whatever follows
+        if (states_[number].expr == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
                 if (follow_.contains(x_.byte[child])) leave_at(child, depth);
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && take(i, depth, state, characters)) return end;
+        if (end - i >= kWorthLooking && take(i, depth, number, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
     }
 
     // The bytes with which rounds begin.
-    const ByteSet& begins_of(ExprId expr) {
-        const auto [place, fresh] = begins_.try_emplace(expr);
-        if (fresh) place->second = pool_.rounds_begin(expr);
-        return place->second;
+    const ByteSet& begins_of(Number state) {
+        if (begins_.size() <= state) begins_.resize(state + 32u);
+        if (!begins_[state]) begins_[state] = pool_.rounds_begin(states_[state].expr);
+        return *begins_[state];
     }
 
     // What loops begins no more rounds, if none of its characters begins like them.
-    void count_loops(std::uint32_t node, std::size_t depth, const WalkStates::State& state) {
-        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state.expr)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
+    void count_loops(std::uint32_t node, std::size_t depth, Number state) {
+        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
     }
 
     Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
@@ -196,6 +195,7 @@ private:
         std::vector<ExprId> kept;
         for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
         states_.drop();
+        begins_.clear();
         for (std::size_t d = 0; d < depth; ++d) {
             path_[d].state = states_.number(pool_, kept[d]);
             path_[d].steps = states_.steps(path_[d].state);
@@ -210,7 +210,7 @@ private:
         level.characters = characters;
         if (counts()) {
             if (begun_.size() < depth + 2) begun_.resize(depth + 2);
-            begun_[depth].begins = &begins_of(known.expr);
+            begun_[depth].begins = begins_of(state);
         }
         level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
@@ -222,15 +222,16 @@ private:
     }
 
     // True: all below the node is taken, as far as it can be.
-    bool take(std::uint32_t node, std::size_t depth, WalkStates::State& state, std::uint32_t characters) {
+    bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
+        WalkStates::State& state = states_[number];
         if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
         if (!state.scouted) {
             if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !comes_back(node, state))) return false;
             scout(state);
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) {
-            if (counts()) count_loops(node, depth, state);
+            if (counts()) count_loops(node, depth, number);
             return true;
         }
         if (made_.measures || !(take_chain(node, state, characters) || take_closed(node, state, characters))) return false;
@@ -357,7 +358,7 @@ private:
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
     std::vector<Begun> begun_;  // by depth; where rounds are counted
-    std::unordered_map<ExprId, ByteSet> begins_;  // of rounds, by expression
+    std::vector<std::optional<ByteSet>> begins_;  // rounds, by state
 };
 
 // Of texts that a quote ends: what stands behind it is left to those who follow.
