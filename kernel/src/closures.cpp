@@ -119,7 +119,7 @@ void Closures::look(ExprId start, unsigned& looks) {
         pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
             if (!before.within(pool_.live(next))) bytes -= some;  // seen without following the others
         });
-        if (bytes != before) continue;
+        if (bytes != before) continue;  // a turn as well
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);

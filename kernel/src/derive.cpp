@@ -237,7 +237,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
         if (only == kNone) only = made;
         else several.push_back(made);
     };
-    const bool counts = x.op == Op::repeat && is_passed_once(x);
+    const bool counts = x.op == Op::repeat && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
     if (counts) step_head(x.a, one_less(x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {

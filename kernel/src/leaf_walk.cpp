@@ -31,8 +31,8 @@ namespace {
 constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
-constexpr std::uint32_t kWorthFollowing = 600;  // walked from a state, before it is followed further than the walk needs
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
+constexpr std::uint32_t kWorthFollowing = 600;  // nodes walked from a state, all in all, before all its steps and chains are looked at
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
 
@@ -49,7 +49,7 @@ public:
         closure_count_ = closures_ ? closures_->count() : 0;
         const Number first = states_.number(pool_, start);
         path_.resize(16);
-        if (kCounts) begun_.resize(2);
+        if (kCounts) begun_.resize(2);  // the root's is read before it is entered
         for (const Grove::Part& part : grove_.parts) {
             pool_.work().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
@@ -119,7 +119,7 @@ private:
             if (counts()) {
                 const Begun& before = begun_[depth - 1];
                 const std::uint32_t rounds = begun_[depth].rounds = before.rounds + (before.begins.contains(byte) ? 1 : 0);
-                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);
+                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);  // seldom: places are not read
             }
             if (end == i + 1) ++i;
             else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) {
@@ -227,7 +227,7 @@ private:
         WalkStates::State& state = states_[number];
         if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
         if (!state.scouted) {
-            if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !comes_back(node, state))) return false;
+            if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !may_loop(node, state))) return false;
             scout(state);
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) {
@@ -239,12 +239,16 @@ private:
         return true;
     }
 
-    // By the first byte below the node. A step that the walk takes anyway, where to find out all that a state loops by takes 128.
-    bool comes_back(std::uint32_t node, const WalkStates::State& state) {
+    // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
+    // a step of each, where to find all that they loop by takes 128. The sum is not stepped: an ambiguous one took 10 ms.
+    bool may_loop(std::uint32_t node, const WalkStates::State& state) {
         if (pool_.unbounded(state.expr).left != kInfinite) return true;
-        const ExprId to = pool_.next(state.expr, x_.byte[node + 1]);
         bool found = false;
-        if (to != kNone) pool_.each_summand(state.expr, [&](ExprId part) { return found = pool_.has_summand(to, part); });
+        pool_.each_summand(state.expr, [&](ExprId part) {
+            if (loops_.known(part, false)) return found = true;
+            const ExprId to = pool_.next(part, x_.byte[node + 1]);
+            return found = to != kNone && pool_.has_summand(to, part);
+        });
         return found;
     }
 
@@ -289,12 +293,10 @@ private:
 
     bool take_chain(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
         if (state.loops || state.walked < kWorthFollowing) return false;
-        if (!state.chained) {
-            state.chained = true;
-            state.chain = loops_.chain(pool_, *subtrees_, state.expr);
-        }
-        if (!state.chain || !subtrees_->loop(node, state.chain->loops, state.chain->nullable ? follow_ : kNothing)) return false;
-        return take_up_to(node, std::uint64_t{state.chain->characters} + characters, state.chain->characters == kInfinite);
+        if (!state.chain) state.chain = loops_.chain(pool_, *subtrees_, state.expr);
+        const LoopMemo::Chain* const chain = *state.chain;
+        if (!chain || !subtrees_->loop(node, chain->loops, chain->nullable ? follow_ : kNothing)) return false;
+        return take_up_to(node, std::uint64_t{chain->characters} + characters, chain->characters == kInfinite);
     }
 
     void find_closed(WalkStates::State& state) {

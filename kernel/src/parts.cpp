@@ -76,10 +76,10 @@ ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     return {x.op == Op::cat ? cat(more, x.b) : more, y.c};
 }
 
-ExprId ExprPool::clipped(ExprId e, std::uint32_t reach, bool units) {
+ExprId ExprPool::clipped(ExprId e, std::uint32_t reach, bool name_units) {
     auto fixed = [&](ExprId p) { return !exprs_[p].bounded || exprs_[p].boolean; };
     if (fixed(e)) return e;
-    auto key = [&](ExprId p) { return (std::uint64_t{reach} << 1 | units) << 32 | p; };
+    auto key = [&](ExprId p) { return (std::uint64_t{reach} << 1 | name_units) << 32 | p; };
     auto known = [&](ExprId p) { return clipped_.find(key(p)) != nullptr; };
     from_parts_up(e, fixed, known, [&](ExprId at, std::vector<ExprId>& parts) {
         const Expr x = exprs_[at];
@@ -93,8 +93,8 @@ ExprId ExprPool::clipped(ExprId e, std::uint32_t reach, bool units) {
             const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
             made = x.c > times ? repeat(parts[0], std::min(x.b, times), kInfinite) : repeat(parts[0], x.b, x.c);
             // What has texts of one byte comes round within all that loops: that would have to be tried.
-            const bool unit = units && x.c > times && x.c != kInfinite && exprs_[parts[0]].shortest > 1;
-            if (unit && !units_.find(parts[0])) units_.add(parts[0], this->units() + 1);
+            const bool unit = name_units && x.c > times && x.c != kInfinite && exprs_[parts[0]].shortest > 1;
+            if (unit && !units_.find(parts[0])) units_.add(parts[0], units() + 1);
         }
         clipped_.add(key(at), made);
     });
@@ -120,7 +120,7 @@ ByteSet ExprPool::alphabet(ExprId e) {
             if (x.op == Op::both) made &= of(parts[i]);
             else made |= of(parts[i]);
         if (x.op == Op::words)
-            words_->each_letter(x.a, [&](char32_t c) { made |= bytes_of_spellings(c, words_->spelling(x.a)); });
+            words_->each_character_below(x.a, [&](char32_t c) { made |= bytes_of_spellings(c, words_->spelling(x.a)); });
         found_[at].alphabet = 1 + set_id(made);
     });
     return of(e);

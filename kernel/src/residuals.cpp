@@ -156,14 +156,14 @@ void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
     }
 }
 
-bool Residuals::is_over(const ByteSet& bytes, std::uint32_t most) const {
+bool Residuals::are_over(const ByteSet& bytes, std::uint32_t most) const {
     std::uint32_t made = 0;
     each_of_bytes(bytes, [&](std::uint32_t) { return ++made <= most; });
     return made > most;
 }
 
 std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
-    std::uint32_t made = 0;
+    if (are_over(bytes, most)) return 0;
     TrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
     auto close = [&](std::size_t depth) {
@@ -173,9 +173,8 @@ std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
         close(trie_.depth[i]);
         open.push_back(builder.open(trie_.byte[i], trie_.depth[i]));
         for (const std::uint32_t t : trie_.tokens_at(i)) builder.token(t);
-        return ++made <= most;
+        return true;
     });
-    if (made > most) return 0;
     close(1);
     return of(builder.build());
 }

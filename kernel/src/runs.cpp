@@ -179,7 +179,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     const bool leaf = machine.is_leaf(config);
     bare &= leaf && trie == 0;
     Key key{trie, machine.component(config.node).id, config.state, leaf ? bare : config.regs};
-    if (leaf && shortcuts_.clips) key.state = clipped(machine.pool(), trie, config.state);
+    if (leaf) key.state = clipped(machine.pool(), trie, config.state);
     if (Known* known = memo_.find(key)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         known->time = time_;
@@ -293,15 +293,14 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
 }
 
 // Only what comes oftener than the longest token can hold is met at many counts. Units by the reach of a small trie (groups of
-// an IPv6 address) made others walk states without bounds: the dearest mask of uri + email + date-time by 15 %.
+// an IPv6 address) made others walk states without bounds: the dearest mask of uri + email + date-time was 15 % dearer.
 ExprId Runs::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const {
-    return pool.clipped(state, residuals_.reach(trie), trie == 0);
+    return shortcuts_.clips ? pool.clipped(state, residuals_.reach(trie), trie == 0) : state;
 }
 
 // Whether the run of a leaf's state over the whole vocabulary is known.
 bool Runs::knows(Machine& machine, const Config& config, ExprId state) {
-    const std::uint32_t key = shortcuts_.clips ? clipped(machine.pool(), 0, state) : state;
-    return memo_.find({0, machine.component(config.node).id, key, 0}) != nullptr;
+    return memo_.find({0, machine.component(config.node).id, clipped(machine.pool(), 0, state), 0}) != nullptr;
 }
 
 // The run of the state that most bytes lead to, and what differs.
@@ -445,24 +444,29 @@ std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
     // Mostly those that may come next, or behind the opening quote, are too many already: to find all bytes of a format takes 0.2 ms.
     if (!pool.boolean(state)) {
         const ByteSet first = pool.live(state);
-        if (are_many(first.size() == 1 ? pool.live(pool.next(state, static_cast<std::uint8_t>(first.from(0)))) : first)) return 0;
+        if (too_many(first.size() == 1 ? pool.live(pool.next(state, static_cast<std::uint8_t>(first.from(0)))) : first)) return 0;
     }
     const ByteSet bytes = pool.alphabet(state);
     if (!bytes.within(kAscii)) return 0;
-    for (const auto& [known, trie] : few_)
-        if (trie ? bytes.within(known) : known.within(bytes)) return trie;
+    if (const std::uint32_t* known = known_few(bytes)) return *known;
     if (few_.size() >= kMaxAlphabets) return 0;
     return few_.emplace_back(bytes, residuals_.of_bytes(bytes, kFewNodes)).second;
 }
 
-bool Runs::are_many(const ByteSet& bytes) {
+const std::uint32_t* Runs::known_few(const ByteSet& bytes) const {
+    for (const auto& [known, trie] : few_)
+        if (trie ? bytes.within(known) : known.within(bytes)) return &trie;
+    return nullptr;
+}
+
+bool Runs::too_many(const ByteSet& bytes) {
     if (!bytes.within(kAscii)) return true;
     if (bytes.size() < kFewBytes) return false;
-    for (const auto& [known, trie] : few_)
-        if (trie ? bytes.within(known) : known.within(bytes)) return !trie;
-    const bool many = residuals_.is_over(bytes, kFewNodes);
-    if (many && few_.size() < kMaxAlphabets) few_.emplace_back(bytes, 0);
-    return many;
+    if (const std::uint32_t* known = known_few(bytes)) return *known == 0;
+    if (few_.size() >= kMaxAlphabets) return true;  // no more are remembered
+    if (!residuals_.are_over(bytes, kFewNodes)) return false;
+    few_.emplace_back(bytes, 0);
+    return true;
 }
 
 void Runs::keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key) {

@@ -296,6 +296,28 @@ void test_units() {
     CHECK(pool.units() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
 }
 
+// A state that counts has no row until it is often asked; what it says is the same before and after.
+void test_counts_without_rows() {
+    ExprPool pool;
+    const auto byte = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };
+    const ExprId several = pool.alt({byte('a'), pool.cat(byte('b'), byte('c'))}), maybe = pool.alt({byte('a'), kEmpty});
+    const ExprId both = pool.both({several, pool.repeat(byte('a'), 0, 9)});
+    for (const ExprId part : {several, maybe, both, pool.repeat(several, 1, 3)})
+        for (const auto& [low, high] : {std::pair{0u, 2u}, {1u, 5u}, {3u, 40u}}) {
+            const ExprId tail = byte('d');
+            for (const ExprId start : {pool.repeat(part, low, high), pool.cat(pool.repeat(part, low, high), tail)}) {
+                ExprId first[4];
+                for (unsigned b = 0; b < 4; ++b) first[b] = pool.next(start, static_cast<std::uint8_t>('a' + b));
+                for (unsigned k = 0; k < 99; ++k) pool.next(start, static_cast<std::uint8_t>(k));
+                for (unsigned b = 0; b < 4; ++b) {
+                    const auto c = static_cast<std::uint8_t>('a' + b);
+                    CHECK(pool.next(start, c) == first[b]);
+                    CHECK(pool.takes(start, c) == (first[b] != kNone) && pool.live(start).contains(c) == (first[b] != kNone));
+                }
+            }
+        }
+}
+
 int main() {
     test_basics();
     test_boolean_liveness();
@@ -304,6 +326,7 @@ int main() {
     test_universe();
     test_search_inside_search();
     test_units();
+    test_counts_without_rows();
     test_hard_targets();
     test_shortest_spellings();
     test_spellings();

@@ -257,8 +257,8 @@ public:
     Unbounded unbounded(ExprId e);
     // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
-    // `units`: what is no longer counted becomes one (below).
-    ExprId clipped(ExprId e, std::uint32_t reach, bool units);
+    // `name_units`: what is no longer counted becomes a unit (below).
+    ExprId clipped(ExprId e, std::uint32_t reach, bool name_units);
     // The same without bounds beyond kNear, and without what excludes texts longer than that: of more texts. Both are
     // alive after the same texts of up to `most` bytes: of one that is no Boolean, of those alone up to `early`; of a
     // Boolean, of those which with a shortest completion in the wider one have no more.
@@ -269,7 +269,7 @@ public:
     };
     static constexpr std::uint32_t kNear = 16;
     Relaxed relaxed(ExprId e);
-    // Units: what clipped expressions ceased to count, if its texts have two bytes or more; by number from 1 on. The same without
+    // Units: what expressions clipped with `name_units` ceased to count, if its texts have two bytes or more; by number from 1 on. The same without
     // bounds on how often units come: both are alive, and complete, after the same texts that begin at most `most` rounds of them.
     Relaxed uncounted(ExprId e);
     std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
@@ -421,7 +421,7 @@ private:
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
-    FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach and expression
+    FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach, whether units are named, and expression
     FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;  // sets, by expression
     FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and which bounds
     FlatMap<ExprId, std::uint32_t, NumberHash> units_;

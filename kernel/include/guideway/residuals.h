@@ -29,8 +29,8 @@ public:
     std::uint32_t of(Trie trie);
     // The vocabulary's tokens of these bytes, with all that goes on behind their first quote; 0 if that is over `most` nodes.
     std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
-    // Whether it is.
-    bool is_over(const ByteSet& bytes, std::uint32_t most) const;
+    // Whether the nodes of `of_bytes` are more than `most`.
+    bool are_over(const ByteSet& bytes, std::uint32_t most) const;
     // All of them as one, 0 if there are none.
     std::uint32_t joined(std::span<const std::uint32_t> ids);
 
@@ -47,7 +47,7 @@ public:
     std::size_t bytes() const { return bytes_; }
 
 private:
-    // Calls f(node) for these nodes, from the top down, as long as it returns true.
+    // Calls f(node) for the nodes of `of_bytes`, from the top down, as long as it returns true.
     template <class F>
     void each_of_bytes(const ByteSet& bytes, F&& f) const;
 

@@ -175,7 +175,10 @@ private:
     std::uint32_t leaf_id(const ByteSet& follow);
     ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
-    bool are_many(const ByteSet& bytes);
+    // The trie that serves tokens of these bytes, 0 if they are too many; null: not known yet.
+    const std::uint32_t* known_few(const ByteSet& bytes) const;
+    // Whether tokens of these bytes are too many for a trie of their own, or not of ASCII alone.
+    bool too_many(const ByteSet& bytes);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* rounds_of = nullptr);
     bool is_smooth(ExprPool& pool, ExprId state, bool exact);
     bool walk_smooth(Machine& machine, const Config& config, bool bare, Run& made);

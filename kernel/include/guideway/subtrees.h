@@ -21,7 +21,7 @@ namespace guideway {
 struct Loops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
-    std::vector<std::uint64_t> blocks;
+    std::vector<std::uint64_t> blocks;  // as bits; empty where not `any`: not for `loop`
     bool all_blocks = false;
     bool any() const { return ascii[0] | ascii[1]; }
     unsigned count() const { return static_cast<unsigned>(std::popcount(ascii[0]) + std::popcount(ascii[1])); }  // ASCII bytes
@@ -39,6 +39,7 @@ public:
 
     // `exact`: sums do not count.
     Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
+    // None, as bits.
     std::vector<std::uint64_t> no_blocks() const { return std::vector<std::uint64_t>(blocks_.size() / 64 + 1); }
     // The blocks that lead from a state to those for which `good` holds, as bits; of blocks inside a character, those to a
     // state for which inside(state, bytes left) does, by default all.

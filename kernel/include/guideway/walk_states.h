@@ -58,15 +58,14 @@ public:
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
-        bool scouted = false;      // whether the following is known
+        std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops; no more than are worth following it
+        bool scouted = false;      // whether what follows is known, but the chain
         bool plain = false;        // it loops, any number of times, and is not complete on the way
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
         const Loops* loops = nullptr;
         ExprId looping = kNone;    // what comes back to itself
         std::uint32_t left = 0;    // characters that are taken so; kInfinite: any number
-        const LoopMemo::Chain* chain = nullptr;
-        bool chained = false;      // whether a chain was looked for
-        std::uint32_t walked = 0;  // nodes of subtrees below it, as long as nothing was found that takes them
+        std::optional<const LoopMemo::Chain*> chain;  // none: not looked for yet
         Closures::Found closed{};
         std::size_t closures = 0;     // when it was looked for, there were so many
         bool looked_around = false;

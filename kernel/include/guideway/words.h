@@ -86,9 +86,9 @@ public:
     void each_character(std::uint32_t node, Part part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
-    // Calls f(character) for those of all its texts, once for each edge that has it.
+    // Calls f(character) for each edge below the node.
     template <class F>
-    void each_letter(std::uint32_t node, F&& f) const {
+    void each_character_below(std::uint32_t node, F&& f) const {
         std::vector<std::uint32_t> open{node};
         while (!open.empty()) {
             const std::uint32_t at = open.back();
