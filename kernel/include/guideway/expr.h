@@ -269,8 +269,9 @@ public:
     };
     static constexpr std::uint32_t kNear = 16;
     Relaxed relaxed(ExprId e);
-    // Units: what expressions clipped with `name_units` ceased to count, if its texts have two bytes or more; by number from 1 on. The same without
-    // bounds on how often units come: both are alive, and complete, after the same texts that begin at most `most` rounds of them.
+    // Units: what expressions clipped with `name_units` ceased to count, if its texts have two bytes or more; by number from 1
+    // on. The same without bounds on how often units come: both are alive, and complete, after the same texts that begin at
+    // most `most` rounds of them.
     Relaxed uncounted(ExprId e);
     std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
     // The bytes with which a round of a unit may begin next; all, where too much may begin.

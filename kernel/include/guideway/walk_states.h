@@ -58,7 +58,7 @@ public:
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
-        std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops; no more than are worth following it
+        std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops or they are enough
         bool scouted = false;      // whether what follows is known, but the chain
         bool plain = false;        // it loops, any number of times, and is not complete on the way
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
