@@ -85,7 +85,10 @@ def rules_hold(seeds: range, length: int, depth: int, nodes: int) -> Tally:
         tokens = vocabularies.cut(rng, [b"aabbab", b"abab", b"bbaa"], 7)
         tables = [vocabularies.kernel(tokens), vocabularies.kernel(tokens, **rng.choice(vocabularies.SETTINGS))]
         matcher = Crowd.compiled(Made(grammar), tables)
-        Lockstep(name, matcher, oracle, tokens, rng, tally, 0).walk(depth, nodes)
+        try:
+            Lockstep(name, matcher, oracle, tokens, rng, tally, 0).walk(depth, nodes)
+        except gw.LimitExceeded:  # a grammar ambiguous enough to spend a call's work; what was seen before it held
+            continue
         tally.worlds += 1
     return tally
 
