@@ -60,8 +60,20 @@ void Closures::measure() {
     }
 }
 
-// States that go on alike by the first bytes of characters have the same blocks; where many do not, none are looked for.
+// Those by which a state leads to others that promise but one character less.
+std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
+    const std::uint8_t wanted = state.characters == kForever ? kForever : static_cast<std::uint8_t>(state.characters - 1);
+    return subtrees_.blocks_to(pool_, state.expr, [&](ExprId to) {
+        const std::uint32_t number = number_of(to);
+        return number < states_.size() && states_[number].characters >= wanted;
+    });
+}
+
+// States that go on alike by the first bytes of characters have the same blocks; where many do not, none are looked for, nor
+// where the first has none: to step all states by all first bytes was a fifth of a dear mask.
 void Closures::add_blocks(Closure& made) {
+    made.loops.blocks = subtrees_.no_blocks();
+    if (blocks_of(states_[0]) == made.loops.blocks) return;
     std::map<std::vector<ExprId>, const State*> kinds;  // of those that go on alike, the one that promises most
     std::vector<ExprId> leads;
     for (const State& state : states_) {
@@ -72,15 +84,10 @@ void Closures::add_blocks(Closure& made) {
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
     }
-    made.loops.blocks = subtrees_.no_blocks();
     if (kinds.size() > kMaxKinds) return;
     bool first = true;
     for (const auto& [alike, state] : kinds) {
-        const std::uint8_t wanted = state->characters == kForever ? kForever : static_cast<std::uint8_t>(state->characters - 1);
-        const auto blocks = subtrees_.blocks_to(pool_, state->expr, [&](ExprId to) {
-            const std::uint32_t number = number_of(to);
-            return number < states_.size() && states_[number].characters >= wanted;
-        });
+        const auto blocks = blocks_of(*state);
         for (std::size_t i = 0; i < blocks.size(); ++i) made.loops.blocks[i] = first ? blocks[i] : made.loops.blocks[i] & blocks[i];
         first = false;
     }

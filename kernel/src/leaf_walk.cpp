@@ -121,12 +121,16 @@ private:
                 const std::uint32_t rounds = begun_[depth].rounds = before.rounds + (before.begins.contains(byte) ? 1 : 0);
                 if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);  // seldom: places are not read
             }
-            if (end == i + 1) ++i;
-            else if (subtrees_ && states[next].plain && subtrees_->loop(i, *states[next].loops, kNothing)) {
-                if (counts()) count_loops(i, depth, next);
+            if (end == i + 1) {
+                ++i;
+                continue;
+            }
+            const Number from = byte < 0x80 || !subtrees_ ? next : behind(i, next);
+            if (subtrees_ && from != WalkStates::kDead && states[from].plain && subtrees_->loop(i, *states[from].loops, kNothing)) {
+                if (counts()) count_loops(i, depth, from);
                 i = end;
             } else {
-                i = go_below(i, depth, next, above.characters + (is_continuation(byte) ? 0 : 1));
+                i = go_below(i, depth, next, from, above.characters + (is_continuation(byte) ? 0 : 1));
                 path = path_.data();
             }
         }
@@ -143,8 +147,30 @@ private:
         if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
     }
 
-    // Returns the node to go on with.
-    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, std::uint32_t characters) {
+    // The state from which what a node's set says is read: inside a character, the one behind it; kDead: there are several.
+    // The bytes of characters were more than half of all nodes that `\S+` came to.
+    Number behind(std::uint32_t node, Number at) {
+        for (unsigned left = subtrees_->left(node); left > 0 && at != WalkStates::kDead; --left) {
+            if (counts() && begins_of(at).meets(kContinuation)) return WalkStates::kDead;  // a round may begin unseen
+            Number& through = states_[at].through;
+            if (through == WalkStates::kUnknown) through = find_through(states_[at].expr);
+            at = through;
+        }
+        return at;
+    }
+
+    Number find_through(ExprId expr) {
+        ExprId only = kNone;
+        unsigned count = 0;
+        pool_.each_way(expr, kContinuation, [&](const ByteSet& bytes, ExprId to) {
+            if (only == kNone) only = to;
+            if (only == to) count += bytes.size();
+        });
+        return count < kContinuation.size() || states_.full() ? WalkStates::kDead : states_.number(pool_, only);
+    }
+
+    // `from`: see `behind`. Returns the node to go on with.
+    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, Number from, std::uint32_t characters) {
         const std::uint32_t end = x_.end[i];
         if (states_[number].expr == kEmpty) {  // the leaf is left here, whatever follows
             for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
@@ -152,7 +178,7 @@ private:
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && take(i, depth, number, characters)) return end;
+        if (end - i >= kWorthLooking && from != WalkStates::kDead && take(i, depth, from, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
@@ -258,13 +284,13 @@ private:
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        const bool endless = u.left == kInfinite;
-        const Loops* known = loops_.known(u.expr, !endless);
-        if (!endless || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
-            state.loops = loops_.find(pool_, *subtrees_, u.expr, !endless);
+        const bool itself = u.expr == state.expr;  // else what it has yet to repeat is left out, and more may begin
+        const Loops* known = loops_.known(u.expr, !itself);
+        if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
+            state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
             state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
             const unsigned own = state.loops ? state.loops->count() : 0;
-            if (endless && own < kFew) scout_parts(state, 2 * own + 1, false);
+            if (itself && own < kFew) scout_parts(state, 2 * own + 1, false);
         }
         state.plain = state.loops && !state.open_end && u.left == kInfinite;
         state.scouted = true;
@@ -346,6 +372,7 @@ private:
     }
 
     static constexpr ByteSet kNothing{};
+    static inline const ByteSet kContinuation = ByteSet::range(0x80, 0xbf);
     ExprPool& pool_;
     const Grove& grove_;
     const Trie& x_;

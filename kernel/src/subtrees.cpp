@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 
 #include "guideway/flat.h"
 #include "guideway/wide.h"
@@ -13,7 +14,39 @@ namespace {
 
 constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is walked
 constexpr std::uint32_t kBroken = 0xffffffff;
-const ByteSet kContinuation = ByteSet::range(0x80, 0xbf);
+const ByteSet kContinuation = ByteSet::range(0x80, 0xbf), kBeyondAscii = ByteSet::range(0x80, 0xff);
+
+// By the bytes of characters beyond ASCII, from one state; each look at many of them costs as much as a step.
+class Ways {
+public:
+    Ways& from(ExprPool& pool, ExprId state) {
+        if (state == state_) return *this;
+        state_ = state;
+        all_.reset();
+        ways_.clear();
+        pool.each_way(state, kBeyondAscii, [&](const ByteSet& bytes, ExprId to) { ways_.emplace_back(bytes, to); });
+        return *this;
+    }
+    ExprId by(std::uint8_t byte) const {
+        for (const auto& [bytes, to] : ways_)
+            if (bytes.contains(byte)) return to;
+        return kNone;
+    }
+    // Whether every continuation byte leads to where `good` holds.
+    bool all(const std::function<bool(ExprId)>& good) {
+        if (all_) return *all_;
+        ByteSet missing = kContinuation;
+        for (const auto& [bytes, to] : ways_)
+            if (good(to)) missing -= bytes;
+        all_ = missing.empty();
+        return *all_;
+    }
+
+private:
+    ExprId state_ = kNone;
+    std::optional<bool> all_;
+    std::vector<std::pair<ByteSet, ExprId>> ways_;
+};
 
 unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0; }
 
@@ -25,7 +58,10 @@ public:
 
     std::vector<std::uint64_t> file() {
         intern({});
-        for (std::uint32_t i = trie_.size(); i-- > 0;) ids_[i] = set_below(i);
+        for (std::uint32_t i = trie_.size(); i-- > 0;) {
+            ids_[i] = set_below(i);
+            if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
+        }
         std::vector<std::uint16_t> below;
         for (const std::uint32_t id : ids_) below.push_back(id < Subtrees::kUnknown ? static_cast<std::uint16_t>(id) : Subtrees::kUnknown);
         number_blocks();
@@ -43,8 +79,10 @@ private:
     struct Atoms {
         std::uint64_t ascii[2] = {0, 0};
         std::vector<std::uint32_t> blocks;  // prefixes: bytes from the left, then their number
+        std::uint16_t left = 0;
         bool broken = false;
         friend auto operator<=>(const Atoms& a, const Atoms& b) {
+            if (a.left != b.left) return a.left <=> b.left;
             if (a.ascii[0] != b.ascii[0]) return a.ascii[0] <=> b.ascii[0];
             if (a.ascii[1] != b.ascii[1]) return a.ascii[1] <=> b.ascii[1];
             return a.blocks <=> b.blocks;
@@ -92,10 +130,26 @@ private:
             } else if (length_of(b)) join_rest(atoms, c, b, length_of(b) - 1);
             else atoms.broken = true;
         }
-        if (atoms.broken) return kBroken;
+        return intern(sorted(std::move(atoms)));
+    }
+
+    // Of a node with so many bytes of a character still to come, and of those below it inside the same.
+    void set_behind(std::uint32_t node, unsigned left) {
+        if (trie_.end[node] == node + 1) return;
+        Atoms atoms;
+        atoms.left = static_cast<std::uint16_t>(left);
+        for (std::uint32_t c = node + 1; c < trie_.end[node]; c = trie_.end[c]) {
+            if (!is_continuation(trie_.byte[c])) atoms.broken = true;
+            else if (left > 1) set_behind(c, left - 1);  // three deep at most
+            join(atoms, c);
+        }
+        ids_[node] = intern(sorted(std::move(atoms)));
+    }
+
+    static Atoms sorted(Atoms&& atoms) {
         std::sort(atoms.blocks.begin(), atoms.blocks.end());
         atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
-        return intern(atoms);
+        return std::move(atoms);
     }
 
     // Blocks are numbered in the order of their bytes, so that states are shared when they are followed one by one.
@@ -111,7 +165,7 @@ private:
         }
         for (std::size_t i = 0; i < count; ++i) {
             const Atoms& atoms = *sets_[i];
-            numbered_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(atoms.blocks.size())});
+            numbered_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(members_.size()), static_cast<std::uint16_t>(atoms.blocks.size()), atoms.left});
             for (std::uint32_t b : atoms.blocks) members_.push_back(numbers.at(b));
         }
     }
@@ -143,7 +197,7 @@ Subtrees::Subtrees(const Trie& trie) : owned_(SubtreesBuilder(trie).file()) { la
 Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
     lay_out(file);
     bool good = below_.size() == trie.size() && characters_.size() == trie.tokens.size();
-    for (const Set& set : sets_) good = good && std::uint64_t{set.first} + set.count <= members_.size();
+    for (const Set& set : sets_) good = good && std::uint64_t{set.first} + set.count <= members_.size() && set.left <= 3;
     for (const Block& block : blocks_) good = good && block.size >= 1 && block.size <= 3;
     good = good && largest(below_, 1) <= sets_.size();  // unknown (0xffff) becomes 0
     good = good && (members_.empty() || largest(members_) < blocks_.size());
@@ -212,28 +266,19 @@ Loops Subtrees::loops_of(ExprPool& pool, ExprId state, bool exact) const {
 std::vector<std::uint64_t> Subtrees::blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                                 const std::function<bool(ExprId, unsigned)>& inside) const {
     std::vector<std::uint64_t> made = no_blocks();
-    if (!pool.boolean(state) && !pool.live(state).meets(ByteSet::range(0x80, 0xff))) return made;  // most patterns take ASCII alone
+    if (!pool.boolean(state) && !pool.live(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
     pool.work().spend(blocks_.size());
-    ExprId known = kNone;  // the last state whose continuation bytes were looked at, and whether all lead there
-    bool whole = false;
     ExprId path[4] = {state};  // behind so many bytes of a block; those that begin alike stand together
+    Ways ways[4];              // from the last state there
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
         const Block& block = blocks_[i];
         unsigned k = 0;
         if (i) while (k < std::min(block.size, blocks_[i - 1].size) && block.bytes[k] == blocks_[i - 1].bytes[k]) ++k;
-        for (; k < block.size; ++k) path[k + 1] = path[k] == kNone ? kNone : pool.next(path[k], block.bytes[k]);
+        for (; k < block.size; ++k) path[k + 1] = path[k] == kNone ? kNone : ways[k].from(pool, path[k]).by(block.bytes[k]);
         const ExprId at = path[block.size];
         if (at == kNone) continue;
         const unsigned left = length_of(block.bytes[0]) - block.size;
-        if (left == 1 && at != known) {
-            known = at;
-            unsigned count = 0;
-            pool.each_way(at, kContinuation, [&](const ByteSet& bytes, ExprId to) {
-                if (good(to)) count += bytes.size();
-            });
-            whole = count == kContinuation.size();
-        }
-        if (left == 1 ? whole : !inside || inside(at, left)) made[i >> 6] |= std::uint64_t{1} << (i & 63);
+        if (left == 1 ? ways[block.size].from(pool, at).all(good) : !inside || inside(at, left)) made[i >> 6] |= std::uint64_t{1} << (i & 63);
     }
     return made;
 }

@@ -46,11 +46,16 @@ void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::v
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
     blocks = subtrees.no_blocks();
     const bool loops = made.characters == kInfinite;
-    if (const ByteSet leads = ByteSet::range(0x80, 0xff); !pool.live(states[0]).meets(leads) || (!loops && pool.live(states.back()).meets(leads))) return;
+    ByteSet more = ByteSet::range(0x80, 0xff);
+    if (!pool.live(states[0]).meets(more) || (!loops && pool.live(states.back()).meets(more))) return;
     std::vector<const std::vector<std::uint64_t>*> all;
+    more.words[0] = made.loops.ascii[0];
+    more.words[1] = made.loops.ascii[1];
+    const auto byte = static_cast<std::uint8_t>(more.from(0));
+    // A character of the head leads to where the byte does, if the byte is one and nothing behind an optional head takes either.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
         const ExprId head = pool.head(states[i]);
-        if (head == kNone || pool.nullable(head)) return;
+        if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], more)) return;
         all.push_back(&blocks_of(pool, subtrees, head));
     }
     if (loops) {

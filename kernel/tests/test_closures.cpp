@@ -19,7 +19,7 @@ using ProgramWords = programs::Words;
 namespace {
 
 std::vector<std::string> tokens(std::mt19937& chance) {
-    const char* const pieces[] = {"a", "f", "0", "9", "x", "y", "z", " ", "-", "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\"", "\\n", "\\u00", "the", "abc"};
+    const char* const pieces[] = {"a", "f", "0", "9", "x", "y", "z", " ", "-", "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\"", "\\n", "\\u00", "the", "abc", "\xe6\x97", "\xf0\x9f\x98\x80", "\xf0\x9f"};
     std::vector<std::string> made{""};
     for (unsigned b = 0; b < 256; ++b) made.push_back(std::string(1, static_cast<char>(b)));
     while (made.size() < 9000) {
@@ -35,14 +35,23 @@ std::vector<std::string> tokens(std::mt19937& chance) {
 ProgramWords runs(std::mt19937& chance) {
     programs::Writer w;
     const std::uint32_t any = w.repeat(w.chars({0, 0x10ffff}), 0, kInfinite), length = 1 + static_cast<std::uint32_t>(chance() % 30);
-    const std::vector<std::uint32_t> classes[] = {{'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}};
-    const std::uint32_t run = w.repeat(w.chars(classes[chance() % 4]), length, chance() % 2 ? length : kInfinite);
+    const std::vector<std::uint32_t> classes[] = {{'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}, {'0', 'z', 0x80, 0x65e5, 0x65e7, 0x10ffff}};
+    const std::uint32_t run = w.repeat(w.chars(classes[chance() % 5]), length, chance() % 2 ? length : kInfinite);
     std::uint32_t made = w.cat({any, run, any});
     if (chance() % 3 == 0) made = w.cat({run, any});
-    if (chance() % 3 == 0) made = w.repeat(w.chars(classes[chance() % 4]), 1, length);
+    if (chance() % 3 == 0) made = w.repeat(w.chars(classes[chance() % 5]), 1, length);
     if (chance() % 2) made = w.without(made);
     const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2), root = w.cat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
     return w.program(w.node({0, root}));
+}
+
+// So many of some characters, and others behind them: many begin with the same bytes, and an optional one may be left out.
+ProgramWords counted(std::mt19937& chance) {
+    programs::Writer w;
+    const std::vector<std::uint32_t> classes[] = {{0x4e00, 0x9fa5}, {0x80, 0xffff}, {'a', 'z', 0x400, 0x4ff}, {0, 0x4dff, 0xa000, 0x10ffff}, {0x65e5, 0x65e5}};
+    const std::uint32_t minimums[] = {0, 0, 1, 3, 20}, least = minimums[chance() % 5];
+    const auto some = [&](std::uint32_t minimum) { return w.repeat(w.chars(classes[chance() % 5]), minimum, chance() % 2 ? kInfinite : minimum + 12); };
+    return w.program(w.node({0, w.cat({some(least), some(static_cast<std::uint32_t>(chance() % 2)), w.chars(classes[chance() % 5])})}));
 }
 
 void compare(std::mt19937& chance, const std::vector<std::string>& all, const ProgramWords& program) {
@@ -134,6 +143,26 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
 }
 
+// Inside a character, a node knows how much of it is to come, and what stands behind it, unless a token goes on otherwise.
+void test_inside_characters() {
+    const std::vector<std::string> all{"", "a", "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-", "\xc3\xa9", "\xc3", "\xc4", "\xc5\x80", "\xc5x"};
+    const Vocabulary vocabulary(all, {0}, {0});
+    const Trie& trie = vocabulary.trie();
+    const auto node = [&](std::string_view bytes) {
+        std::uint32_t at = 0;
+        for (const char b : bytes) at = trie.child(at, static_cast<std::uint8_t>(b));
+        return at;
+    };
+    const auto left = [&](std::string_view bytes) { return vocabulary.subtrees().left(node(bytes)); };
+    CHECK(left("\xe6") == 2 && left("\xe6\x97") == 1 && left("\xe6\x97\xa6") == 0);
+    CHECK(left("\xf0") == 3 && left("\xf0\x9f") == 2 && left("\xf0\x9f\x98") == 1);
+    CHECK(left("a") == 0 && left("\xc3") == 1 && left("\xc4") == 0 && left("\xc5") == 0);
+    Loops dashes;
+    dashes.ascii[0] = std::uint64_t{1} << '-';
+    const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop(node(bytes), dashes, {}); };
+    CHECK(loop("\xf0") && loop("\xf0\x9f\x98") && loop("\xc3") && !loop("\xe6") && !loop("\xe6\x97"));
+}
+
 }  // namespace
 
 int main() {
@@ -142,8 +171,9 @@ int main() {
     test_promises(all);
     test_hard_ones(all);
     test_chains(all);
-    for (int round = 0; round < 40; ++round) {
-        const ProgramWords program = runs(chance);
+    test_inside_characters();
+    for (int round = 0; round < 80; ++round) {
+        const ProgramWords program = round % 2 ? counted(chance) : runs(chance);
         try {
             compare(chance, all, program);
         } catch (const Error& error) {

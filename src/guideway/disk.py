@@ -34,7 +34,7 @@ from guideway._kernel import checksum
 
 __all__ = ["DiskCache", "DiskStatistics", "Entry", "cache", "disabled", "is_enabled", "set_enabled"]
 
-FORMAT = 3
+FORMAT = 4
 _MAGIC = b"GUIDEWAY"
 _HEADER = struct.Struct("<8sQQQ")  # magic, format, checksum, payload bytes: 32 bytes, so that payloads are aligned
 _NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")

@@ -38,7 +38,7 @@ public:
 
 private:
     static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // closures; states around which a wider one was looked for
-    static constexpr std::size_t kMaxStates = 48, kMaxKinds = 4;
+    static constexpr std::size_t kMaxStates = 24, kMaxKinds = 4;
     static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
     static constexpr unsigned kFewBytes = 40;
     struct State {
@@ -64,6 +64,7 @@ private:
     void close(ExprId start, const ByteSet& bytes);
     std::uint32_t number_of(ExprId state) const;
     void measure();
+    std::vector<std::uint64_t> blocks_of(const State& state) const;
     void add_blocks(Closure& made);
     void keep(const ByteSet& bytes);
 

@@ -249,6 +249,11 @@ public:
         const Expr x = exprs_[e].op == Op::cat ? exprs_[exprs_[e].a] : exprs_[e];
         return x.op == Op::repeat ? x.a : exprs_[e].op == Op::cat ? exprs_[e].a : kNone;
     }
+    // Whether all that these bytes begin in it is a text of its head.
+    bool goes_by_head(ExprId e, const ByteSet& bytes) {
+        const Expr x = exprs_[e];
+        return x.op == Op::repeat || (x.op == Op::cat && (!exprs_[x.a].nullable || !live(x.b).meets(bytes)));
+    }
     // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
     struct Unbounded {
         ExprId expr;

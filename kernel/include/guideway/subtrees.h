@@ -1,6 +1,6 @@
 // What stands below each node of the vocabulary's trie, as a set of atoms: ASCII bytes, and blocks of 64 characters
 // (all UTF-8 bytes but the last). Where a state comes back to itself by every atom of a subtree, every token there is
-// legal and nothing below needs to be walked.
+// legal and nothing below needs to be walked. Of a node inside a character, what stands behind the character.
 //
 // An atom for a prefix that a token ends in, inside a character, asks only that the state lives on.
 #pragma once
@@ -45,7 +45,10 @@ public:
     // state for which inside(state, bytes left) does, by default all.
     std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                          const std::function<bool(ExprId, unsigned)>& inside = {}) const;
-    // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`.
+    // Bytes still to come of the character that the node's byte belongs to, where what stands behind it is known; else 0.
+    unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
+    // Whether all of the node's subtree, read from the start of a character on (the next one, where the node is inside one),
+    // loops; and none of its bytes is in `but`.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
         if (id == kUnknown) return false;
@@ -54,7 +57,7 @@ public:
         if (set.count == 0) return true;
         if (but.words[2] | but.words[3]) return false;
         if (loops.all_blocks) return true;
-        for (std::uint32_t i = set.first; i < set.first + set.count; ++i)
+        for (std::uint32_t i = set.first, end = set.first + set.count; i < end; ++i)
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;
     }
@@ -74,7 +77,9 @@ private:
     static constexpr std::uint16_t kUnknown = 0xffff;
     struct Set {
         std::uint64_t ascii[2];
-        std::uint32_t first, count;  // its blocks, in members_
+        std::uint32_t first;  // of its blocks, in members_
+        std::uint16_t count;
+        std::uint16_t left;
     };
     struct Block {
         std::uint8_t size, bytes[3];

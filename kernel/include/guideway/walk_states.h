@@ -58,6 +58,7 @@ public:
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
+        std::uint16_t through = kUnknown;  // the state that all continuation bytes lead to; kDead: there is none
         std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops or they are enough
         bool scouted = false;      // whether what follows is known, but the chain
         bool plain = false;        // it loops, any number of times, and is not complete on the way
