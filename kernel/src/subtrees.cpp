@@ -16,7 +16,7 @@ constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is w
 constexpr std::uint32_t kBroken = 0xffffffff;
 const ByteSet kContinuation = ByteSet::range(0x80, 0xbf), kBeyondAscii = ByteSet::range(0x80, 0xff);
 
-// By the bytes of characters beyond ASCII, from one state; each look at many of them costs as much as a step.
+// Where the bytes of characters beyond ASCII lead to from one state: found once, where each block would take steps of its own.
 class Ways {
 public:
     Ways& from(ExprPool& pool, ExprId state) {

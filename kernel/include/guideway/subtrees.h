@@ -47,8 +47,8 @@ public:
                                          const std::function<bool(ExprId, unsigned)>& inside = {}) const;
     // Bytes still to come of the character that the node's byte belongs to, where what stands behind it is known; else 0.
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
-    // Whether all of the node's subtree, read from the start of a character on (the next one, where the node is inside one),
-    // loops; and none of its bytes is in `but`.
+    // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`. Of a
+    // node with bytes left, from the next character on: whoever asks has the state there.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
         if (id == kUnknown) return false;
