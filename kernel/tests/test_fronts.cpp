@@ -102,6 +102,12 @@ void check_fronts() {
         }
     }
     CHECK(right && noted > 10000 && kept > 10000);
+
+    tables = {};
+    std::size_t left = 0;
+    for (std::uint32_t token = 0; token < 1000; ++token) fronts.note(*made[1], token, *made[2]);
+    for (std::uint32_t token = 0; token < 1000; ++token) left += fronts.behind(*made[1], token) != nullptr;
+    CHECK(left > 900 && tables.steps.size() <= 4096);
 }
 
 void check_history() {

@@ -33,7 +33,7 @@ struct FrontTables {
         const Front* to = nullptr;
     };
     Index ids;
-    PieceVector<Step> steps;  // by a hash of front and token
+    PieceVector<Step> steps;  // each a few places behind a hash of front and token
     std::size_t noted = 0;
 
     void forget() {
@@ -71,35 +71,54 @@ public:
 
     // Where the token led from a front, if that is still noted; null.
     const Front* behind(const Front& front, std::uint32_t token) const {
-        if (tables_.steps.empty()) return nullptr;
-        const FrontTables::Step& step = tables_.steps[slot(front.id, token)];
-        return step.front == front.id && step.token == token ? step.to : nullptr;
+        const auto& steps = tables_.steps;
+        if (steps.empty()) return nullptr;
+        for (std::size_t i = 0, at = place(front.id, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
+            if (steps[at].front == front.id && steps[at].token == token) return steps[at].to;
+        return nullptr;
     }
+    // Room is made where an older one would have to go and half of the table is full.
     void note(const Front& front, std::uint32_t token, const Front& to) {
-        if (tables_.noted == tables_.steps.size() && tables_.noted < kMostSteps) grow();
+        auto& steps = tables_.steps;
+        const FrontTables::Step made{front.id, token, &to};
+        if (!put(made)) {
+            if (2 * tables_.noted >= steps.size() && steps.size() < kMostSteps) grow();
+            if (!put(made)) steps[place(front.id, token)] = made;
+        }
         ++tables_.noted;
-        tables_.steps[slot(front.id, token)] = {front.id, token, &to};
     }
     // Configurations in all of them.
     std::size_t learned() const { return learned_; }
 
 private:
     static constexpr std::size_t kFewest = 16, kMost = 1024;  // configurations in a piece
-    static constexpr std::size_t kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 256 KB at most
+    static constexpr std::size_t kTried = 4, kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 256 KB at most
 
     static std::uint64_t hash(std::span<const Config> configs) {
         std::uint64_t hash = configs.size();
         for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
         return hash;
     }
-    std::size_t slot(std::uint32_t front, std::uint32_t token) const {
+    std::size_t place(std::uint32_t front, std::uint32_t token) const {
         return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
+    }
+    // In the first free place of those tried; false: there is none. Where one alone was tried, half of the steps that came
+    // again were lost.
+    bool put(const FrontTables::Step& added) {
+        auto& steps = tables_.steps;
+        if (steps.empty()) return false;
+        for (std::size_t i = 0, at = place(added.front, added.token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1)) {
+            if (steps[at].front != IdTable::kMissing) continue;
+            steps[at] = added;
+            return true;
+        }
+        return false;
     }
     void grow() {
         auto& steps = tables_.steps;
         const PieceVector<FrontTables::Step> before = std::exchange(steps, PieceVector<FrontTables::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
         for (const FrontTables::Step& step : before)
-            if (step.front != IdTable::kMissing) steps[slot(step.front, step.token)] = step;
+            if (step.front != IdTable::kMissing) put(step);
     }
 
     FrontTables& tables_;
