@@ -72,7 +72,7 @@ std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cl
 
 void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
     const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
-    if (set.form == TokenSet::Form::dense) std::copy(set.data.begin(), set.data.end(), row.begin());
+    if (set.form == TokenSet::Form::dense) copy(set.data, row);
     else {
         std::fill(row.begin(), row.end(), 0);
         for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);

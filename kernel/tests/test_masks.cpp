@@ -79,6 +79,21 @@ void counted(std::mt19937& chance) {
     }
 }
 
+// Wherever the two lie, that many words and no other.
+void copied(std::mt19937& chance) {
+    std::vector<std::uint32_t> from(200);
+    for (std::uint32_t& word : from) word = static_cast<std::uint32_t>(chance());
+    for (std::size_t behind = 0; behind < 17; ++behind) {
+        for (std::size_t words = 0; words < 150; ++words) {
+            std::vector<std::uint32_t> to(200, 7), wanted(200, 7);
+            const auto begin = static_cast<std::ptrdiff_t>(behind);
+            std::copy_n(from.begin() + 3, words, wanted.begin() + begin);
+            copy(std::span(from).subspan(3, words), std::span(to).subspan(behind));
+            CHECK(to == wanted);
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -87,5 +102,6 @@ int main() {
     batch(chance, 3, 4099, 129, 0);
     for (int round = 0; round < 40; ++round) batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true);
     for (int round = 0; round < 20; ++round) counted(chance);
+    copied(chance);
     return check::report();
 }

@@ -9,8 +9,10 @@
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define GUIDEWAY_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define GUIDEWAY_AS_WRITTEN __attribute__((optimize("no-tree-loop-distribute-patterns")))  // no call of memcpy for a loop
 #else
 #define GUIDEWAY_WIDE
+#define GUIDEWAY_AS_WRITTEN
 #endif
 
 namespace guideway {
@@ -25,6 +27,9 @@ void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span
 
 // How many bits are set.
 std::size_t ones(std::span<const std::uint32_t> row);
+
+// Writes one row over the beginning of another, which it does not overlap.
+void copy(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
 
 // Adds the bits of one row to another.
 void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to);
