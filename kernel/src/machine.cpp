@@ -129,7 +129,6 @@ ExprId Machine::leaf_after(const Config& c, std::string_view text) {
 }
 
 bool Machine::step_inside(Configs& configs, std::string_view text) {
-    if (forks_ || (configs.size() == 1 && is_leaf(configs[0]) && !pool_.is_lean(configs[0].state))) return false;  // `step_within` is as quick
     Configs& made = inside_;
     made.clear();
     for (const Config& c : configs) {

@@ -171,6 +171,10 @@ public:
         c.state = next;
         return true;
     }
+    // Whether `step_inside` is worth a try: for a leaf alone that is not lean, `step_within` is as quick.
+    bool may_step_inside(const Configs& configs) const {
+        return !forks_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_lean(configs[0].state));
+    }
     // By several bytes where every configuration goes on inside a leaf or a fixed name, or ends for good; false: more may
     // happen, nothing has changed.
     bool step_inside(Configs& configs, std::string_view text);
