@@ -1,4 +1,5 @@
-// Plain data copied: dicts with text as keys, lists, text, numbers, True, False and None, of exactly these types.
+// Plain data copied: dicts with text as keys, lists, text, integers, True, False and None, of exactly these types, and
+// whatever numbers the caller knows.
 #include <vector>
 
 #include "bindings.h"
@@ -78,7 +79,6 @@ private:
             PyLong_AsLongLongAndOverflow(value, &beyond);
             return !beyond || nb::cast<std::size_t>(nb::handle(value).attr("bit_length")()) <= limits_.bits ? nb::borrow(value) : nb::object();
         }
-        if (!PyFloat_CheckExact(value)) return {};
         nb::object made = real_(nb::handle(value));
         return made.is_none() ? nb::object() : made;
     }
@@ -108,11 +108,11 @@ void bind_plain(nb::module_& m) {
         [](nb::handle value, const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
            std::size_t bits) { return Copier(real, names, early, {values, depth, bits}).copy(value); },
         nb::arg("value").none(), nb::arg("real"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
-        nb::sig("def copy_plain(value: object, real: collections.abc.Callable[[float], object | None], names: frozenset[str], early: frozenset[str], "
+        nb::sig("def copy_plain(value: object, real: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
                 "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
-        "A copy of plain data: dicts with ASCII text as keys, lists, text, numbers, True, False and None, of exactly these types; and whether "
+        "A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether "
         "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "
-        "one of `early`. `real` makes of a float what stands for it. None: it is not plain, or has too many values, or is too deep.");
+        "one of `early`. `real` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.");
 }
 
 }  // namespace guideway

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 
 from guideway.errors import GuidewayError, InvalidConstraint, LimitExceeded
 from guideway.sources.json_schema import reader
-from guideway.sources.json_schema.reader import copy_schema, copy_value, read_json
+from guideway.sources.json_schema.reader import MAX_DEPTH, _Reader, copy_schema, copy_value, read_json
 
 DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
 
@@ -64,6 +66,43 @@ def test_what_is_no_json_is_told_with_its_place(text: str, kind: type[GuidewayEr
     with pytest.raises(kind) as raised:
         read_json(text)
     assert told in str(raised.value)
+
+
+def test_the_quick_reader_and_the_one_that_tells_places_agree() -> None:
+    """The standard library's reads what it can; nothing that it takes, and JSON does not allow, comes through."""
+    rng, taken = random.Random(3), 0
+    texts = ['{"a": [1.50, -2e3, true, null], "é\\n": {"b": "\\u00e9"}, "a": 0.1}', '["x\\\\ud800", 1E-7, -0.0]']
+    texts += ['["\\ud83e\\udd80"]', "\ufeff{}", "[Infinity]", "1_0", "\u0661", '"\ud800"', "1E1000"]
+    texts += ["0e-99999999999999999999", "0." + "1" * 999]
+    for turn in range(6000):
+        text = list(texts[turn % len(texts)])
+        for _ in range(turn // len(texts) % 4):
+            at = rng.randrange(len(text) + 1)
+            text[at : at + rng.randrange(2)] = rng.choice('{}[]",:\\ \n\te019.-+Nnutf\u0663\ud800é')
+        outcomes = [told(read, "".join(text)) for read in (read_json, lambda text: _Reader(text, MAX_DEPTH).read())]
+        assert outcomes[0] == outcomes[1], "".join(text)
+        taken += outcomes[0][0] == "read"
+    assert 500 < taken < 3000
+
+
+def told(read: Callable[[str], object], text: str) -> tuple[str, str]:
+    """What was read, or why not."""
+    try:
+        return "read", repr(read(text))
+    except GuidewayError as error:
+        return type(error).__name__, str(error)
+
+
+def test_text_says_what_a_mapping_says() -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "number", "multipleOf": 0.01, "maximum": 1e3}}}
+    text = read_json(json.dumps(schema))
+    assert copy_schema(text) == copy_schema(schema) == (text, False)  # a property of that name is no identifier
+    assert copy_schema(read_json('{"items": {"id": "urn:a"}}'))[1]
+    numbers = {"maximum": Decimal("0e-99999"), "enum": [Decimal("1.50")]}
+    assert copy_schema(numbers)[0] == {"maximum": 0, "enum": [Decimal("1.5")]}
+    for beyond in (Decimal("1e1000"), Decimal("nan")):
+        with pytest.raises(GuidewayError, match="at '/maximum'"):
+            copy_schema({"maximum": beyond})
 
 
 def test_large_schemas_are_copied_as_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
-"""JSON text -> values, and values -> JSON text, without recursion: a stranger's nesting costs memory, not the stack.
+"""JSON text -> values, and values -> JSON text: a stranger's nesting costs memory, not the stack.
 
-Numbers with a point or an exponent become `Decimal`, so that bounds stay exact.
+Numbers with a point or an exponent become `Decimal`, so that bounds stay exact. The standard library reads what is
+right and not deep; all else is read here, token by token, which tells where it is wrong.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from math import isfinite
 from typing import NoReturn
 
 from guideway._kernel import copy_plain
@@ -48,12 +49,31 @@ _TOKEN = re.compile(
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|)"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MAYBE_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
     """The value of a JSON text; `InvalidConstraint` names the place where it is none."""
+    if not _MAYBE_SURROGATE.search(text):
+        with suppress(ValueError, InvalidOperation, RecursionError):  # it is read again, for the place of what is wrong
+            return _decode(text)
     return _Reader(text, deepest).read()
+
+
+def _numeral(token: str) -> int | Decimal:
+    """The number of a token; ValueError where it has too many digits."""
+    number = _read_number(token)
+    if len(token) > MAX_DIGITS or not _fits(number):
+        raise ValueError(token)
+    return number
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError(token)
+
+
+_decode = json.JSONDecoder(parse_float=_numeral, parse_int=_numeral, parse_constant=_refuse).decode
 
 
 class _Reader:
@@ -122,10 +142,9 @@ class _Reader:
             self._from = self._at  # what is wrong is told from the digits' end
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
-            number = int(token) if token.lstrip("-").isdigit() else Decimal(token)
+            return _number(_read_number(token), self)
         except InvalidOperation:  # an exponent of twenty digits
             raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
-        return _number(number, self)
 
     def _string(self, token: str) -> str:
         return _text(str(json.loads(token)) if "\\" in token else token[1:-1], self)
@@ -156,9 +175,14 @@ def copy_schema(value: object) -> tuple[object, bool]:
     return (copy_value(value), True) if copied is None else copied  # where a closer look is needed
 
 
-def _exact(number: float) -> int | Decimal | None:
-    """What a float stands for; None: nothing that JSON can write."""
-    return _number(Decimal(repr(number)), None) if isfinite(number) else None
+def _exact(number: object) -> int | Decimal | None:
+    """What a float or a decimal stands for; None: nothing that JSON can write, or that has too many digits."""
+    if type(number) is float:
+        number = Decimal(repr(number))
+    if type(number) is not Decimal or not number.is_finite():
+        return None
+    exact = number or 0
+    return exact if _fits(exact) else None
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
@@ -226,14 +250,20 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
 
 
+def _read_number(token: str) -> int | Decimal:
+    number = int(token) if token.lstrip("-").isdigit() else Decimal(token)
+    return number or 0  # 0e-999999999 would be written out with all its zeros
+
+
+def _fits(number: int | Decimal) -> bool:
+    if isinstance(number, int):
+        return number.bit_length() <= MAX_DIGITS * 3
+    return number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
+
+
 def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
-    if not value:
-        return 0  # 0e-999999999 would be written out with all its zeros
-    if isinstance(value, int):
-        fits = value.bit_length() <= MAX_DIGITS * 3
-    else:
-        fits = value.adjusted() < MAX_DIGITS and int(value.as_tuple().exponent) >= -MAX_DIGITS
-    if not fits:
+    value = value or 0
+    if not _fits(value):
         where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
         raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
     return value

@@ -60,7 +60,7 @@ def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] |
     """The document, and whether schemas inside of it may have identifiers."""
     if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # which asks an abstract class
         raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
-    document, named = (read_json(schema), True) if isinstance(schema, str) else copy_schema(schema)
+    document, named = copy_schema(read_json(schema) if isinstance(schema, str) else schema)
     if not isinstance(document, (dict, bool)):
         raise InvalidConstraint("a schema is an object or a boolean", "")
     return document, named
