@@ -1,5 +1,5 @@
 // Plain data copied: dicts with text as keys, lists, text, integers, True, False and None, of exactly these types, and
-// whatever numbers the caller knows.
+// what the caller makes of anything else.
 #include <vector>
 
 #include "bindings.h"
@@ -19,8 +19,8 @@ struct Open {  // a copy whose parts are still those of the original; borrowed f
 
 class Copier {
 public:
-    Copier(const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, Limits limits)
-        : real_(real), names_(names), early_(early), limits_(limits) {}
+    Copier(const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, Limits limits)
+        : other_(other), names_(names), early_(early), limits_(limits) {}
 
     // (copy, whether a name was found), or None for what is not plain.
     nb::object copy(nb::handle value) {
@@ -79,7 +79,7 @@ private:
             PyLong_AsLongLongAndOverflow(value, &beyond);
             return !beyond || nb::cast<std::size_t>(nb::handle(value).attr("bit_length")()) <= limits_.bits ? nb::borrow(value) : nb::object();
         }
-        nb::object made = real_(nb::handle(value));
+        nb::object made = other_(nb::handle(value));
         return made.is_none() ? nb::object() : made;
     }
 
@@ -92,7 +92,7 @@ private:
         return true;
     }
 
-    const nb::callable& real_;
+    const nb::callable& other_;
     const nb::frozenset &names_, &early_;
     Limits limits_;
     std::vector<Open> todo_;
@@ -105,14 +105,14 @@ private:
 void bind_plain(nb::module_& m) {
     m.def(
         "copy_plain",
-        [](nb::handle value, const nb::callable& real, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
-           std::size_t bits) { return Copier(real, names, early, {values, depth, bits}).copy(value); },
-        nb::arg("value").none(), nb::arg("real"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
-        nb::sig("def copy_plain(value: object, real: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
+        [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
+           std::size_t bits) { return Copier(other, names, early, {values, depth, bits}).copy(value); },
+        nb::arg("value").none(), nb::arg("other"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
+        nb::sig("def copy_plain(value: object, other: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
                 "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
         "A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether "
         "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "
-        "one of `early`. `real` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.");
+        "one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.");
 }
 
 }  // namespace guideway

@@ -72,8 +72,9 @@ std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
 // States that go on alike by the first bytes of characters have the same blocks; where many do not, none are looked for, nor
 // where the first has none: to step all states by all first bytes was a fifth of a dear mask.
 void Closures::add_blocks(Closure& made) {
-    made.loops.blocks = subtrees_.no_blocks();
-    if (blocks_of(states_[0]) == made.loops.blocks) return;
+    auto& blocks = made.loops.blocks;
+    blocks = blocks_of(states_[0]);
+    if (blocks == subtrees_.no_blocks()) return;
     std::map<std::vector<ExprId>, const State*> kinds;  // of those that go on alike, the one that promises most
     std::vector<ExprId> leads;
     for (const State& state : states_) {
@@ -84,12 +85,13 @@ void Closures::add_blocks(Closure& made) {
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
     }
-    if (kinds.size() > kMaxKinds) return;
-    bool first = true;
+    if (kinds.size() > kMaxKinds) {
+        blocks = subtrees_.no_blocks();
+        return;
+    }
     for (const auto& [alike, state] : kinds) {
-        const auto blocks = blocks_of(*state);
-        for (std::size_t i = 0; i < blocks.size(); ++i) made.loops.blocks[i] = first ? blocks[i] : made.loops.blocks[i] & blocks[i];
-        first = false;
+        const auto more = blocks_of(*state);
+        for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] &= more[i];
     }
 }
 

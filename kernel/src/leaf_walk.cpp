@@ -126,7 +126,7 @@ private:
                 continue;
             }
             const Number from = byte < 0x80 || !subtrees_ ? next : behind(i, next);
-            if (subtrees_ && from != WalkStates::kDead && states[from].plain && subtrees_->loop(i, *states[from].loops, kNothing)) {
+            if (subtrees_ && from != WalkStates::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
                 if (counts()) count_loops(i, depth, from);
                 i = end;
             } else {
@@ -152,21 +152,9 @@ private:
     Number behind(std::uint32_t node, Number at) {
         for (unsigned left = subtrees_->left(node); left > 0 && at != WalkStates::kDead; --left) {
             if (counts() && begins_of(at).meets(kContinuation)) return WalkStates::kDead;  // a round may begin unseen
-            Number& through = states_[at].through;
-            if (through == WalkStates::kUnknown) through = find_through(states_[at].expr);
-            at = through;
+            at = states_.through(pool_, at);
         }
         return at;
-    }
-
-    Number find_through(ExprId expr) {
-        ExprId only = kNone;
-        unsigned count = 0;
-        pool_.each_way(expr, kContinuation, [&](const ByteSet& bytes, ExprId to) {
-            if (only == kNone) only = to;
-            if (only == to) count += bytes.size();
-        });
-        return count < kContinuation.size() || states_.full() ? WalkStates::kDead : states_.number(pool_, only);
     }
 
     // `from`: see `behind`. Returns the node to go on with.
@@ -284,7 +272,7 @@ private:
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        const bool itself = u.expr == state.expr;  // else what it has yet to repeat is left out, and more may begin
+        const bool itself = u.expr == state.expr;  // else bounds are left out: what stands behind would seem to begin too early
         const Loops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
@@ -311,7 +299,7 @@ private:
     }
 
     bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
-        if (!subtrees_->loop(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
+        if (!subtrees_->loop_behind(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
         if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
         if (made_.measures) measure(state.looping, state.looping_rest);
         return true;
@@ -321,7 +309,7 @@ private:
         if (state.loops || state.walked < kWorthFollowing) return false;
         if (!state.chain) state.chain = loops_.chain(pool_, *subtrees_, state.expr);
         const LoopMemo::Chain* const chain = *state.chain;
-        if (!chain || !subtrees_->loop(node, chain->loops, chain->nullable ? follow_ : kNothing)) return false;
+        if (!chain || !subtrees_->loop_behind(node, chain->loops, chain->nullable ? follow_ : kNothing)) return false;
         return take_up_to(node, std::uint64_t{chain->characters} + characters, chain->characters == kInfinite);
     }
 
@@ -342,7 +330,7 @@ private:
     // States that stay among themselves; of what may be too long, if it is little, note is taken.
     bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
         if (state.closures != closure_count_) find_closed(state);
-        auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
+        auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
         if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
             const bool none = state.closed.characters < Closures::kFewCharacters && !state.loops;  // nothing loops here
             const bool narrow = !none && pool_.boolean(state.expr) && !closed();
@@ -372,7 +360,6 @@ private:
     }
 
     static constexpr ByteSet kNothing{};
-    static inline const ByteSet kContinuation = ByteSet::range(0x80, 0xbf);
     ExprPool& pool_;
     const Grove& grove_;
     const Trie& x_;

@@ -48,12 +48,13 @@ std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
     pool_.work_.spend(kJointWork);
     const auto& x = pool_.classes_[a];
     const auto& y = pool_.classes_[b];
-    const std::size_t across = std::size_t{1} + *std::max_element(y.begin(), y.end());  // classes, mostly few: 128 KB for 256 of each took 20 us
-    std::vector<std::int16_t> numbers((std::size_t{1} + *std::max_element(x.begin(), x.end())) * across, -1);
+    // A row for each class of `a`, mostly few: 128 KB for 256 of each took 20 us.
+    const std::size_t width = std::size_t{1} + *std::max_element(y.begin(), y.end());
+    std::vector<std::int16_t> numbers((std::size_t{1} + *std::max_element(x.begin(), x.end())) * width, -1);
     std::array<std::uint8_t, 256> made{};
     std::int16_t count = 0;
     for (unsigned i = 0; i < 256; ++i) {
-        std::int16_t& number = numbers[x[i] * across + y[i]];
+        std::int16_t& number = numbers[x[i] * width + y[i]];
         if (number < 0) number = count++;
         made[i] = static_cast<std::uint8_t>(number);
     }

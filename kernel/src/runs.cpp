@@ -512,9 +512,9 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
     LeafWalk walked;
     std::vector<std::uint32_t> unsure;
     Configs made;
-    // One leaf alone, and all below loops in it. Not inside a character: the state there is not that behind it.
+    // One leaf alone, and all below loops in it.
     auto take_all = [&](std::uint32_t node) {
-        if (!vocabulary || !shortcuts_.subtrees || subtrees_.left(node) > 0 || made.size() != 1 || !machine.is_leaf(made[0])) return false;
+        if (!vocabulary || !shortcuts_.subtrees || made.size() != 1 || !machine.is_leaf(made[0])) return false;
         const Loops* loops = loops_.find(machine.pool(), subtrees_, made[0].state, true);
         return loops && subtrees_.loop(node, *loops, machine.pool().nullable(made[0].state) ? machine.component(made[0].node).follow : ByteSet{});
     };

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxBlocks = 400;  // of one set; a subtree with more is walked
 constexpr std::uint32_t kBroken = 0xffffffff;
-const ByteSet kContinuation = ByteSet::range(0x80, 0xbf), kBeyondAscii = ByteSet::range(0x80, 0xff);
 
 // Where the bytes of characters beyond ASCII lead to from one state: found once, where each block would take steps of its own.
 class Ways {
@@ -32,7 +31,7 @@ public:
             if (bytes.contains(byte)) return to;
         return kNone;
     }
-    // Whether every continuation byte leads to where `good` holds.
+    // Whether every continuation byte leads to where `good`, which is always the same, holds.
     bool all(const std::function<bool(ExprId)>& good) {
         if (all_) return *all_;
         ByteSet missing = kContinuation;
@@ -60,6 +59,7 @@ public:
         intern({});
         for (std::uint32_t i = trie_.size(); i-- > 0;) {
             ids_[i] = set_below(i);
+            // behind its own: sets of the nodes above read those of characters' last bytes only
             if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
         }
         std::vector<std::uint16_t> below;
@@ -89,9 +89,12 @@ private:
         }
     };
 
-    std::uint32_t intern(const Atoms& atoms) {
-        if (atoms.broken || atoms.blocks.size() > kMaxBlocks) return kBroken;
-        auto [place, fresh] = known_.emplace(atoms, static_cast<std::uint32_t>(sets_.size()));
+    std::uint32_t intern(Atoms atoms) {
+        if (atoms.broken) return kBroken;
+        std::sort(atoms.blocks.begin(), atoms.blocks.end());
+        atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
+        if (atoms.blocks.size() > kMaxBlocks) return kBroken;
+        auto [place, fresh] = known_.emplace(std::move(atoms), static_cast<std::uint32_t>(sets_.size()));
         if (fresh) sets_.push_back(&place->first);
         return place->second;
     }
@@ -130,7 +133,7 @@ private:
             } else if (length_of(b)) join_rest(atoms, c, b, length_of(b) - 1);
             else atoms.broken = true;
         }
-        return intern(sorted(std::move(atoms)));
+        return intern(std::move(atoms));
     }
 
     // Of a node with so many bytes of a character still to come, and of those below it inside the same.
@@ -143,13 +146,7 @@ private:
             else if (left > 1) set_behind(c, left - 1);  // three deep at most
             join(atoms, c);
         }
-        ids_[node] = intern(sorted(std::move(atoms)));
-    }
-
-    static Atoms sorted(Atoms&& atoms) {
-        std::sort(atoms.blocks.begin(), atoms.blocks.end());
-        atoms.blocks.erase(std::unique(atoms.blocks.begin(), atoms.blocks.end()), atoms.blocks.end());
-        return std::move(atoms);
+        ids_[node] = intern(std::move(atoms));
     }
 
     // Blocks are numbered in the order of their bytes, so that states are shared when they are followed one by one.

@@ -46,16 +46,16 @@ void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::v
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
     blocks = subtrees.no_blocks();
     const bool loops = made.characters == kInfinite;
-    ByteSet more = ByteSet::range(0x80, 0xff);
-    if (!pool.live(states[0]).meets(more) || (!loops && pool.live(states.back()).meets(more))) return;
+    if (!pool.live(states[0]).meets(kBeyondAscii) || (!loops && pool.live(states.back()).meets(kBeyondAscii))) return;
     std::vector<const std::vector<std::uint64_t>*> all;
-    more.words[0] = made.loops.ascii[0];
-    more.words[1] = made.loops.ascii[1];
-    const auto byte = static_cast<std::uint8_t>(more.from(0));
+    ByteSet taken = kBeyondAscii;
+    taken.words[0] = made.loops.ascii[0];
+    taken.words[1] = made.loops.ascii[1];
+    const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any that the chain takes: all lead alike
     // A character of the head leads to where the byte does, if the byte is one and nothing behind an optional head takes either.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
         const ExprId head = pool.head(states[i]);
-        if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], more)) return;
+        if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;
         all.push_back(&blocks_of(pool, subtrees, head));
     }
     if (loops) {
@@ -128,6 +128,13 @@ std::uint16_t WalkStates::number(const ExprPool& pool, ExprId expr) {
     state.nullable = pool.nullable(expr);
     steps_.emplace_back().fill(kUnknown);
     return made;
+}
+
+std::uint16_t WalkStates::through(ExprPool& pool, std::uint16_t number) {
+    std::uint16_t& known = states_[number].through;
+    if (known != kUnknown) return known;
+    const auto [to, bytes] = most_of(pool, states_[number].expr, kContinuation);
+    return known = bytes.size() < kContinuation.size() || full() ? kDead : this->number(pool, to);
 }
 
 void WalkStates::begin() {

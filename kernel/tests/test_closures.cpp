@@ -159,7 +159,8 @@ void test_inside_characters() {
     CHECK(left("a") == 0 && left("\xc3") == 1 && left("\xc4") == 0 && left("\xc5") == 0);
     Loops dashes;
     dashes.ascii[0] = std::uint64_t{1} << '-';
-    const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop(node(bytes), dashes, {}); };
+    const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_behind(node(bytes), dashes, {}); };
+    CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that stands inside the character
     CHECK(loop("\xf0") && loop("\xf0\x9f\x98") && loop("\xc3") && !loop("\xe6") && !loop("\xe6\x97"));
 }
 

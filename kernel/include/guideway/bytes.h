@@ -12,7 +12,7 @@ namespace guideway {
 struct ByteSet {
     std::array<std::uint64_t, 4> words{};
 
-    static ByteSet range(unsigned low, unsigned high) {
+    static constexpr ByteSet range(unsigned low, unsigned high) {
         ByteSet made;
         constexpr std::uint64_t all = ~std::uint64_t{0};
         for (unsigned i = low >> 6; low <= high && i <= high >> 6; ++i)
@@ -78,6 +78,9 @@ struct ByteSet {
                 f(static_cast<std::uint8_t>(i * 64 + static_cast<unsigned>(std::countr_zero(w))));
     }
 };
+
+inline bool is_continuation(std::uint8_t b) { return (b & 0xc0) == 0x80; }
+inline constexpr ByteSet kContinuation = ByteSet::range(0x80, 0xbf), kBeyondAscii = ByteSet::range(0x80, 0xff);  // of UTF-8
 
 inline std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
     h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);

@@ -29,8 +29,8 @@ struct Front {
 // What finds fronts; it is remembered with all else that an automaton has learned (learned.h).
 struct FrontTables {
     struct Step {
-        std::uint32_t front = IdTable::kMissing, token = 0;
-        const Front* to = nullptr;
+        std::uint32_t front = 0, token = 0;
+        const Front* to = nullptr;  // null: free
     };
     Index ids;
     PieceVector<Step> steps;  // each a few places behind a hash of front and token
@@ -71,20 +71,18 @@ public:
 
     // Where the token led from a front, if that is still noted; null.
     const Front* behind(const Front& front, std::uint32_t token) const {
-        const auto& steps = tables_.steps;
-        if (steps.empty()) return nullptr;
-        for (std::size_t i = 0, at = place(front.id, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
-            if (steps[at].front == front.id && steps[at].token == token) return steps[at].to;
-        return nullptr;
+        const FrontTables::Step* const step = find(front.id, token);
+        return step ? step->to : nullptr;
     }
-    // Room is made where an older one would have to go and half of the table is full.
+    // Room is made where an older one would have to go, once half as many were noted as there are places.
     void note(const Front& front, std::uint32_t token, const Front& to) {
-        auto& steps = tables_.steps;
-        const FrontTables::Step made{front.id, token, &to};
-        if (!put(made)) {
-            if (2 * tables_.noted >= steps.size() && steps.size() < kMostSteps) grow();
-            if (!put(made)) steps[place(front.id, token)] = made;
+        FrontTables::Step* at = find(front.id, token);
+        if (!at && 2 * tables_.noted >= tables_.steps.size() && tables_.steps.size() < kMostSteps) {
+            grow();
+            at = find(front.id, token);
         }
+        if (!at) at = &tables_.steps[place(front.id, token)];
+        *at = {front.id, token, &to};
         ++tables_.noted;
     }
     // Configurations in all of them.
@@ -102,23 +100,22 @@ private:
     std::size_t place(std::uint32_t front, std::uint32_t token) const {
         return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
-    // In the first free place of those tried; false: there is none. Where one alone was tried, half of the steps that came
-    // again were lost.
-    bool put(const FrontTables::Step& added) {
+    // Where this step stands, or the first free place of those tried; null: neither. Where one alone was tried, half of the
+    // steps that came again were lost.
+    FrontTables::Step* find(std::uint32_t front, std::uint32_t token) const {
         auto& steps = tables_.steps;
-        if (steps.empty()) return false;
-        for (std::size_t i = 0, at = place(added.front, added.token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1)) {
-            if (steps[at].front != IdTable::kMissing) continue;
-            steps[at] = added;
-            return true;
-        }
-        return false;
+        if (steps.empty()) return nullptr;
+        for (std::size_t i = 0, at = place(front, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
+            if (!steps[at].to || (steps[at].front == front && steps[at].token == token)) return &steps[at];
+        return nullptr;
     }
     void grow() {
         auto& steps = tables_.steps;
         const PieceVector<FrontTables::Step> before = std::exchange(steps, PieceVector<FrontTables::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
-        for (const FrontTables::Step& step : before)
-            if (step.front != IdTable::kMissing) put(step);
+        for (const FrontTables::Step& step : before) {
+            if (!step.to) continue;
+            if (FrontTables::Step* const at = find(step.front, step.token)) *at = step;
+        }
     }
 
     FrontTables& tables_;

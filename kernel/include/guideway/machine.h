@@ -171,12 +171,13 @@ public:
         c.state = next;
         return true;
     }
-    // Whether `step_inside` is worth a try: for a leaf alone that is not lean, `step_within` is as quick.
+    // Whether `step_inside` may be called (not where roads that meet are joined at each byte), and is worth it: for a leaf
+    // alone that is not lean, `step_within` is as quick.
     bool may_step_inside(const Configs& configs) const {
         return !forks_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_lean(configs[0].state));
     }
-    // By several bytes where every configuration goes on inside a leaf or a fixed name, or ends for good; false: more may
-    // happen, nothing has changed.
+    // Only where `may_step_inside`: by several bytes where every configuration goes on inside a leaf or a fixed name, or ends
+    // for good; false: more may happen, nothing has changed.
     bool step_inside(Configs& configs, std::string_view text);
     // Drops what leaves have read where it is so unlike all that a completion would write that it changes none: neither
     // what is needed from here on, nor behind `further` bytes more. Steps from there record nothing.

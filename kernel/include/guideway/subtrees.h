@@ -47,9 +47,11 @@ public:
                                          const std::function<bool(ExprId, unsigned)>& inside = {}) const;
     // Bytes still to come of the character that the node's byte belongs to, where what stands behind it is known; else 0.
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
-    // Whether all of the node's subtree, read from the start of a character on, loops; and none of its bytes is in `but`. Of a
-    // node with bytes left, from the next character on: whoever asks has the state there.
-    bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
+    // Whether all of the node's subtree, read from the start of a character on, loops, and none of its bytes is in `but`;
+    // false inside a character.
+    bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const { return left(node) == 0 && loop_behind(node, loops, but); }
+    // The same inside a character too, where the loops are of the state behind it.
+    bool loop_behind(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
         if (id == kUnknown) return false;
         const Set& set = sets_[id];
@@ -61,7 +63,7 @@ public:
             if (!(loops.blocks[members_[i] >> 6] >> (members_[i] & 63) & 1)) return false;
         return true;
     }
-    // Of a node for which `loop` held: whether a character below it may begin with one of these bytes.
+    // Of a node for which one of these held: whether a character below it may begin with one of these bytes.
     bool begins(std::uint32_t node, const ByteSet& bytes) const {
         const Set& set = sets_[below_[node]];
         return (set.ascii[0] & bytes.words[0]) | (set.ascii[1] & bytes.words[1]) | (set.count ? bytes.words[2] | bytes.words[3] : 0);
@@ -97,7 +99,5 @@ private:
     std::span<const std::uint8_t> characters_;
     std::uint8_t most_ = 0;
 };
-
-inline bool is_continuation(std::uint8_t b) { return (b & 0xc0) == 0x80; }
 
 }  // namespace guideway

@@ -58,7 +58,7 @@ public:
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
-        std::uint16_t through = kUnknown;  // the state that all continuation bytes lead to; kDead: there is none
+        std::uint16_t through = kUnknown;
         std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops or they are enough
         bool scouted = false;      // whether what follows is known, but the chain
         bool plain = false;        // it loops, any number of times, and is not complete on the way
@@ -77,6 +77,8 @@ public:
     // `longest`: bytes of the vocabulary's longest token, each of which a walk may keep a state for.
     explicit WalkStates(std::size_t longest) : most_(std::max(kMost, longest + kMost / 2)) {}
     std::uint16_t number(const ExprPool& pool, ExprId expr);
+    // The state that all continuation bytes lead to; kDead: there is none, or no room for it.
+    std::uint16_t through(ExprPool& pool, std::uint16_t number);
     State& operator[](std::uint16_t number) { return states_[number]; }
     // kDead, kAlive, the number of what follows, or kUnknown.
     std::uint16_t& next(std::uint16_t number, std::uint8_t byte) { return steps_[number][byte]; }

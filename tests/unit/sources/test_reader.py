@@ -9,9 +9,10 @@ from decimal import Decimal
 
 import pytest
 
+import guideway as gw
 from guideway.errors import GuidewayError, InvalidConstraint, LimitExceeded
 from guideway.sources.json_schema import reader
-from guideway.sources.json_schema.reader import MAX_DEPTH, _Reader, copy_schema, copy_value, read_json
+from guideway.sources.json_schema.reader import copy_schema, copy_value, read_deep, read_json
 
 DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
 
@@ -79,18 +80,25 @@ def test_the_quick_reader_and_the_one_that_tells_places_agree() -> None:
         for _ in range(turn // len(texts) % 4):
             at = rng.randrange(len(text) + 1)
             text[at : at + rng.randrange(2)] = rng.choice('{}[]",:\\ \n\te019.-+Nnutf\u0663\ud800é')
-        outcomes = [told(read, "".join(text)) for read in (read_json, lambda text: _Reader(text, MAX_DEPTH).read())]
+        outcomes = [outcome(read, "".join(text)) for read in (read_json, read_deep)]
         assert outcomes[0] == outcomes[1], "".join(text)
         taken += outcomes[0][0] == "read"
     assert 500 < taken < 3000
 
 
-def told(read: Callable[[str], object], text: str) -> tuple[str, str]:
+def outcome(read: Callable[[str], object], text: str) -> tuple[str, str]:
     """What was read, or why not."""
     try:
         return "read", repr(read(text))
     except GuidewayError as error:
         return type(error).__name__, str(error)
+
+
+def test_depth_is_bounded_whoever_reads() -> None:
+    with pytest.raises(LimitExceeded, match="deep"):
+        gw.JsonSchema('{"not":' * 4001 + "{}" + "}" * 4001)
+    with pytest.raises(LimitExceeded, match="line 1, column 7: nested deeper than 5"):
+        read_deep("[" * 7 + "]" * 7, 5)
 
 
 def test_text_says_what_a_mapping_says() -> None:

@@ -1,7 +1,7 @@
 """JSON text -> values, and values -> JSON text: a stranger's nesting costs memory, not the stack.
 
 Numbers with a point or an exponent become `Decimal`, so that bounds stay exact. The standard library reads what is
-right and not deep; all else is read here, token by token, which tells where it is wrong.
+right, not deep and has no surrogates; all else is read here, token by token, which tells where it is wrong.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "copy_schema",
     "copy_value",
     "identity",
+    "read_deep",
     "read_float",
     "read_int",
     "read_json",
@@ -53,18 +54,23 @@ _MAYBE_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 _WORDS = {"true": True, "false": False, "null": None}
 
 
-def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
+def read_json(text: str) -> object:
     """The value of a JSON text; `InvalidConstraint` names the place where it is none."""
     if not _MAYBE_SURROGATE.search(text):
         with suppress(ValueError, InvalidOperation, RecursionError):  # it is read again, for the place of what is wrong
             return _decode(text)
+    return read_deep(text)
+
+
+def read_deep(text: str, deepest: int = MAX_DEPTH) -> object:
+    """The same, and a bound to how deep it may nest; without a stack."""
     return _Reader(text, deepest).read()
 
 
 def _numeral(token: str) -> int | Decimal:
     """The number of a token; ValueError where it has too many digits."""
-    number = _read_number(token)
-    if len(token) > MAX_DIGITS or not _fits(number):
+    number = _bounded(_read_number(token)) if len(token) <= MAX_DIGITS else None
+    if number is None:
         raise ValueError(token)
     return number
 
@@ -179,10 +185,7 @@ def _exact(number: object) -> int | Decimal | None:
     """What a float or a decimal stands for; None: nothing that JSON can write, or that has too many digits."""
     if type(number) is float:
         number = Decimal(repr(number))
-    if type(number) is not Decimal or not number.is_finite():
-        return None
-    exact = number or 0
-    return exact if _fits(exact) else None
+    return _bounded(number) if type(number) is Decimal and number.is_finite() else None
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
@@ -251,22 +254,25 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
 
 
 def _read_number(token: str) -> int | Decimal:
-    number = int(token) if token.lstrip("-").isdigit() else Decimal(token)
-    return number or 0  # 0e-999999999 would be written out with all its zeros
+    return int(token) if token.lstrip("-").isdigit() else Decimal(token)
 
 
-def _fits(number: int | Decimal) -> bool:
+def _bounded(number: int | Decimal) -> int | Decimal | None:
+    """The number; None: it has too many digits."""
+    if not number:
+        return 0  # 0e-999999999 would be written out with all its zeros
     if isinstance(number, int):
-        return number.bit_length() <= MAX_DIGITS * 3
-    return number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
+        return number if number.bit_length() <= MAX_DIGITS * 3 else None
+    fits = number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
+    return number if fits else None
 
 
 def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
-    value = value or 0
-    if not _fits(value):
+    number = _bounded(value)
+    if number is None:
         where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
         raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
-    return value
+    return number
 
 
 def _text(text: str, path: _Path | _Reader | None) -> str:

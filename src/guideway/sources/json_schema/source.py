@@ -25,7 +25,7 @@ from .judging import Judge
 from .keys import MAX_STATES
 from .keywords import dialect_named
 from .lowering import Lowering
-from .reader import copy_schema, copy_value, read_float, read_int, read_json, write_json
+from .reader import copy_schema, copy_value, read_deep, read_float, read_int, read_json, write_json
 from .straight import Straight
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Style, Whitespace, make_style
 
@@ -60,7 +60,8 @@ def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] |
     """The document, and whether schemas inside of it may have identifiers."""
     if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # which asks an abstract class
         raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
-    document, named = copy_schema(read_json(schema) if isinstance(schema, str) else schema)
+    given = read_json(schema) if isinstance(schema, str) else schema
+    document, named = copy_schema(given)  # of a text too: the copy tells whether there are identifiers inside
     if not isinstance(document, (dict, bool)):
         raise InvalidConstraint("a schema is an object or a boolean", "")
     return document, named
@@ -203,7 +204,7 @@ class JsonSchema(Source[Any]):
 
     def _parse_deep(self, text: str) -> Any:
         try:
-            return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
+            return copy_value(read_deep(text, len(text)), exact=False, deepest=len(text))
         except ConstraintError as problem:
             raise InvalidText(str(problem), text=text) from problem
 
