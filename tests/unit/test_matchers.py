@@ -219,3 +219,18 @@ def test_tokens_of_thousands_of_bytes(length: int) -> None:
         row = np.zeros(matcher.words, np.uint32)
         matcher.fill_mask(row)
         assert [bool(row[i >> 5] >> (i & 31) & 1) for i in (257, 258, 259)] == [True, False, False]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 4, 16, 33, 63])
+def test_rows_may_begin_at_any_address(at: int) -> None:
+    tokens = [b"", *(bytes([byte]) for byte in range(256)), *(b"w%d" % n for n in range(6000))]
+    matcher = gw.compile(gw.Regex("[a-z0-9]{0,40}"), gw.Vocabulary(tokens, eos_ids=[0]), cache=False).matcher()
+    expected = np.zeros(matcher.words, np.uint32)
+    matcher.fill_mask(expected)
+    held = bytearray(4 * matcher.words + 128)
+    aligned = -np.frombuffer(held, np.uint8).ctypes.data % 64
+    row = np.frombuffer(held, np.uint32, count=matcher.words, offset=aligned + at)
+    matcher.fill_mask(row)
+    assert (row == expected).all()
+    assert not any(held[: aligned + at])
+    assert not any(held[aligned + at + 4 * matcher.words :])

@@ -91,7 +91,7 @@ def load_output(type_name: str | None, schema: Path | None) -> Any:
         return load_type(type_name)
     if schema is not None and type_name is None:
         try:
-            return JsonSchema(read_file(schema))  # read there: numbers stay exact, to any depth
+            return JsonSchema(read_file(schema))  # its own reader: numbers stay exact, and depth costs no stack
         except ConstraintError as error:
             raise type(error)(f"{schema}: {error}", error.place) from error
     raise InvalidConstraint("give either --type FILE.py:NAME or --schema FILE.json")

@@ -12,7 +12,7 @@ limits.py     the budgets of that
 straight.py   schemas that say one thing -> nodes at once; the rest is left to
 lowering.py   alternatives -> nodes; scalars.py, numbers.py: numbers and strings; keys.py: classes of keys
 contract.py   what became of every keyword; explain.py: the same with examples, for refused schemas too
-reader.py     JSON text <-> values to any depth, numbers exact
+reader.py     JSON text <-> values without recursion, numbers exact
 """
 
 from __future__ import annotations

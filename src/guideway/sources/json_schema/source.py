@@ -25,7 +25,7 @@ from .judging import Judge
 from .keys import MAX_STATES
 from .keywords import dialect_named
 from .lowering import Lowering
-from .reader import copy_schema, copy_value, read_deep, read_float, read_int, read_json, write_json
+from .reader import copy_schema, copy_value, read_float, read_int, read_json, write_json
 from .straight import Straight
 from .style import Escapes, Formats, KeyOrder, Numbers, Profile, Style, Whitespace, make_style
 
@@ -204,7 +204,7 @@ class JsonSchema(Source[Any]):
 
     def _parse_deep(self, text: str) -> Any:
         try:
-            return copy_value(read_deep(text, len(text)), exact=False, deepest=len(text))
+            return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
         except ConstraintError as problem:
             raise InvalidText(str(problem), text=text) from problem
 
