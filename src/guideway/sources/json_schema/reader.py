@@ -123,10 +123,7 @@ class _Reader:
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
             return _number(int(token) if token.lstrip("-").isdigit() else Decimal(token), self)
-        except (
-            InvalidOperation,
-            ValueError,
-        ):  # an exponent of twenty digits; an int beyond the interpreter's own limit
+        except (InvalidOperation, ValueError):  # an exponent of twenty digits; the interpreter's own limit to digits
             raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
 
     def _string(self, token: str) -> str:
