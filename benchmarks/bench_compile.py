@@ -33,7 +33,7 @@ import numpy as np
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import automata
+from guideway.compiler import compilation as automata
 from harness import data
 from harness.engines import LLGuidance, Refused, XGrammar
 from harness.report import Report

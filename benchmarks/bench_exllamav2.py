@@ -104,7 +104,7 @@ class Bench:
 
     def settings(self, way: str, kind: str) -> Any:
         """The sampler's settings; where each sequence has its own, a function that makes them."""
-        from guideway.engines.exllamav2 import Settings, logits_processor
+        from guideway.integrations.exllamav2 import Settings, logits_processor
 
         def make() -> Any:
             processor = logits_processor(ANY, self.tokenizer) if kind == "processor" else None
@@ -116,7 +116,7 @@ class Bench:
 
     def speed(self, way: str, kind: str) -> float:
         """Tokens per second of one generation."""
-        from guideway.engines.exllamav2 import ConstraintFilter
+        from guideway.integrations.exllamav2 import ConstraintFilter
 
         filters = [ConstraintFilter(self.model, self.tokenizer, ANY)] if kind == "filter" else []
         settings = self.settings(way, kind)

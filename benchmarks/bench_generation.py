@@ -36,7 +36,7 @@ import numpy as np
 import guideway as gw
 from guideway.generation import generate_details
 from guideway.testing import ConstantModel
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 from harness.report import Report
 
 sys.path[:0] = [str(Path(__file__).parents[1])]  # the writer of GGUF files, of the tests

@@ -152,7 +152,7 @@ def costs(bench: Bench, makes: dict[str, Make], batches: list[int], rounds: int,
 
 def off(bench: Bench, rounds: int, report: Report) -> None:
     """A free row, and no processor at all."""
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     table = vocabulary()
     ways: dict[str, Callable[[], list[Any]]] = {
@@ -169,7 +169,7 @@ def off(bench: Bench, rounds: int, report: Report) -> None:
 
 def ahead(bench: Bench, batches: list[int], rounds: int, report: Report) -> None:
     """Masks while the model runs: warm ones, and of a schema that nobody has seen."""
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     table = vocabulary()
     warm = gw.compile(gw.JsonSchema(SCHEMA), table)

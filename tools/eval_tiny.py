@@ -26,7 +26,7 @@ from tiny_score import evaluation_set, fields_right, parsed, score
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
 
-from guideway.prompts import extraction_prompt  # noqa: E402  # after the path is set
+from guideway.generation.prompts import extraction_prompt  # noqa: E402  # after the path is set
 from tiny_data.samples import Sample  # noqa: E402  # after the path is set
 
 Answer = Callable[[str, dict[str, object]], str]

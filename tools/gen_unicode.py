@@ -1,4 +1,4 @@
-"""Writes src/guideway/sources/patterns/unicode.txt: Unicode properties by name, case folding, and IDNA's classes.
+"""Writes src/guideway/frontends/regex/unicode.txt: Unicode properties by name, case folding, and IDNA's classes.
 
 Properties and foldings are asked from node's regular expressions under the flag u, character by character; what node
 has no name for comes from `unicodedata`. Run `python tools/gen_unicode.py` with node on the path, after a new Unicode
@@ -15,7 +15,7 @@ import subprocess
 import unicodedata
 from pathlib import Path
 
-FILE = Path(__file__).parents[1] / "src/guideway/sources/patterns/unicode.txt"
+FILE = Path(__file__).parents[1] / "src/guideway/frontends/regex/unicode.txt"
 
 CATEGORIES = """Lu=Uppercase_Letter Ll=Lowercase_Letter Lt=Titlecase_Letter Lm=Modifier_Letter Lo=Other_Letter
 Mn=Nonspacing_Mark Mc=Spacing_Mark Me=Enclosing_Mark Nd=Decimal_Number=digit Nl=Letter_Number No=Other_Number

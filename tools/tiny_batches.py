@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT), str(ROOT.parent / "src")]
 
-from guideway.prompts import extraction_prompt  # noqa: E402  # after the path is set
+from guideway.generation.prompts import extraction_prompt  # noqa: E402  # after the path is set
 from tiny_data.samples import make  # noqa: E402  # after the path is set
 
 BOS, EOS, PAD = 0, 1, 2

@@ -15,7 +15,7 @@ from tiny_model import Tiny, greedy
 ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT), str(ROOT.parent / "src")]
 
-from guideway.prompts import extraction_prompt  # noqa: E402  # after the path is set
+from guideway.generation.prompts import extraction_prompt  # noqa: E402  # after the path is set
 from tiny_data.samples import Sample, make  # noqa: E402  # after the path is set
 
 EVAL_SEED = "evaluation"

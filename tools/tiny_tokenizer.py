@@ -19,7 +19,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, proce
 ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT), str(ROOT.parent / "src")]
 
-from guideway.prompts import extraction_prompt  # noqa: E402  # after the path is set
+from guideway.generation.prompts import extraction_prompt  # noqa: E402  # after the path is set
 from tiny_data.samples import make  # noqa: E402  # after the path is set
 
 VOCABULARY_SIZE = 4096

@@ -30,7 +30,7 @@ def ours(schema: Any) -> Make:
     """
     from transformers import LogitsProcessorList
 
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     table = vocabulary()
     automaton = gw.compile(gw.JsonSchema(schema), table)

@@ -13,8 +13,24 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .compiler import Automaton, CompileLimits, acompile, acompile_many, cache, compile, compile_many
-    from .errors import (
+    from guideway.compiler import Automaton, CompileLimits, acompile, acompile_many, cache, compile, compile_many
+    from guideway.constraints import (
+        Choice,
+        Ebnf,
+        Format,
+        Gbnf,
+        JsonSchema,
+        Lark,
+        Reasoning,
+        Regex,
+        SpecialToken,
+        Substring,
+        Tag,
+        Tags,
+        Tool,
+        ToolCalls,
+    )
+    from guideway.errors import (
         BudgetTooSmall,
         CacheError,
         ConstraintError,
@@ -33,7 +49,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
         Unsupported,
     )
-    from .generation import (
+    from guideway.generation import (
         Request,
         State,
         agenerate,
@@ -41,33 +57,17 @@ if TYPE_CHECKING:
         beam_search,
         extract,
         generate,
-        load,
         resume,
         score,
         smc,
         stream,
         stream_values,
     )
-    from .matcher import Matcher, advance_and_fill, fill_masks, forced_tokens
-    from .sampling import Dry, Mirostat, Sampler
-    from .sessions import Model, Session
-    from .sources import (
-        Choice,
-        Ebnf,
-        Format,
-        Gbnf,
-        JsonSchema,
-        Lark,
-        Reasoning,
-        Regex,
-        SpecialToken,
-        Substring,
-        Tag,
-        Tags,
-        Tool,
-        ToolCalls,
-    )
-    from .vocabulary import Tokenizer, Vocabulary
+    from guideway.loading import load
+    from guideway.matcher import Matcher, advance_and_fill, fill_masks, forced_tokens
+    from guideway.sampling import Dry, Mirostat, Sampler
+    from guideway.sessions import Model, Session
+    from guideway.tokenizers import Tokenizer, Vocabulary
 
 _HOMES = {
     ".compiler": ("Automaton", "CompileLimits", "acompile", "acompile_many", "cache", "compile", "compile_many"),
@@ -90,6 +90,7 @@ _HOMES = {
         "Unsatisfiable",
         "Unsupported",
     ),
+    ".loading": ("load",),
     ".generation": (
         "Request",
         "State",
@@ -98,7 +99,6 @@ _HOMES = {
         "beam_search",
         "extract",
         "generate",
-        "load",
         "resume",
         "score",
         "smc",
@@ -108,7 +108,7 @@ _HOMES = {
     ".matcher": ("Matcher", "advance_and_fill", "fill_masks", "forced_tokens"),
     ".sampling": ("Dry", "Mirostat", "Sampler"),
     ".sessions": ("Model", "Session"),
-    ".sources": (
+    ".constraints": (
         "Choice",
         "Ebnf",
         "Format",
@@ -124,7 +124,7 @@ _HOMES = {
         "Tool",
         "ToolCalls",
     ),
-    ".vocabulary": ("Tokenizer", "Vocabulary"),
+    ".tokenizers": ("Tokenizer", "Vocabulary"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from . import masks
-from ._kernel import LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
-from .vocabulary import Tokenizer
+from guideway import masks
+from guideway._kernel import LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 

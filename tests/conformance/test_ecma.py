@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from guideway._kernel import Automaton, Vocabulary
+from guideway.constraints.base import leaf
 from guideway.errors import Unsatisfiable
+from guideway.frontends.regex import parse_pattern
 from guideway.grammar.program import encode
-from guideway.sources.base import leaf
-from guideway.sources.patterns import parse_pattern
 
 CASES = json.loads(Path(__file__).with_name("ecma.json").read_text("utf-8"))
 END = 256

@@ -9,7 +9,7 @@ import lark
 import pytest
 
 import guideway as gw
-from guideway.sources import Source
+from guideway.constraints import Source
 from tests.oracle.grammars import GrammarWorld
 from tests.oracle.matcher import Tokens
 from tests.property import vocabularies

@@ -15,7 +15,7 @@ from guideway.errors import EngineError, SnapshotError
 from guideway.sampling import Sampler
 from guideway.sessions import Model, Session, infer_all
 from guideway.testing import FailingEngine, ToyEngine, step_engine_contract
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 TEXT = "the crab and the scrabble of crabs"
 PATTERN = gw.Regex(r'\{"name": "[a-z]{3,9}", "age": [1-9][0-9]?, "tags": \["[a-z]+"(, "[a-z]+"){0,3}\]\}')

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from .genai_models import genai_folder
 
@@ -49,7 +49,7 @@ def _transformers(folder: Path, table: Tokenizer, stack: ExitStack) -> dict[str,
     import torch
     from transformers import AutoModelForCausalLM, ContinuousBatchingConfig, GenerationConfig
 
-    from guideway.engines.transformers import continuous_constraints, logits_processor
+    from guideway.integrations.transformers import continuous_constraints, logits_processor
 
     torch.set_num_threads(1)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
@@ -97,7 +97,7 @@ def _transformers(folder: Path, table: Tokenizer, stack: ExitStack) -> dict[str,
 def _genai(folder: Path, table: Tokenizer) -> dict[str, Run]:
     import onnxruntime_genai as og
 
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     model = og.Model(str(folder))
 
@@ -124,7 +124,7 @@ def _genai(folder: Path, table: Tokenizer) -> dict[str, Run]:
 def _llama_cpp(folder: Path, place: Path, table: Tokenizer) -> dict[str, Run]:
     from llama_cpp import Llama
 
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     from .gguf_models import write_gguf
 
@@ -151,7 +151,7 @@ def _mlx(folder: Path, table: Tokenizer) -> dict[str, Run]:
     from mlx_lm.generate import BatchGenerator, generate_step, speculative_generate_step
     from mlx_lm.utils import load_model
 
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     model = load_model(folder)[0]
     model.set_dtype(mx.float32)

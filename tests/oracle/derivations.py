@@ -1,4 +1,4 @@
-"""The first derivation of a text, by trying all in order: the slow twin of `guideway.sources.captures`.
+"""The first derivation of a text, by trying all in order: the slow twin of `guideway.constraints.captures`.
 
 Terms are tuples: ("text", "ab"), ("longest", texts), ("series", terms), ("choice", terms), ("name", name, term),
 ("times", term, least, most, lazy), ("rule", name). A derivation is the list of what was captured, in the order in which

@@ -70,7 +70,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_table_of_keywords_is_that_of_the_code() -> None:
-    from guideway.sources.json_schema.keywords import KEYWORDS
+    from guideway.frontends.json_schema.keywords import KEYWORDS
 
     table = (ROOT / "docs" / "keywords.md").read_text("utf-8")
     assert re.findall(r"^\| `([^`]+)`", table, re.MULTILINE) == list(KEYWORDS)

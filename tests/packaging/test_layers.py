@@ -7,22 +7,22 @@ import pytest
 from .house import PACKAGE, imports, python_files
 
 LEVELS = {
-    -1: ["_kernel"],
-    0: ["errors", "disk", "arguments"],
-    1: ["grammar", "vocabulary", "masks"],
-    2: ["sources", "sampling", "prompts", "tiny"],
-    3: ["matcher", "parts"],
-    4: ["compiler"],
-    5: ["processors", "serving"],
-    6: ["engines"],
-    7: ["sessions", "remote"],
-    8: ["generation", "pool", "testing"],
-    9: ["server"],
-    10: ["cli"],
+    1: ["_kernel"],
+    2: ["errors", "disk", "arguments"],
+    3: ["masks", "jsontext"],
+    4: ["grammar", "tokenizers", "sampling"],
+    5: ["frontends", "matcher"],
+    6: ["constraints"],
+    7: ["compiler", "dsl"],
+    8: ["engines", "integrations"],
+    9: ["sessions"],
+    10: ["generation"],
+    12: ["loading", "testing"],
+    15: ["cli"],
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}
 
-# The folder under engines/ that owns each engine's libraries.
+# The folder under engines/ and integrations/ that owns each engine's libraries.
 ENGINE_LIBRARIES = {
     "onnx": ["onnxruntime", "onnx"],
     "transformers": ["transformers", "torch", "safetensors"],
@@ -70,19 +70,19 @@ def test_imports_point_downwards(path: Path) -> None:
 
 def may_import(path: Path, library: str, inside_function: bool) -> bool:
     parts = path.relative_to(PACKAGE).parts
-    if parts[0] == "engines" and len(parts) > 2 and parts[1] == ENGINE_OF.get(library):
+    if parts[0] in {"engines", "integrations"} and len(parts) > 2 and parts[1] == ENGINE_OF.get(library):
         return True
     if parts == ("masks", "triton.py") and library in {"torch", "triton"}:
         return True  # Triton compiles functions that stand at the top of a module; nobody imports this one there
     if parts == ("sampling", "torch.py") and library == "torch":
         return True  # all of it is about tensors; `draw` imports it where it is given one
-    if library == "torch" and parts[0] == "engines" and len(parts) > 2 and parts[1] in ON_TORCH:
+    if library == "torch" and parts[0] == "integrations" and len(parts) > 2 and parts[1] in ON_TORCH:
         return True
     if not inside_function:
         return False
     if parts[0] in {"masks", "sampling"}:
         return library in ARRAY_LIBRARIES
-    if parts[0] == "vocabulary":
+    if parts[0] == "tokenizers":
         return library in TOKENIZER_LIBRARIES
     return parts[0] == "testing"
 

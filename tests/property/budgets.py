@@ -21,7 +21,7 @@ import guideway as gw
 from guideway.generation import generate_details
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from .judge import Judge
 from .keywords import Drawer

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import guideway as gw
+from guideway.constraints import Source
 from guideway.grammar.nodes import Grammar
-from guideway.sources import Source
 from tests.oracle import grammars
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens

@@ -14,7 +14,7 @@ from guideway.engines.base import StepEngine
 from guideway.errors import GuidewayError
 from guideway.sampling import Sampler
 from guideway.sessions import Model, PrefixCache, Session
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["TOKENS", "Sessions"]
 

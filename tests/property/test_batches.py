@@ -9,8 +9,8 @@ import pytest
 
 import guideway as gw
 from guideway import _kernel
+from guideway.constraints import of
 from guideway.grammar.program import encode
-from guideway.sources import of
 
 from . import vocabularies
 

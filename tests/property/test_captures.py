@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.sources import Source
+from guideway.constraints import Source
 from tests.oracle.derivations import first_derivation
 
 TEXTS = ["".join(chars) for length in range(6) for chars in itertools.product("ab", repeat=length)]

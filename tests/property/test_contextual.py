@@ -10,7 +10,7 @@ import lark
 import pytest
 
 import guideway as gw
-from guideway.sources.fits import accepts, byte_automaton
+from guideway.grammar.recognizer import accepts, byte_automaton
 
 from .sampling import samples
 

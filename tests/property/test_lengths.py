@@ -7,20 +7,9 @@ import random
 
 import pytest
 
+from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
-from guideway.grammar.regular import (
-    ANY_CHAR,
-    Both,
-    Cat,
-    Chars,
-    Either,
-    Literals,
-    Not,
-    Regular,
-    Repeat,
-    both,
-)
-from guideway.sources.patterns import parse_pattern
+from guideway.grammar.regular import ANY_CHAR, Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, both
 
 LONGEST = 6
 LETTERS = "abé"

@@ -14,7 +14,7 @@ import pytest
 import guideway as gw
 from guideway.errors import ConstraintError
 from guideway.testing import tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from ..helpers.exports import export_folder
 from ..helpers.genai_models import genai_folder
@@ -95,7 +95,7 @@ def test_transformers(count: int, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -144,7 +144,7 @@ class Streamed:
 def test_onnxruntime_genai_in_batches(count: int, folder: Path, tmp_path: Path) -> None:
     import onnxruntime_genai as og
 
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     model, table = og.Model(str(genai_folder(folder, tmp_path / "genai"))), Tokenizer.of(folder)
     chance, seen = np.random.default_rng(1), 0
@@ -171,7 +171,7 @@ def test_mlx_in_a_batch_that_rows_join_and_leave(count: int, folder: Path) -> No
     from mlx_lm.sample_utils import make_sampler
     from mlx_lm.utils import load_model
 
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     model, table = load_model(folder)[0], Tokenizer.of(folder)
     cases, chance = drawn(5000, count, table.vocabulary), random.Random(2)
@@ -200,7 +200,7 @@ def test_mlx_in_a_batch_that_rows_join_and_leave(count: int, folder: Path) -> No
 def test_llama_cpp_streamed_and_sampled(count: int, folder: Path, tmp_path: Path) -> None:
     from llama_cpp import Llama
 
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     from ..helpers.gguf_models import write_gguf
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from guideway.grammar.cfg import Choice, Ref, Rule, Series, Term, Text, Times, lower
+from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.regular import EMPTY, literal
-from guideway.grammar.rules import Choice, Ref, Rule, Series, Term, Text, Times, lower
-from guideway.sources.fits import accepts, byte_automaton
 from tests.oracle.earley import EarleyOracle, Rules
 
 from . import vocabularies

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guideway.sources.json_schema.keywords import KEYWORDS
+from guideway.frontends.json_schema.keywords import KEYWORDS
 
 from .keywords import Drawer
 from .walks import Tally, check, reduced

@@ -26,7 +26,7 @@ import numpy as np
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import automata
+from guideway.compiler import compilation as automata
 
 BUDGET = 250_000  # less than all entries together, so that evictions are part of it
 SCHEMAS: list[dict[str, object]] = [

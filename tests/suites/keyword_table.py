@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from guideway.sources.json_schema.keywords import DIALECTS, KEYWORDS, Dialect
+from guideway.frontends.json_schema.keywords import DIALECTS, KEYWORDS, Dialect
 
 from .verdicts import DRAFTS, Tally, judge_suite
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import guideway as gw
-from guideway.sources.fits import byte_automaton
-from guideway.sources.json_schema import explain_schema
+from guideway.constraints.json_schema import explain_schema
+from guideway.grammar.recognizer import byte_automaton
 
 DATA = Path(os.environ.get("GUIDEWAY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 SUITE = DATA / "json-schema-test-suite"

@@ -19,10 +19,11 @@ from tokenizers import models, pre_tokenizers
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import automata, memo
-from guideway.compiler.memory import AutomatonCache
-from guideway.vocabulary import Tokenizer, Vocabulary
-from guideway.vocabulary.huggingface import HuggingFace
+from guideway.compiler import cache_keys as memo
+from guideway.compiler import compilation as automata
+from guideway.compiler.automaton_cache import AutomatonCache
+from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.tokenizers.huggingface import HuggingFace
 
 TOKENS = [*(bytes([b]) for b in range(256)), b"ab", b"", b"</s>"]
 FINGERPRINT = "af3edfd012fbf3e42fe5e5f2e028ac4e"  # of that vocabulary, wherever and whenever it is made

@@ -8,7 +8,7 @@ import pytest
 
 import guideway as gw
 from guideway.compiler import tokens_needed
-from guideway.processors.rows import Rows
+from guideway.integrations._common.rows import Rows
 from guideway.testing import check
 from guideway.testing.toy import ToyEngine
 

@@ -13,7 +13,7 @@ import guideway as gw
 from guideway.cli.app import app
 from guideway.testing import check, checking
 from guideway.testing.checking import CheckReport
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "é"]}}, "required": ["a"]}
 TOKENS = [b"", *(bytes([b]) for b in range(256)), b"ab", b"bc", b'{"', b'": ', "é".encode()]

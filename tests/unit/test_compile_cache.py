@@ -19,8 +19,9 @@ import pytest
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import automata, memo
-from guideway.compiler.memory import AutomatonCache
+from guideway.compiler import cache_keys as memo
+from guideway.compiler import compilation as automata
+from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.errors import InvalidConstraint, LimitExceeded, Unsatisfiable
 
 BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256])

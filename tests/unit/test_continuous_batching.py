@@ -12,7 +12,7 @@ import pytest
 import guideway as gw
 from guideway.errors import BudgetTooSmall, EngineError
 from guideway.testing import tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 pytestmark = pytest.mark.engine("torch", "transformers", "psutil")
 PROMPTS = ["the crab and", "def main(", "once there was another story"]
@@ -54,7 +54,7 @@ def text_of(loaded: Any, result: Any) -> str:
 
 
 def test_requests_that_join_and_leave(loaded: Any) -> None:
-    from guideway.engines.transformers import continuous_constraints
+    from guideway.integrations.transformers import continuous_constraints
 
     for options in ({}, {"do_sample": True, "temperature": 1.4, "top_k": 30}):
         manager = manager_of(loaded, **options)
@@ -85,7 +85,7 @@ def test_requests_that_join_and_leave(loaded: Any) -> None:
 def test_an_error_ends_one_request(loaded: Any) -> None:
     from transformers import LogitsProcessor
 
-    from guideway.engines.transformers import continuous_constraints
+    from guideway.integrations.transformers import continuous_constraints
 
     manager = manager_of(loaded)
     constraints = continuous_constraints(manager, loaded[1])
@@ -117,7 +117,7 @@ def test_an_error_ends_one_request(loaded: Any) -> None:
 
 
 def test_what_is_refused(loaded: Any) -> None:
-    from guideway.engines.transformers import continuous_constraints
+    from guideway.integrations.transformers import continuous_constraints
 
     manager = manager_of(loaded)
     constraints = continuous_constraints(manager, loaded[1])

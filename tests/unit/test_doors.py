@@ -13,7 +13,7 @@ import guideway as gw
 from guideway.errors import BudgetTooSmall, ContextOverflow, InvalidToken
 from guideway.generation import Generation, generate_details
 from guideway.testing import ConstantModel
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 VOCABULARY = Vocabulary([b"a", b"b", b"c", b""], eos_ids=[3], special_ids=[3])
 MODEL = ConstantModel(VOCABULARY, [0.0, 0.3, 0.2, 0.1], context_size=40)

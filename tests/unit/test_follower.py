@@ -10,9 +10,9 @@ import pytest
 
 import guideway as gw
 from guideway.errors import LimitExceeded
+from guideway.integrations._common import follower as following
+from guideway.integrations._common.follower import Follower, fill
 from guideway.masks import ids, new_rows
-from guideway.serving import follower as following
-from guideway.serving.follower import Follower, fill
 
 A, B, STOP, EOS = 0, 1, 2, 3
 TABLE = gw.Vocabulary([b"a", b"b", b"!", b""], eos_ids=[EOS], special_ids=[EOS])
@@ -103,7 +103,7 @@ def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
             raise LimitExceeded("too much to remember")
         gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
 
-    monkeypatch.setattr("guideway.serving.follower.fill_masks", whole)
+    monkeypatch.setattr("guideway.integrations._common.follower.fill_masks", whole)
     for batch in ([follower(), stopped], [follower(), lost, stopped], [follower(), broken, stopped]):
         rows = new_rows(len(batch), 32)
         rows[:] = 7

@@ -15,7 +15,7 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 import guideway as gw
 from guideway.generation import Generation, extract_details, extraction, generate_details
 from guideway.testing import ConstantModel
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 from ..helpers.small_model import write_model
 

@@ -18,7 +18,7 @@ from guideway.generation import generate_details
 from guideway.sampling import ORDER
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b" ", b"x", b""], eos_ids=[0], special_ids=[0, 5])
 

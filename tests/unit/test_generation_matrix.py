@@ -19,7 +19,7 @@ import guideway as gw
 from guideway.generation import Generation, Piece, agenerate_details, generate_details
 from guideway.sessions import Model
 from guideway.testing import ToyEngine, tiny_model
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 from ..helpers.small_model import write_model
 

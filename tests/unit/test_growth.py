@@ -11,8 +11,8 @@ import numpy as np
 
 import guideway as gw
 from guideway import _kernel
+from guideway.constraints import of
 from guideway.grammar.program import encode
-from guideway.sources import of
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"", b'{"', b'": ', b', "']
 EOS = 256

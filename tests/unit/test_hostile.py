@@ -17,7 +17,7 @@ import guideway as gw
 from guideway import _kernel
 from guideway.cli.inputs import read_lines, read_texts
 from guideway.testing import ConstantModel
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
 A, B = ord("a"), ord("b")

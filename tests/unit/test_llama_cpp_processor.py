@@ -13,7 +13,7 @@ import guideway as gw
 from guideway.errors import BudgetTooSmall, EngineError
 from guideway.sessions import Model
 from guideway.testing import processor_contract, tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 pytestmark = pytest.mark.engine("llama_cpp", "gguf")
 PATTERN = r'\{"name": "[a-z]{3,9}", "age": [1-9][0-9]?, "tags": \["[a-z]+"(, "[a-z]+"){0,3}\]\}'
@@ -32,7 +32,7 @@ def llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_contract() -> None:
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     def call(processor: Any, ids: list[list[int]], logits: Any) -> Any:
         strided = np.zeros((logits.shape[1], 3), np.float32)  # as llama.cpp has them, between ids and probabilities
@@ -45,7 +45,7 @@ def test_contract() -> None:
 
 
 def test_completions_are_those_of_our_loop(llm: Any) -> None:
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     ours = Model(gw.load(f"gguf:{Path(llm.model_path)}", context_size=400).engine, Tokenizer.of(llm))
     automaton = gw.compile(gw.Regex(PATTERN), ours.vocabulary)
@@ -65,7 +65,7 @@ def test_completions_are_those_of_our_loop(llm: Any) -> None:
 
 
 def test_sampling_streams_and_chat(llm: Any) -> None:
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     for seed in range(5):
         with logits_processor(gw.Regex(PATTERN), llm, max_tokens=120) as processor:
@@ -80,7 +80,7 @@ def test_sampling_streams_and_chat(llm: Any) -> None:
 
 
 def test_functions_run_before(llm: Any) -> None:
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     seven = llm.tokenize(b"7", add_bos=False)[-1]
 
@@ -94,7 +94,7 @@ def test_functions_run_before(llm: Any) -> None:
 
 
 def test_errors_surface(llm: Any) -> None:
-    from guideway.engines.llama_cpp import logits_processor
+    from guideway.integrations.llama_cpp import logits_processor
 
     def broken(input_ids: Any, scores: Any) -> Any:
         if len(input_ids) > 8:

@@ -10,7 +10,7 @@ import pytest
 import guideway as gw
 from guideway.sessions import Model
 from guideway.testing import tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from ..helpers.exports import export_folder
 from ..helpers.loops import Run, installed, loops

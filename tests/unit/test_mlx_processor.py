@@ -13,7 +13,7 @@ import guideway as gw
 from guideway.errors import EngineError
 from guideway.sessions import Model
 from guideway.testing import processor_contract, tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 pytestmark = pytest.mark.engine("mlx", "mlx_lm")
 PATTERN = r'\{"name": "[a-z]{3,9}", "age": [1-9][0-9]?, "tags": \["[a-z]+"(, "[a-z]+"){0,3}\]\}'
@@ -47,7 +47,7 @@ def generated(loaded: Any, prompt: str, processors: list[Any], **options: Any) -
 def test_contract() -> None:
     import mlx.core as mx
 
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     def make(constraints: list[Any], vocabulary: Any) -> Any:
         return logits_processor(constraints[0], vocabulary)
@@ -59,7 +59,7 @@ def test_contract() -> None:
 
 
 def test_sequences_are_those_of_our_loop(loaded: Any) -> None:
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     model, tokenizer, folder = loaded
     ours = Model(gw.load(f"mlx:{folder}").engine, tokenizer)
@@ -80,7 +80,7 @@ def test_sequences_are_those_of_our_loop(loaded: Any) -> None:
 def test_a_batch_with_rows_that_join_and_leave(loaded: Any) -> None:
     from mlx_lm.generate import BatchGenerator
 
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     model, tokenizer, _ = loaded
     patterns = [PATTERN, "[a-z]{4}", None, r"\d+(, \d+){2}", "(yes|no)", "[a-z ]{30,40}"] * 3
@@ -109,7 +109,7 @@ def test_a_batch_with_rows_that_join_and_leave(loaded: Any) -> None:
 def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
     import mlx.core as mx
 
-    from guideway.engines.mlx import logits_processor
+    from guideway.integrations.mlx import logits_processor
 
     seven = loaded[1].encode("7")[0]
     more = mx.array(np.where(np.arange(320) == seven, 1000.0, 0.0).astype(np.float32))

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 import guideway as gw
+from guideway.constraints import Source
 from guideway.grammar.nodes import Cell, Grammar, Number
-from guideway.sources import Source
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 LETTERS = [bytes([b]) for b in b"-+.e0123456789"]

@@ -12,7 +12,7 @@ import pytest
 import guideway as gw
 from guideway.errors import BudgetTooSmall, EngineError
 from guideway.testing import processor_contract
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from ..helpers.genai_models import genai_folder
 
@@ -67,7 +67,7 @@ class Written:
 
 
 def test_contract() -> None:
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     def call(processor: Any, ids: list[list[int]], logits: Any) -> Any:
         generator = Written(ids, logits.copy())
@@ -78,7 +78,7 @@ def test_contract() -> None:
 
 
 def test_sequences_are_those_of_our_loop(loaded: Any) -> None:
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     model = gw.load("tiny")
     for prompt in PROMPTS:
@@ -104,7 +104,7 @@ def test_sequences_are_those_of_our_loop(loaded: Any) -> None:
 
 
 def test_going_back(loaded: Any) -> None:
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     generator, width = generator_of(loaded, PROMPTS[:1])
     processor = logits_processor(gw.Regex(PATTERN), loaded[1], max_tokens=120)
@@ -125,7 +125,7 @@ def test_going_back(loaded: Any) -> None:
 
 
 def test_batches(loaded: Any) -> None:
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     patterns = ["[a-z]{4}", None, r"\d+(, \d+){2}", "(yes|no)"]
     constraints = [None if one is None else gw.Regex(one) for one in patterns]
@@ -139,7 +139,7 @@ def test_batches(loaded: Any) -> None:
 
 
 def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
-    from guideway.engines.onnx_genai import logits_processor
+    from guideway.integrations.onnx_genai import logits_processor
 
     seven = loaded[1].encode("7")[-1]
 

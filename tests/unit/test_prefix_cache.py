@@ -17,7 +17,7 @@ import guideway as gw
 from guideway.errors import EngineError, OutOfRoom
 from guideway.sessions import Counts, Model, PrefixCache
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcdefgh ")], eos_ids=[0], special_ids=[0])
 

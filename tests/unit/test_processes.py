@@ -13,14 +13,14 @@ import cloudpickle
 import pytest
 
 import guideway as gw
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 from tests.helpers.tokenizer_files import FAMILIES
 
 TOKENS = [*(bytes([b]) for b in range(256)), b"ab", b"", b"</s>"]
 
 SCRIPT = """
 import pickle, sys
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 tokens, serialized, tokenizer = pickle.load(sys.stdin.buffer)
 special = {258, 257, *range(200, 256)}
 import tokenizers

@@ -13,9 +13,9 @@ import pytest
 import guideway as gw
 from guideway import masks
 from guideway.errors import BudgetTooSmall, EngineError
-from guideway.processors import Processor, Rows
+from guideway.integrations._common import Processor, Rows
 from guideway.testing import processor_contract
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcde"), b"ab", b""], eos_ids=[0], special_ids=[0, 7])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guideway.prompts import MAX_NODES, extraction_prompt, shape
+from guideway.generation.prompts import MAX_NODES, extraction_prompt, shape
 
 PERSON: dict[str, object] = {
     "type": "object",

@@ -26,7 +26,7 @@ import hashlib, json, sys
 import numpy as np
 import guideway as gw
 from guideway import disk, sources
-from guideway.serving import Follower, requested
+from guideway.integrations._common import Follower, requested
 
 if sys.argv[1] == "reads":
     def refuse(constraint):

@@ -7,10 +7,10 @@ import json
 import pytest
 
 import guideway as gw
+from guideway.constraints import of
 from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
-from guideway.serving.requests import KINDS, requested
-from guideway.serving.structural_tags import DEPTH
-from guideway.sources import of
+from guideway.integrations._common.requests import KINDS, requested
+from guideway.integrations._common.structural_tags import DEPTH
 
 TABLE = gw.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos_ids=[256])
 

@@ -18,7 +18,7 @@ import guideway as gw
 from guideway.generation import Generation, Partial, astream_values, generate_details
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 BYTES = [
     b"",

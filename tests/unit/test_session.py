@@ -14,10 +14,11 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
+from guideway.generation.scheduler import Limits, Row, decode
 from guideway.sampling import Mirostat, Sampler
-from guideway.sessions import Limits, Model, Row, Session, decode, feed_all, infer_all
+from guideway.sessions import Model, Session, feed_all, infer_all
 from guideway.testing import ConstantEngine, ConstantModel, ToyEngine, step_engine_contract
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 from ..helpers.onnx_models import Shape, write
 

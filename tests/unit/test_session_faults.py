@@ -16,7 +16,7 @@ from guideway.errors import ContextOverflow, EngineError, InvalidToken, NoTokens
 from guideway.sampling import Sampler
 from guideway.sessions import Model, Session, feed_all, infer_all
 from guideway.testing import FailingEngine, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 TOKENS = [b"", *(bytes([b]) for b in b"abcdefgh "), b"ab", b"cab"]
 VOCABULARY = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0])

@@ -18,7 +18,7 @@ from guideway.errors import SnapshotError
 from guideway.sampling import Sampler
 from guideway.sessions import Model, Session
 from guideway.testing import ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 from ..helpers.onnx_models import Shape, write
 

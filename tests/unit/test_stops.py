@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import guideway as gw
 from guideway.generation import Generation, generate_details
+from guideway.generation.stop_checker import Watch
 from guideway.sessions import Model
-from guideway.sessions.watching import Watch
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 BYTES = [
     b"",

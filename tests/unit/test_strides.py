@@ -14,10 +14,12 @@ import pytest
 import guideway as gw
 from guideway.errors import EngineError, OutOfRoom
 from guideway.generation import generate_details
+from guideway.generation import multi_step as strides
+from guideway.generation.scheduler import Row
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions import Model, Row, Session, strides
+from guideway.sessions import Model, Session
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 from ..helpers.engines import model_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import guideway as gw
 from guideway import Regex
-from guideway.sources.base import Source
+from guideway.constraints.base import Source
 
 DIGITS = ["".join(some).encode() for n in (2, 3) for some in itertools.product("0123456789", repeat=n)]
 LETTERS = [b"f" + bytes([letter]) for letter in b"abcdefghijklmnop"]

@@ -10,7 +10,7 @@ import pytest
 
 from guideway.errors import NotAvailable
 from guideway.testing import ARCHITECTURES, tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

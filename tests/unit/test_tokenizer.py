@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from guideway.errors import EngineError, InvalidToken, NotAvailable
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 CORPUS = ["the quick brown fox", "Ada Lovelace, 36", '{"name": "Zoë", "n": 1}', "naïve café €5", "  two  spaces\n\n"]
 

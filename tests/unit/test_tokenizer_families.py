@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 from tests.helpers.tokenizer_files import FAMILIES, Form
 
 TEXTS = [

@@ -14,9 +14,9 @@ import tokenizers
 from tokenizers import decoders, models
 
 from guideway.errors import EngineError, InvalidToken, LimitExceeded, NotAvailable
-from guideway.vocabulary import Tokenizer, Vocabulary
-from guideway.vocabulary.gguf import of_path as of_gguf
-from guideway.vocabulary.gguf import read_header
+from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.tokenizers.gguf import of_path as of_gguf
+from guideway.tokenizers.gguf import read_header
 from tests.helpers.tokenizer_files import FAMILIES, LLAMA3_PATTERN, data_of, trained_sentencepiece
 
 TEXTS = ["hello world", "naïve €5 東京", "two  spaces\n", "def main(args):"]
@@ -188,7 +188,7 @@ def test_gguf_fields_of_the_wrong_kind_are_engine_errors(
     def read(_: Path) -> dict[str, object]:
         return {f"tokenizer.ggml.{name}": value for name, value in {**GOOD_FIELDS, **wrong}.items()}
 
-    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", read)
+    monkeypatch.setattr("guideway.tokenizers.gguf.read_header", read)
     with pytest.raises(EngineError, match=r"x\.gguf"):
         of_gguf(Path("x.gguf"))
 
@@ -197,7 +197,7 @@ def test_gguf_fields_of_the_wrong_kind_are_engine_errors(
 def test_gguf_merges_of_no_tokens_are_engine_errors(merges: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {**GOOD_FIELDS, "model": "gpt2", "pre": "gpt-2", "token_type": [1] * 5, "merges": merges}
     monkeypatch.setattr(
-        "guideway.vocabulary.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in wrong.items()}
+        "guideway.tokenizers.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in wrong.items()}
     )
     with pytest.raises(EngineError, match="do not fit together"):
         of_gguf(Path("x.gguf")).encode("a", special=False)
@@ -213,7 +213,7 @@ def test_gguf_text_that_no_token_spells_is_not_lost(model: str, monkeypatch: pyt
         "add_space_prefix": False,
     }
     monkeypatch.setattr(
-        "guideway.vocabulary.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in fields.items()}
+        "guideway.tokenizers.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in fields.items()}
     )
     backend = of_gguf(Path("x.gguf"))
     assert backend.encode("zz", special=False) == [0, 0]
@@ -235,9 +235,9 @@ def test_decoders_that_ask_for_any_number_of_bytes() -> None:
 )
 def test_gguf_roles_that_are_no_ids_say_nothing(more: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {f"tokenizer.ggml.{name}": value for name, value in {**GOOD_FIELDS, **more}.items()}
-    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", lambda _: fields)
+    monkeypatch.setattr("guideway.tokenizers.gguf.read_header", lambda _: fields)
     assert of_gguf(Path("x.gguf")).specials.eos_ids == (2,)
-    monkeypatch.setattr("guideway.vocabulary.gguf.read_header", lambda _: {**fields, "tokenizer.ggml.pre": [1]})
+    monkeypatch.setattr("guideway.tokenizers.gguf.read_header", lambda _: {**fields, "tokenizer.ggml.pre": [1]})
     with pytest.raises(NotAvailable):
         of_gguf(Path("x.gguf"))
 

@@ -15,7 +15,7 @@ import guideway as gw
 from guideway.errors import BudgetTooSmall, EngineError
 from guideway.sessions import Model
 from guideway.testing import processor_contract, tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 pytestmark = pytest.mark.engine("torch", "transformers")
 PATTERN = r'\{"name": "[a-z]{3,9}", "age": [1-9][0-9]?, "tags": \["[a-z]+"(, "[a-z]+"){0,3}\]\}'
@@ -55,7 +55,7 @@ def text_of(loaded: Any, ids: list[int]) -> str:
 def test_contract() -> None:
     import torch
 
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     for dtype, in_place in product((torch.float32, torch.float64), (False, True)):
         processor_contract(
@@ -80,7 +80,7 @@ MODES: dict[str, dict[str, Any]] = {
 def test_every_way_of_decoding_gives_what_fits(loaded: Any, mode: str) -> None:
     import torch
 
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     torch.manual_seed(1)
     prompts = PROMPTS[:1] if mode == "prompt lookup" else PROMPTS
@@ -91,7 +91,7 @@ def test_every_way_of_decoding_gives_what_fits(loaded: Any, mode: str) -> None:
 
 
 def test_greedy_is_that_of_our_loop(loaded: Any) -> None:
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     model, tokenizer, ours = loaded
     automaton = gw.compile(gw.Regex(PATTERN), ours.vocabulary)
@@ -110,7 +110,7 @@ def test_greedy_is_that_of_our_loop(loaded: Any) -> None:
 
 
 def test_a_batch_with_a_constraint_for_each_prompt(loaded: Any) -> None:
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     patterns = ["[a-z]{4}", None, r"\d+(, \d+){2}", "(yes|no)"]
     constraints = [None if one is None else gw.Regex(one) for one in patterns]
@@ -126,7 +126,7 @@ def test_a_batch_with_a_constraint_for_each_prompt(loaded: Any) -> None:
 
 
 def test_functions_run_before_and_the_model_s_own_logits_are_kept(loaded: Any) -> None:
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     model, tokenizer, ours = loaded
     seen: list[tuple[int, ...]] = []
@@ -154,7 +154,7 @@ def test_functions_run_before_and_the_model_s_own_logits_are_kept(loaded: Any) -
 
 
 def test_scores_are_written_over_only_where_nobody_reads_them_again(loaded: Any) -> None:
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
     from guideway.masks.torch import TorchMasks
 
     class Noting(TorchMasks):
@@ -180,7 +180,7 @@ def test_scores_are_written_over_only_where_nobody_reads_them_again(loaded: Any)
 
 
 def test_errors_surface(loaded: Any) -> None:
-    from guideway.engines.transformers import logits_processor
+    from guideway.integrations.transformers import logits_processor
 
     _, tokenizer, _ = loaded
     processor = logits_processor(gw.Regex("[a-z]{20}"), tokenizer)

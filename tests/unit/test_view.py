@@ -12,7 +12,7 @@ import pytest
 import guideway as gw
 from guideway.generation import View, generate_details
 from guideway.testing import ConstantModel
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 TOKENS = [b"", b"<", b"a", b"\xc3", b"\xa9", b"\n", b"&b", b"'"]
 VOCABULARY = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0])

@@ -182,7 +182,7 @@ def test_compiling_happens_off_the_scheduler(llm: Any) -> None:
     """A grammar that takes long to compile lets others go on: the free request, asked for last, is done first."""
     import threading
 
-    from guideway.engines.vllm import backend
+    from guideway.integrations.vllm import backend
 
     engine, gate, order = llm.llm_engine, threading.Event(), []
     original = backend.automaton_of

@@ -30,7 +30,7 @@ def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFix
     """What is drafted is looked up in the prompt, which holds what the constraint wants, and what it forbids."""
     drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
     llm = engine(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)
-    from guideway.engines.vllm.backend import GuidewayGrammar
+    from guideway.integrations.vllm.backend import GuidewayGrammar
 
     counts = {"rollback": 0, "validate_tokens": 0}
     for name in counts:

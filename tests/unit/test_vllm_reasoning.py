@@ -88,7 +88,7 @@ def test_the_constraint_begins_behind_the_thoughts(tmp_path: Path) -> None:
 def test_drafts_across_the_end_of_thoughts(tmp_path: Path) -> None:
     """Drafts come from the prompt, where the marker stands between what is free and what is forbidden."""
     llm = engine(tmp_path, DRAFTS)
-    from guideway.engines.vllm.backend import GuidewayGrammar
+    from guideway.integrations.vllm.backend import GuidewayGrammar
 
     counts = {"validate_tokens": 0, "rollback": 0}
     for name in counts:

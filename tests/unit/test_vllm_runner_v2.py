@@ -12,7 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway.testing import tiny_model
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 from ..helpers.vllm import ENVIRONMENT
 
@@ -27,14 +27,14 @@ class Runner:
     def __init__(self, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
         import torch
 
-        from guideway.engines.vllm.processor import LogitsProcessor
+        from guideway.integrations.vllm.processor import LogitsProcessor
 
         self.torch = torch
         self.ids = torch.zeros((SLOTS, LONGEST), dtype=torch.int32)
         self.prompts = np.zeros(SLOTS, np.int32)
         gpu, host = SimpleNamespace(gpu=self.ids), SimpleNamespace(np=self.prompts)
         states = SimpleNamespace(all_token_ids=gpu, prompt_len=host)
-        monkeypatch.setattr("guideway.engines.vllm.runner_v2.tokenizer_of_engine", lambda config: tokenizer)
+        monkeypatch.setattr("guideway.integrations.vllm.runner_v2.tokenizer_of_engine", lambda config: tokenizer)
         self.processor = LogitsProcessor(None, states)
         self.matchers: dict[int, Any] = {}
         self.lengths: dict[int, int] = {}

@@ -187,7 +187,7 @@ def test_compiling_does_not_hold_up_the_event_loop() -> None:
     """What checks a request sleeps here; the loop goes on meanwhile, and the request is added when it is done."""
     from types import SimpleNamespace
 
-    from guideway.engines.vllm.checks import ahead
+    from guideway.integrations.vllm.checks import ahead
 
     done: list[str] = []
     params = SimpleNamespace(structured_outputs="one", extra_args=None)

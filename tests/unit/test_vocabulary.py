@@ -18,11 +18,11 @@ from guideway import disk
 from guideway._kernel import Automaton, flatten, unflatten
 from guideway._kernel import Vocabulary as KernelVocabulary
 from guideway.compiler import compile
+from guideway.constraints import Regex
 from guideway.errors import InvalidToken
 from guideway.grammar.program import encode
-from guideway.sources import Regex
-from guideway.vocabulary import TextStream, Vocabulary
-from guideway.vocabulary.table import _restored
+from guideway.tokenizers import TextStream, Vocabulary
+from guideway.tokenizers.vocabulary import _restored
 
 TOKENS = [b"", b"a", b"ab", b"a", b"\xc3", b"\xa9", b""]
 
@@ -69,7 +69,7 @@ def test_fingerprint_follows_content_and_not_order() -> None:
 
 def test_fingerprint_is_the_same_in_another_process() -> None:
     code = (
-        "from guideway.vocabulary import Vocabulary;"
+        "from guideway.tokenizers import Vocabulary;"
         f"print(Vocabulary({TOKENS!r}, eos_ids={{6}}, special_ids={{0, 6}}).fingerprint)"
     )
     for seed in ("1", "2"):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.generation.particles import rejection
+from guideway.generation.sequential_monte_carlo import rejection
 from guideway.sampling import uniform
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b"c", b"ab", b"ca"], eos_ids=[0], special_ids=[0])
 LONGEST = 5

@@ -67,7 +67,7 @@ def importable(folder: Path, package: str, stand_ins: Sequence[str], given: dict
         sys.meta_path.remove(finder)  # type: ignore[arg-type]  # has what a finder needs
         for name in set(sys.modules) - before:
             top = name.split(".")[0]
-            if top in {package, *stand_ins} or name.startswith(f"guideway.engines.{package}"):
+            if top in {package, *stand_ins} or name.startswith(f"guideway.integrations.{package}"):
                 del sys.modules[name]
 
 

@@ -106,7 +106,7 @@ def v2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         import exllamav2
         import exllamav2.generator
 
-        import guideway.engines.exllamav2 as ours
+        import guideway.integrations.exllamav2 as ours
 
         tokenizer = exllamav2.ExLlamaV2Tokenizer(exllamav2.ExLlamaV2Config(str(folder)))
         made = SimpleNamespace(generator=exllamav2.generator, ours=ours, tokenizer=tokenizer, model=Model())

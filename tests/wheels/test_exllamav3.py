@@ -34,7 +34,7 @@ def v3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with importable(wheel, "exllamav3", ABSENT, {"exllamav3.ext": extension}):
         import exllamav3
 
-        import guideway.engines.exllamav3 as ours
+        import guideway.integrations.exllamav3 as ours
 
         tokenizer = exllamav3.Tokenizer.from_config(exllamav3.Config.from_directory(str(folder)))
         yield SimpleNamespace(ours=ours, tokenizer=tokenizer, job=exllamav3.Job, filter=exllamav3.Filter)

@@ -72,7 +72,7 @@ def sglang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with importable(wheel, "sglang", EMPTY, bare(wheel)):
         from sglang.srt.constrained import base_grammar_backend as base
 
-        import guideway.engines.sglang as ours
+        import guideway.integrations.sglang as ours
 
         ours.register()
         ours.register()

@@ -45,7 +45,7 @@ def test_engines_offer_what_we_rely_on(one: dict[str, Any]) -> None:
 @pytest.mark.parametrize("one", [one for one in CLASSES if "ours" in one], ids=said)
 def test_our_classes_override_them(one: dict[str, Any]) -> None:
     file, name = one["ours"]
-    ours = signatures(PACKAGE / "engines" / file, name)
+    ours = signatures(PACKAGE / "integrations" / file, name)
     overridden = set(ours) & set(one["methods"])
     assert len(overridden) >= len(one["methods"]) - 2
     for method in overridden - CHANGEABLE:
@@ -68,7 +68,7 @@ def test_everything_abstract_is_there() -> None:
             and any(isinstance(mark, ast.Name) and mark.id == "abstractmethod" for mark in node.decorator_list)
         }
         file, name = one["ours"]
-        missing = abstract - set(signatures(PACKAGE / "engines" / file, name))
+        missing = abstract - set(signatures(PACKAGE / "integrations" / file, name))
         assert not missing, f"{one['wheel']}: {one['name']} wants {missing} of {name}"
 
 
@@ -99,7 +99,7 @@ def test_options_that_the_page_on_many_machines_names_are_there() -> None:
 def test_kinds_of_structured_outputs_are_ours() -> None:
     import ast
 
-    from guideway.serving import KINDS
+    from guideway.integrations._common import KINDS
 
     tree = ast.parse((need("vllm") / "vllm/v1/structured_output/backend_types.py").read_text("utf-8"))
     options = next(

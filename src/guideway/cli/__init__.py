@@ -1,4 +1,17 @@
-"""The command line: a file per command. Errors of the library go to stderr as one line, and the exit status is 2."""
+"""The command line.
+
+app.py      the `typer` application
+options.py  options that several commands share
+inputs.py   reading texts, requests, types and schemas
+records.py  tables and summaries
+demo.py     `guideway demo`
+extract.py  `guideway extract`
+generate.py `guideway generate`
+score.py    `guideway score`
+check.py    `guideway check`
+explain.py  `guideway explain`
+cache.py    `guideway cache`
+"""
 
 from __future__ import annotations
 

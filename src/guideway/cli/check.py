@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from guideway.cli.asked import (
+from guideway.cli.options import (
     MODELS,
     ChoiceOption,
     FormatOption,
@@ -20,9 +20,9 @@ from guideway.cli.asked import (
 )
 from guideway.cli.records import make_console
 from guideway.errors import InvalidConstraint
-from guideway.generation import load
+from guideway.loading import load
 from guideway.testing.checking import check as run_checks
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["check"]
 

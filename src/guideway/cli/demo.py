@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import load_type, read_lines
+from guideway.cli.options import ModelOption
 from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
 from guideway.errors import NotAvailable
-from guideway.generation import MAX_TOKENS, load
+from guideway.generation import MAX_TOKENS
+from guideway.loading import load
 
 __all__ = ["demo"]
 

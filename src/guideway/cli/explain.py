@@ -10,8 +10,8 @@ from rich.table import Table
 
 from guideway.cli.inputs import read_file
 from guideway.cli.records import make_console
+from guideway.constraints.json_schema import explain_schema
 from guideway.errors import ConstraintError, InvalidConstraint
-from guideway.sources.json_schema import explain_schema
 
 __all__ = ["explain"]
 

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_jsonable_python
 
-from guideway.cli.asked import (
+from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.cli.options import (
     CONSTRAINTS,
     ChoiceOption,
     FormatOption,
@@ -22,9 +23,9 @@ from guideway.cli.asked import (
     constraint_of,
     row_constraint,
 )
-from guideway.cli.inputs import is_lines_file, read_requests
 from guideway.errors import GuidewayError, NotAvailable
-from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, load, stream
+from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, stream
+from guideway.loading import load
 from guideway.sampling import Sampler
 
 __all__ = ["generate"]

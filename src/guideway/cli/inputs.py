@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, InvalidConstraint, NotAvailable
-from guideway.sources import JsonSchema
 
 __all__ = ["is_lines_file", "load_output", "load_type", "read_file", "read_lines", "read_requests", "read_texts"]
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from guideway import sources
+from guideway import constraints
 from guideway.generation import Generation, extract_details, extraction, generate_details
 from guideway.sessions import Model
 
@@ -55,7 +55,7 @@ class Extracted:
 
 def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
     """The record of one text; `compare`: also what the model writes freely after the same prompt."""
-    source = sources.of(output)
+    source = constraints.of(output)
     found = extract_details(model, text, source, max_tokens=max_tokens)
     if not compare:
         return Extracted(text, found, None, False)

@@ -9,12 +9,12 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from guideway.cli.asked import ModelOption
 from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.cli.options import ModelOption
 from guideway.cli.records import make_console
 from guideway.errors import GuidewayError, NotAvailable
-from guideway.generation import load
 from guideway.generation import score as scored
+from guideway.loading import load
 
 __all__ = ["score"]
 

@@ -1,12 +1,19 @@
-"""Grammar and vocabulary become an automaton; what is dear to make is remembered, in memory and on disk."""
+"""A grammar and a vocabulary are compiled to an automaton. Results are cached in memory and on disk.
+
+compilation.py      `compile`
+automaton_cache.py  `cache`: compiled automata in memory
+cache_keys.py       keys by identity and by content
+batch.py            many constraints at once, and the async variants
+completion.py       the minimum number of tokens that complete a text
+"""
 
 from __future__ import annotations
 
-from .._kernel import Automaton
-from .automata import compile
-from .finishing import tokens_needed
-from .many import CompileLimits, acompile, acompile_many, compile_many
-from .memory import AutomatonCache, cache
+from guideway._kernel import Automaton
+from guideway.compiler.automaton_cache import AutomatonCache, cache
+from guideway.compiler.batch import CompileLimits, acompile, acompile_many, compile_many
+from guideway.compiler.compilation import compile
+from guideway.compiler.completion import tokens_needed
 
 __all__ = [
     "Automaton",

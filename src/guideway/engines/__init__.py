@@ -1,4 +1,13 @@
-"""Engines: what runs a model. `base` has the protocol; each engine's library is imported in its own folder only."""
+"""Engines: what runs a model. `base` has the protocol; each engine's library is imported in its own folder only.
+
+base.py       `StepEngine`: the protocol; `Cache`
+batching.py   rows of different lengths
+config.py     the configuration files of models
+onnx/         ONNX Runtime
+transformers/ transformers on PyTorch
+llama_cpp/    llama.cpp
+mlx/          mlx-lm
+"""
 
 from __future__ import annotations
 

@@ -1,24 +1,26 @@
-"""The front door: load a model, and let it write text or typed values.
+"""Generation: prompts and constraints -> text and typed values.
 
-loading.py       `load`: a model by its name
-front.py         `generate`, `extract`, `stream`, and what each means
-asynchronous.py  the same, awaited; loop.py: the thread in which these share their rounds
-resuming.py      `resume`: go on from a state
-scoring.py       `score`: exact probabilities of options
-beams.py         `beam_search`: the most probable texts that fit
-particles.py     `smc`: texts as the model would write them, given that they fit
-options.py       what they take by name
-plan.py          what a call asks for, checked and compiled; its rows
-streams.py       rows as they move: results, pieces of text, values that grow
-view.py          `View`: a generation to look at
-results.py       `Generation`: one result, and how it came about; `Cut`: where it was cut; `State`: what it goes on from
+api.py                     `generate`, `extract`, `stream`, and their overloads
+async_api.py               the same, awaited; async_loop.py: the thread in which they share their rounds
+options.py                 their keyword arguments
+plan.py                    one call: requests checked and compiled, prompts fed, rows
+scheduler.py               the generation loop: rows, rounds, limits
+multi_step.py              several tokens per engine call for rows that need no inspection
+stop_checker.py            stop strings, banned strings, which text may be shown
+streams.py                 results, text chunks and growing values as rows advance
+partial_values.py          the complete parts of a JSON text that is still being written
+prompts.py                 the prompt of `extract`
+resumption.py              `resume`: continue from a state
+scoring.py                 `score`: exact probabilities of options
+beam.py                    `beam_search`: the most probable texts
+sequential_monte_carlo.py  `smc`: samples from the model's distribution, conditioned on the constraint
+results.py                 `Generation`, `Cut`, `State`
+view.py                    `View`: the tokens of a generation, for inspection
 """
 
 from __future__ import annotations
 
-from guideway.generation.asynchronous import agenerate, agenerate_details, astream, astream_values
-from guideway.generation.beams import beam_search
-from guideway.generation.front import (
+from guideway.generation.api import (
     extract,
     extract_details,
     extraction,
@@ -27,13 +29,14 @@ from guideway.generation.front import (
     stream,
     stream_values,
 )
-from guideway.generation.loading import load
+from guideway.generation.async_api import agenerate, agenerate_details, astream, astream_values
+from guideway.generation.beam import beam_search
 from guideway.generation.options import MAX_TOKENS, Options
-from guideway.generation.particles import Posterior, smc
 from guideway.generation.plan import Request
 from guideway.generation.results import Cut, Generation, State
-from guideway.generation.resuming import resume
+from guideway.generation.resumption import resume
 from guideway.generation.scoring import Score, score
+from guideway.generation.sequential_monte_carlo import Posterior, smc
 from guideway.generation.streams import Partial, Piece, Stream
 from guideway.generation.view import View
 
@@ -60,7 +63,6 @@ __all__ = [
     "extraction",
     "generate",
     "generate_details",
-    "load",
     "resume",
     "score",
     "smc",

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any, TypedDict, cast
 
 from guideway.arguments import integer
+from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
-from guideway.sessions import Limits, Model
+from guideway.sessions import Model
 
 __all__ = [
     "BATCH",

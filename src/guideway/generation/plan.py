@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from guideway import sources
+from guideway import constraints
 from guideway.arguments import integer
 from guideway.compiler import compile, tokens_needed
+from guideway.constraints import Regex
+from guideway.constraints.base import Literal
 from guideway.errors import (
     BudgetTooSmall,
     ContextOverflow,
@@ -20,26 +22,16 @@ from guideway.errors import (
     InvalidToken,
     NoTokens,
 )
-from guideway.generation.options import (
-    BATCH,
-    CALL_ONLY,
-    Options,
-    Prompt,
-    Settings,
-    check_model,
-    check_names,
-    merged,
-)
+from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
 from guideway.generation.results import Cut, Generation, State
-from guideway.sessions import LOGITS_BYTES, Model, Row, Session, feed_all
-from guideway.sources import Regex
-from guideway.sources.base import Literal
+from guideway.generation.scheduler import Row
+from guideway.sessions import LOGITS_BYTES, Model, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
 
     from guideway.compiler import Automaton
-    from guideway.sources import Source
+    from guideway.constraints import Source
 
 __all__ = ["ANY_TEXT", "Job", "Plan", "Request", "is_many"]
 
@@ -85,7 +77,7 @@ class Plan:
     ) -> None:
         check_model(model)
         self.model = model
-        self.source: Source[Any] | None = None if output is None else sources.of(output)
+        self.source: Source[Any] | None = None if output is None else constraints.of(output)
         self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from guideway.errors import InvalidToken
+from guideway.generation.scheduler import FinishReason, Timings
 from guideway.sampling import Step
-from guideway.sessions import KV, FinishReason, Model, Timings
+from guideway.sessions import KV, Model
 
 if TYPE_CHECKING:
-    from guideway.sources import Source
-    from guideway.sources.captures import Capture, Captures
+    from guideway.constraints import Source
+    from guideway.constraints.captures import Capture, Captures
 
 __all__ = ["Cut", "Generation", "State"]
 

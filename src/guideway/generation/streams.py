@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from guideway.constraints import JsonSchema, PythonType
 from guideway.errors import InvalidConstraint
+from guideway.generation.partial_values import Progress
 from guideway.generation.plan import Job
 from guideway.generation.results import State
-from guideway.sessions import Row, rounds
-from guideway.sources import JsonSchema, Progress, PythonType
+from guideway.generation.scheduler import Row, rounds
 
 __all__ = ["Partial", "Piece", "Stream", "only_values", "pieces_of", "run", "values_of"]
 

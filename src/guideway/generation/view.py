@@ -11,7 +11,7 @@ from typing import Any
 from guideway.generation.results import Generation
 from guideway.sampling import Step
 from guideway.sessions import Model
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 __all__ = ["View"]
 

@@ -1,3 +1,12 @@
-"""The intermediate representation: regular expressions over characters, and nodes that combine them."""
+"""The intermediate representation: regular expressions over characters, and nodes that combine them.
+
+nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
+regular.py     regular expressions over characters
+lengths.py     texts of bounded length
+values.py      dataclass helpers
+program.py     a grammar as a program for the kernel
+recognizer.py  the byte recogniser that `parse` uses
+cfg/           context-free rules -> nodes
+"""
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ An intersection with a count has pairs of states, whose masks cost several times
 
 from __future__ import annotations
 
-from .regular import ANY_CHAR, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, Repeat, either
+from guideway.grammar.regular import ANY_CHAR, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, Repeat, either
 
 __all__ = ["of_length"]
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from .regular import Regular
-from .values import value
+from guideway.grammar.regular import Regular
+from guideway.grammar.values import value
+from guideway.jsontext.pointer import pointer
 
 __all__ = [
     "Alternative",
@@ -31,7 +32,6 @@ __all__ = [
     "Sequence",
     "Value",
     "children",
-    "pointer",
     "pointer_of",
     "readings",
     "renumbered",
@@ -206,16 +206,6 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 Origin = str | tuple[Any, ...] | None
 """Where a node came from: a JSON Pointer; or that of what it stands in, and the names that lead on from there, written
 out when somebody asks; None: from nowhere in particular."""
-
-
-def pointer(place: str, *names: str | int) -> str:
-    """The JSON Pointer of something inside the place."""
-    for name in names:
-        text = str(name)
-        if "~" in text or "/" in text:
-            text = text.replace("~", "~0").replace("/", "~1")
-        place = f"{place}/{text}"
-    return place
 
 
 def pointer_of(place: Origin) -> str | None:

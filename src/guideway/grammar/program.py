@@ -6,9 +6,9 @@ key of compiled automata. They are written by bindings/write_program.cpp, node b
 
 from __future__ import annotations
 
-from .._kernel import ProgramWriter
-from ..errors import ConstraintError
-from .nodes import (
+from guideway._kernel import ProgramWriter
+from guideway.errors import ConstraintError
+from guideway.grammar.nodes import (
     Alternative,
     Array,
     Cell,
@@ -21,7 +21,7 @@ from .nodes import (
     Punctuation,
     Sequence,
 )
-from .regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
+from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
 
 __all__ = ["encode", "shared"]
 

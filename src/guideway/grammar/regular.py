@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from .values import value
+from guideway.grammar.values import value
 
 __all__ = [
     "ANY_CHAR",

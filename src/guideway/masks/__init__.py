@@ -1,4 +1,10 @@
-"""Packed masks, and how they meet logits. Bit t%32 of word t//32 of a row says whether token t is legal."""
+"""Masks on arrays. A mask is a row of uint32 words with one bit per token, as in vLLM and xgrammar.
+
+numpy.py   NumPy
+torch.py   PyTorch
+triton.py  packed masks on a GPU
+mlx.py     MLX
+"""
 
 from __future__ import annotations
 

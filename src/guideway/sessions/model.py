@@ -12,10 +12,10 @@ from typing import ParamSpec, TypeVar
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, OutOfRoom
 from guideway.sampling import Sampler
-from guideway.sessions.kv import KV
+from guideway.sessions.kv_cache import KV
 from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
-from guideway.vocabulary import Tokenizer, Vocabulary
+from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["Model"]
 

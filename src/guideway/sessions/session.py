@@ -21,10 +21,10 @@ from guideway.engines.base import Cache, Logits, on_cpu
 from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
 from guideway.matcher import Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
+from guideway.sessions.batch_step import catch_up, feed_all, infer_all
 from guideway.sessions.history import Checkpoints, LogitsRing
-from guideway.sessions.kv import KV
+from guideway.sessions.kv_cache import KV
 from guideway.sessions.prefix_cache import common_length
-from guideway.sessions.stepping import catch_up, feed_all, infer_all
 
 if TYPE_CHECKING:
     from guideway.sessions.model import Model

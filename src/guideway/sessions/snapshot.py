@@ -30,9 +30,9 @@ from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import EngineError, GuidewayError, SnapshotError
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions.kv import KV
+from guideway.sessions.kv_cache import KV
 from guideway.sessions.session import Session
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from guideway.sessions.model import Model

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from guideway import masks, sources
+from guideway import constraints, masks
 from guideway._kernel import Automaton as ByteAutomaton
 from guideway.compiler import compile, tokens_needed
+from guideway.constraints.base import Source
+from guideway.constraints.json_schema import JsonSchema
 from guideway.errors import GuidewayError, InvalidText
+from guideway.grammar.recognizer import byte_automaton
 from guideway.sampling import Sampler
 from guideway.sessions import Model
-from guideway.sources.base import Source
-from guideway.sources.fits import byte_automaton
-from guideway.sources.json_schema import JsonSchema
 from guideway.testing.engines import step_engine_contract
-from guideway.vocabulary import Tokenizer
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["CheckReport", "Finding", "check"]
 
@@ -124,7 +124,7 @@ def _engine(model: Model, checks: _Checks) -> Iterator[str | None]:
 
 class _Checks:
     def __init__(self, constraint: object, table: Tokenizer, walks: int, max_tokens: int, seed: int) -> None:
-        self.source: Source[Any] = sources.of(constraint)
+        self.source: Source[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
         tokens_needed(self.automaton.matcher())  # what no tokens spell cannot be checked

@@ -10,10 +10,10 @@ import numpy as np
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
+from guideway.constraints import Choice, Regex
 from guideway.engines.base import Logits
 from guideway.errors import EngineError, GuidewayError
-from guideway.sources import Choice, Regex
-from guideway.vocabulary import Vocabulary
+from guideway.tokenizers import Vocabulary
 
 __all__ = ["processor_contract"]
 

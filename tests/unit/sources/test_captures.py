@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 import guideway as gw
+from guideway.constraints import Source, of
+from guideway.constraints.captures import Captures
 from guideway.generation import generate_details
-from guideway.sources import Source, of
-from guideway.sources.captures import Captures
 
 
 def spans(found: Captures) -> list[tuple[str, int, int]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from guideway.constraints import Choice, Regex
 from guideway.errors import InvalidConstraint, InvalidText
 from guideway.grammar.nodes import Leaf
-from guideway.sources import Choice, Regex
 
 from .twin import fits
 

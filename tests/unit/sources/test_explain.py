@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from guideway.cli.app import app
-from guideway.sources import JsonSchema
-from guideway.sources.json_schema import explain_schema
+from guideway.constraints import JsonSchema
+from guideway.constraints.json_schema import explain_schema
 
 SCHEMA = {
     "type": "object",

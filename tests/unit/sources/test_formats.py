@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
-from guideway.sources.base import leaf
-from guideway.sources.fits import fits
-from guideway.sources.formats import FORMATS, format_language
+from guideway.constraints.base import leaf
+from guideway.frontends.formats import FORMATS, format_language
+from guideway.grammar.recognizer import fits
 
 DATA = Path(os.environ.get("GUIDEWAY_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SUITE = DATA / "json-schema-test-suite" / "tests"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.sources import JsonSchema
-from guideway.sources.fits import accepts, byte_automaton
+from guideway.constraints import JsonSchema
+from guideway.grammar.recognizer import accepts, byte_automaton
 
 TREE = {
     "type": "object",

@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from guideway.constraints import JsonSchema
+from guideway.constraints.json_schema import explain_schema
 from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
 from guideway.grammar.nodes import Leaf
-from guideway.sources import JsonSchema
-from guideway.sources.fits import fits as allows
-from guideway.sources.json_schema.source import explain_schema
+from guideway.grammar.recognizer import fits as allows
 
 from .sampler import Sampler
 from .twin import fits

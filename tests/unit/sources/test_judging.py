@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from guideway.constraints import JsonSchema
 from guideway.errors import InvalidText
-from guideway.sources import JsonSchema
-from guideway.sources.fits import fits
+from guideway.grammar.recognizer import fits
 
 UNIQUE = {"type": "array", "uniqueItems": True}
 SHOP = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway import parts as p
-from guideway.parts import at_least, at_most, between, char, digit, either, exactly, named, optional, repeat, sequence
-from guideway.sources import Source
+from guideway import dsl as p
+from guideway.constraints import Source
+from guideway.dsl import at_least, at_most, between, char, digit, either, exactly, named, optional, repeat, sequence
 
 from .twin import fits
 

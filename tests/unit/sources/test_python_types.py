@@ -40,10 +40,10 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 import guideway as gw
+from guideway.constraints import Choice, JsonSchema, PythonType, Regex, of
 from guideway.errors import InvalidConstraint, InvalidText, Unsatisfiable, Unsupported
-from guideway.sources import Choice, JsonSchema, PythonType, Regex, of
-from guideway.sources.fits import fits as allows
-from guideway.sources.json_schema.explain import draw_examples
+from guideway.frontends.json_schema.explain import draw_examples
+from guideway.grammar.recognizer import fits as allows
 
 from .sampler import Sampler
 from .twin import fits

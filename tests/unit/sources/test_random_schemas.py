@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guideway.constraints import JsonSchema
 from guideway.errors import Unsupported
-from guideway.sources import JsonSchema
 
 from .sampler import Sampler
 from .test_json_schema import closed, valid, written

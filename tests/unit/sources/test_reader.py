@@ -10,8 +10,8 @@ import pytest
 
 import guideway as gw
 from guideway.errors import GuidewayError, InvalidConstraint, LimitExceeded
-from guideway.sources.json_schema import reader
-from guideway.sources.json_schema.reader import copy_schema, copy_value, read_json
+from guideway.jsontext import decoder as reader
+from guideway.jsontext.decoder import copy_schema, copy_value, read_json
 
 DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
 

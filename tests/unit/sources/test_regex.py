@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guideway.constraints import Regex
 from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
+from guideway.frontends.regex import parse_pattern
 from guideway.grammar.regular import MAX_CODE_POINT, Chars, Literals
-from guideway.sources import Regex
-from guideway.sources.patterns import parse_pattern
 
 from .twin import matches
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from guideway.constraints import JsonSchema
+from guideway.constraints import json_schema as source
 from guideway.errors import ConstraintError, InvalidConstraint
+from guideway.frontends.json_schema.documents import Documents
+from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.lowering import Lowering
+from guideway.frontends.json_schema.style import Profile, Style, make_style
 from guideway.grammar.nodes import Grammar, children, renumbered
-from guideway.sources import JsonSchema
-from guideway.sources.json_schema import source
-from guideway.sources.json_schema.documents import Documents
-from guideway.sources.json_schema.expand import Expander
-from guideway.sources.json_schema.lowering import Lowering
-from guideway.sources.json_schema.reader import copy_schema
-from guideway.sources.json_schema.style import Profile, Style, make_style
+from guideway.jsontext.decoder import copy_schema
 
 TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
 NAMES = ["a", "b", "c/d", "~e", "é"]

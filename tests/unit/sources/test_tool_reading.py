@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.sources.tools import FAMILIES, Reply
+from guideway.constraints.tools import FAMILIES, Reply
 from tests.conformance.test_conformance import cases
 from tests.helpers.tokenizer_files import data_of, llama3_ranks
 
@@ -121,7 +121,7 @@ def test_we_read_what_mistral_writes(version: str, family: str) -> None:
 
 def ids_of(table: gw.Vocabulary, text: str, encode: Any) -> list[int]:
     """Special tokens where their names stand, else as the tokenizer cuts the text."""
-    from guideway.vocabulary.tokenizer import split_at
+    from guideway.tokenizers.tokenizer import split_at
 
     named = table.special_tokens
     found: list[int] = []

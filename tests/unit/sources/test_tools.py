@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.sources.fits import accepts, byte_automaton
-from guideway.sources.tools import FAMILIES, family_of
+from guideway.constraints.tools import FAMILIES, family_of
+from guideway.grammar.recognizer import accepts, byte_automaton
 from tests.property.sampling import samples
 
 WEATHER: dict[str, Any] = {

@@ -1,8 +1,17 @@
-"""llama.cpp, through llama-cpp-python: our loop over its low-level API, constraints in its own loop."""
+"""llama.cpp, through the low-level API of llama-cpp-python.
+
+model.py    `LlamaCppEngine`
+context.py  a loaded model and its context
+running.py  decode calls
+batch.py    the input arrays of a decode call
+logits.py   the output arrays of a decode call
+cache.py    sequences of the KV cache as values
+state.py    recurrent states as values
+log.py      llama.cpp's log messages
+"""
 
 from __future__ import annotations
 
 from guideway.engines.llama_cpp.model import LlamaCppEngine
-from guideway.engines.llama_cpp.processor import logits_processor
 
-__all__ = ["LlamaCppEngine", "logits_processor"]
+__all__ = ["LlamaCppEngine"]

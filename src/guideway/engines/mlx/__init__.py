@@ -1,8 +1,12 @@
-"""Models of mlx-lm, on Apple's GPUs or on any CPU."""
+"""Models of mlx-lm, on Apple GPUs or on any CPU.
+
+model.py   `MlxEngine`
+cache.py   mlx-lm's caches as values
+arrays.py  caches <-> NumPy arrays
+"""
 
 from __future__ import annotations
 
 from guideway.engines.mlx.model import MlxEngine, folder_of
-from guideway.engines.mlx.processor import logits_processor
 
-__all__ = ["MlxEngine", "folder_of", "logits_processor"]
+__all__ = ["MlxEngine", "folder_of"]

@@ -14,7 +14,7 @@ from mlx_lm.utils import hf_repo_to_path, load_model
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batches import by_length
+from guideway.engines.batching import by_length
 from guideway.engines.mlx.arrays import from_arrays, to_arrays
 from guideway.engines.mlx.cache import gather, given_out
 from guideway.errors import EngineError, NotAvailable

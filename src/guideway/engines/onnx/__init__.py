@@ -1,4 +1,12 @@
-"""ONNX Runtime, the engine of the default install."""
+"""ONNX Runtime, the engine of the default installation.
+
+model.py    `OnnxEngine`
+graph.py    the inputs and outputs of an exported model
+values.py   their types and shapes
+files.py    finding and identifying a model's files
+runtime.py  ONNX Runtime sessions
+cache.py    KV caches as values
+"""
 
 from __future__ import annotations
 

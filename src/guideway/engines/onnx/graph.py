@@ -13,15 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.engines.onnx.files import cache_size
-from guideway.engines.onnx.values import (
-    FLOATS,
-    KNOWN_INPUTS,
-    Value,
-    check_rank,
-    integer_type,
-    listed,
-    past_names,
-)
+from guideway.engines.onnx.values import FLOATS, KNOWN_INPUTS, Value, check_rank, integer_type, listed, past_names
 from guideway.errors import EngineError
 
 __all__ = ["Graph", "check_probe", "read_graph"]

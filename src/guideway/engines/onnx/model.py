@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batches import by_length
+from guideway.engines.batching import by_length
 from guideway.engines.onnx.cache import Batch, RowCache, export, gather, restore
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph

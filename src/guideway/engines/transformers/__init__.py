@@ -1,10 +1,16 @@
-"""Models of transformers, in PyTorch."""
+"""Models of transformers, in PyTorch.
+
+model.py    `TransformersEngine`
+loading.py  loading models and tokenizers
+cache.py    transformers' caches as values
+arrays.py   caches <-> NumPy arrays
+batch.py    rows that run together
+logits.py   the logits of the last positions
+"""
 
 from __future__ import annotations
 
-from guideway.engines.transformers.continuous import continuous_constraints
 from guideway.engines.transformers.loading import tokenizer
 from guideway.engines.transformers.model import TransformersEngine
-from guideway.engines.transformers.processor import logits_processor
 
-__all__ = ["TransformersEngine", "continuous_constraints", "logits_processor", "tokenizer"]
+__all__ = ["TransformersEngine", "tokenizer"]

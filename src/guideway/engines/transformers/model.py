@@ -12,7 +12,7 @@ import torch
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batches import by_length
+from guideway.engines.batching import by_length
 from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
 from guideway.engines.transformers.batch import Batch
 from guideway.engines.transformers.cache import States, gather, given_out

@@ -1,0 +1,102 @@
+"""What several commands take by the same names: a model, and a constraint in one of many ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from guideway.cli.inputs import load_output, read_file
+from guideway.constraints import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
+from guideway.errors import ConstraintError, InvalidConstraint
+
+__all__ = [
+    "CONSTRAINTS",
+    "MODELS",
+    "ChoiceOption",
+    "FormatOption",
+    "GrammarOption",
+    "ModelOption",
+    "RegexOption",
+    "SchemaOption",
+    "TypeOption",
+    "constraint_of",
+    "row_constraint",
+]
+
+MODELS = '"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
+
+ModelOption = Annotated[str, typer.Option(help=f"{MODELS}.")]
+TypeOption = Annotated[str | None, typer.Option("--type", help="Hold it to a type: FILE.py:NAME or MODULE:NAME.")]
+SchemaOption = Annotated[Path | None, typer.Option(help="Hold it to a JSON Schema in a file; - for stdin.")]
+RegexOption = Annotated[str | None, typer.Option(help="Hold it to a regular expression.")]
+ChoiceOption = Annotated[list[str] | None, typer.Option(help="Hold it to one of these texts; give it for each.")]
+FormatOption = Annotated[str | None, typer.Option("--format", help='Hold it to a format: "date", "email", "uuid" …')]
+GrammarOption = Annotated[Path | None, typer.Option(help="Hold it to a grammar: FILE.lark, FILE.gbnf or FILE.ebnf.")]
+
+_NOTATIONS = {".lark": Lark, ".gbnf": Gbnf, ".ebnf": Ebnf}
+_OF_ROWS: dict[str, Any] = {
+    "schema": JsonSchema,
+    "regex": Regex,
+    "choice": Choice,
+    "format": Format,
+    "lark": Lark,
+    "gbnf": Gbnf,
+    "ebnf": Ebnf,
+}
+CONSTRAINTS = tuple(_OF_ROWS)
+"""By which keys a line of a file says its constraint."""
+
+
+def constraint_of(
+    *,
+    regex: str | None,
+    type_name: str | None,
+    schema: Path | None,
+    choice: list[str] | None,
+    format_name: str | None,
+    grammar: Path | None,
+) -> Any:
+    """The one constraint that was given; None for none. Raises `ConstraintError`, `NotAvailable`."""
+    given = {
+        "--regex": regex is not None,
+        "--type": type_name is not None,
+        "--schema": schema is not None,
+        "--choice": bool(choice),
+        "--format": format_name is not None,
+        "--grammar": grammar is not None,
+    }
+    if sum(given.values()) > 1:
+        both = " and ".join(name for name, there in given.items() if there)
+        raise InvalidConstraint(f"give one of {', '.join(given)}, not {both}")
+    if regex is not None:
+        return Regex(regex)
+    if choice:
+        return Choice(choice)
+    if format_name is not None:
+        return Format(format_name)
+    if grammar is not None:
+        return _grammar(grammar)
+    return load_output(type_name, schema) if any(given.values()) else None
+
+
+def row_constraint(line: Mapping[str, Any]) -> Any:
+    """What a line of a file says of its own; None for nothing. Raises `ConstraintError`, `TypeError`."""
+    named = [name for name in _OF_ROWS if name in line]
+    if len(named) > 1:
+        raise InvalidConstraint(f"a line has one constraint, not {' and '.join(named)}")
+    if isinstance(line.get("schema"), str):
+        raise InvalidConstraint('"schema" of a line is the schema itself, an object, and no file\'s name')
+    return _OF_ROWS[named[0]](line[named[0]]) if named else None
+
+
+def _grammar(path: Path) -> Any:
+    notation = _NOTATIONS.get(path.suffix)
+    if notation is None:
+        raise InvalidConstraint(f"{path}: a grammar's file ends in {', '.join(_NOTATIONS)}")
+    try:
+        return notation(read_file(path))
+    except ConstraintError as error:
+        raise type(error)(f"{path}: {error.args[0]}", error.place) from error

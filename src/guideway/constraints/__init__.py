@@ -1,0 +1,62 @@
+"""The constraints that users construct, and how they combine. Each is lowered to a `Grammar`.
+
+base.py           `Constraint`, literals, alternatives, sequences, intersection and complement
+structural.py     equality, hash and repr of nested constraints, without recursion
+coerce.py         `of`: anything that can serve as a constraint as a constraint
+embed.py          constraints as terms of context-free rules
+regex.py          `Regex`
+format.py         `Format`
+choice.py         `Choice`
+substring.py      `Substring`
+special_token.py  `SpecialToken`, and marker texts that contain special tokens
+repeated.py       repetition of any constraint
+capture.py        named parts
+captures/         which text each named part matched
+json_schema.py    `JsonSchema`
+python_types.py   `PythonType`
+rules.py          the base class of the grammar notations
+gbnf.py           `Gbnf`
+ebnf.py           `Ebnf`
+lark.py           `Lark`
+tags.py           `Tags`, `Reasoning`
+tools/            `Tool`, `ToolCalls`
+"""
+
+from __future__ import annotations
+
+from guideway.constraints.base import Source
+from guideway.constraints.choice import Choice
+from guideway.constraints.coerce import of
+from guideway.constraints.ebnf import Ebnf
+from guideway.constraints.format import Format
+from guideway.constraints.gbnf import Gbnf
+from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.lark import Lark
+from guideway.constraints.python_types import PythonType
+from guideway.constraints.regex import Regex
+from guideway.constraints.special_token import SpecialToken
+from guideway.constraints.substring import Substring
+from guideway.constraints.tags import Reasoning, Tag, Tags
+from guideway.constraints.tools import Reply, Tool, ToolCall, ToolCalls
+
+__all__ = [
+    "Choice",
+    "Ebnf",
+    "Format",
+    "Gbnf",
+    "JsonSchema",
+    "Lark",
+    "PythonType",
+    "Reasoning",
+    "Regex",
+    "Reply",
+    "Source",
+    "SpecialToken",
+    "Substring",
+    "Tag",
+    "Tags",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
+    "of",
+]

@@ -1,0 +1,320 @@
+"""A source's inside as states: what may be read from each, first choices first.
+
+Every rule is a run of states that ends in an `Exit`. Counts are kept, not written out; a repetition's part is a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from guideway.constraints.captures.leaf_matchers import Characters, Fixed, Piece, Walked, piece_of
+from guideway.constraints.captures.shapes import IGNORED, Pattern, Reading, Rules, Shape
+from guideway.errors import LimitExceeded
+from guideway.frontends.regex import syntax
+from guideway.grammar.cfg import terms
+
+if TYPE_CHECKING:
+    from guideway.constraints.base import Source
+
+__all__ = [
+    "Call",
+    "Close",
+    "Edge",
+    "Exit",
+    "Fork",
+    "Look",
+    "Loop",
+    "Open",
+    "Program",
+    "Read",
+    "State",
+    "built",
+    "program_of",
+]
+
+MAX_STATES = 500_000
+"""How many states a source may come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The rule ends here; `whole`: where the text ends."""
+
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A piece of text, the longest first (`lazy`: the shortest). `inside`: what reads it again, for its captures."""
+
+    piece: Piece
+    next: int
+    lazy: bool = False
+    ignored: bool = False
+    inside: Reading | Pattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Any of some states."""
+
+    options: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A rule, by its first state. `without`: the first state of a rule whose texts it must not have read."""
+
+    entry: int
+    next: int
+    without: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A rule, `least` to `most` times. Beyond `least`, one that reads nothing is the last, or (not `empty`) none."""
+
+    entry: int
+    least: int
+    most: int | None
+    lazy: bool
+    empty: bool
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A rule fits what follows, or what lies before (`width`: that many characters; None: any), or does not."""
+
+    entry: int
+    ahead: bool
+    negative: bool
+    width: int | None
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The start or the end of the text."""
+
+    start: bool
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A capture begins."""
+
+    name: str
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The capture that began last ends."""
+
+    next: int
+
+
+State = Exit | Read | Fork | Call | Loop | Look | Edge | Open | Close
+_Part = terms.Term | syntax.Part | Shape
+
+
+class _Times(NamedTuple):
+    """A repetition, of rules or of a pattern."""
+
+    part: _Part
+    least: int
+    most: int | None
+    lazy: bool
+    empty: bool
+
+
+@dataclass(slots=True)
+class Program:
+    """States by number; 0 is the first. `outermost`: those of the rule that ends only where the text does."""
+
+    states: list[State | None] = field(default_factory=list)
+    outermost: list[bool] = field(default_factory=list)
+    patterns: dict[int, Program] = field(default_factory=dict)
+    """Of patterns with assertions, which are read once more, by identity; filled as they are met."""
+
+
+@lru_cache(maxsize=32)
+def program_of(source: Source[Any]) -> Program | None:
+    """The states of a source that says something of its inside; None: there is nothing to capture."""
+    shape = source.shape()
+    return None if shape is None or isinstance(shape, Reading) else built(shape)
+
+
+def built(shape: Rules | Pattern) -> Program:
+    """The states of what a source says of its inside."""
+    return _Builder().built(shape)
+
+
+class _Builder:
+    """Fills states; what is not filled yet waits in a list, so that nothing recurses."""
+
+    def __init__(self) -> None:
+        self._program = Program()
+        self._waiting: list[tuple[int, _Part, int, dict[str, int], bool]] = []
+        self._pieces: dict[int, tuple[object, Piece]] = {}  # by identity, which is kept
+
+    def built(self, shape: Rules | Pattern) -> Program:
+        """All states."""
+        entry, end = self._state(True), self._state(True, Exit(True))
+        self._waiting.append((entry, shape, end, {}, True))
+        while self._waiting:
+            at, part, after, names, outermost = self._waiting.pop()
+            self._fill(at, part, after, names, outermost)
+        return self._program
+
+    def _state(self, outermost: bool, state: State | None = None) -> int:
+        if len(self._program.states) >= MAX_STATES:
+            raise LimitExceeded(f"captures of more than {MAX_STATES} states")
+        self._program.states.append(state)
+        self._program.outermost.append(outermost)
+        return len(self._program.states) - 1
+
+    def _rule(self, part: _Part, names: dict[str, int]) -> int:
+        """The first state of a rule that is filled later."""
+        entry, end = self._state(False), self._state(False, Exit(False))
+        self._waiting.append((entry, part, end, names, False))
+        return entry
+
+    def _fill(self, at: int, part: _Part, after: int, names: dict[str, int], outermost: bool) -> None:
+        """Gives a state its meaning: the part, then `after`."""
+        match part:
+            case terms.Text(_, source) | terms.Whole(_, source):
+                self._text(at, part, source, after, outermost)
+            case syntax.Plain(language):
+                self._set(at, Read(self._piece(language), after))
+            case terms.Ref(name):
+                self._set(at, Call(names[name], after))
+            case terms.Series(parts) | syntax.Series(parts):
+                self._series(at, parts, after, names, outermost)
+            case terms.Choice(parts) | syntax.Choice(parts):
+                options = [self._state(outermost) for _ in parts]
+                self._set(at, Fork(tuple(options)))
+                self._waiting += [
+                    (one, inner, after, names, outermost) for one, inner in zip(options, parts, strict=True)
+                ]
+            case terms.Times(inner, least, most):
+                self._times(at, _Times(inner, least, most, False, False), after, names, outermost)
+            case syntax.Times(inner, least, most, _, lazy, empty):
+                self._times(at, _Times(inner, least, most, lazy, empty), after, names, outermost)
+            case terms.Except(inner, without):
+                self._set(at, Call(self._rule(inner, names), after, self._rule(without, names)))
+            case syntax.Named(inner, name):
+                self._named(at, inner, name, after, names, outermost)
+            case syntax.Edge(start):
+                self._set(at, Edge(start, after))
+            case syntax.Look(inner, ahead, negative):
+                least, most = (0, None) if ahead else syntax.width(inner)
+                self._set(at, Look(self._rule(inner, names), ahead, negative, least if least == most else None, after))
+            case Rules():
+                self._rules(at, part, after, outermost)
+            case Pattern(tree):
+                self._waiting.append((at, tree, after, names, outermost))
+            case _:
+                raise TypeError(part)
+
+    def _set(self, at: int, state: State) -> None:
+        self._program.states[at] = state
+
+    def _series(self, at: int, parts: tuple[_Part, ...], after: int, names: dict[str, int], outermost: bool) -> None:
+        if not parts:
+            self._set(at, Fork((after,)))
+        for number, inner in enumerate(parts):
+            then = after if number == len(parts) - 1 else self._state(outermost)
+            self._waiting.append((at, inner, then, names, outermost))
+            at = then
+
+    def _named(self, at: int, part: _Part, name: str, after: int, names: dict[str, int], outermost: bool) -> None:
+        inner, close = self._state(outermost), self._state(outermost, Close(after))
+        self._set(at, Open(name, inner))
+        self._waiting.append((inner, part, close, names, outermost))
+
+    def _text(self, at: int, part: terms.Text | terms.Whole, source: object, after: int, outermost: bool) -> None:
+        """A text whose source may say what stands in it."""
+        shape = None if source is None or source is IGNORED else source.shape()  # type: ignore[attr-defined]  # a source
+        if isinstance(shape, Rules) or (isinstance(shape, Pattern) and not shape.asserts):
+            self._waiting.append((at, shape, after, {}, outermost))
+            return
+        piece = self._piece(part.language) if isinstance(part, terms.Text) else self._whole(part)
+        self._set(at, Read(piece, after, ignored=source is IGNORED, inside=shape))
+
+    def _piece(self, language: Any) -> Piece:
+        if id(language) not in self._pieces:
+            self._pieces[id(language)] = language, piece_of(language)
+        return self._pieces[id(language)][1]
+
+    def _whole(self, part: terms.Whole) -> Piece:
+        if id(part.grammar) not in self._pieces:
+            self._pieces[id(part.grammar)] = part.grammar, Walked(part.grammar)
+        return self._pieces[id(part.grammar)][1]
+
+    def _times(self, at: int, times: _Times, after: int, names: dict[str, int], outermost: bool) -> None:
+        part, least, most, lazy, empty = times
+        one = self._character(part)
+        if one is not None and most is not None:
+            self._set(at, Read(Characters(one.points, least, most), after, lazy))
+        elif one is not None:
+            loop, again = self._state(outermost), self._state(outermost)
+            self._set(at, Read(Characters(one.points, least, least), loop))
+            self._set(loop, Fork((after, again) if lazy else (again, after)))
+            self._set(again, Read(one, loop))
+        elif (least, most) == (1, 1):
+            self._waiting.append((at, part, after, names, outermost))
+        elif (least, most) == (0, 1) and empty:
+            inner = self._state(outermost)
+            self._set(at, Fork((after, inner) if lazy else (inner, after)))
+            self._waiting.append((inner, part, after, names, outermost))
+        else:
+            self._set(at, Loop(self._rule(part, names), least, most, lazy, empty, after))
+
+    def _character(self, part: _Part) -> Characters | None:
+        """The part, if it is one character and nothing is to be captured in it."""
+        if not (isinstance(part, syntax.Plain) or (isinstance(part, terms.Text) and part.source is None)):
+            return None
+        piece = self._piece(part.language)
+        if isinstance(piece, Fixed) and len(piece.text) == 1:
+            return Characters([ord(piece.text), ord(piece.text) + 1], 1, 1)
+        return piece if isinstance(piece, Characters) and (piece.least, piece.most) == (1, 1) else None
+
+    def _rules(self, at: int, shape: Rules, after: int, outermost: bool) -> None:
+        if len(shape.rules) == 1 and not _calls_itself(shape.rules[0]):  # stands where it is used
+            rule = shape.rules[0]
+            if rule.name in shape.names:
+                self._named(at, rule.term, shape.names[rule.name], after, {}, outermost)
+            else:
+                self._waiting.append((at, rule.term, after, {}, outermost))
+            return
+        names: dict[str, int] = {}
+        for rule in shape.rules:
+            names[rule.name], end = self._state(False), self._state(False, Exit(False))
+            if rule.name in shape.names:
+                self._named(names[rule.name], rule.term, shape.names[rule.name], end, names, False)
+            else:
+                self._waiting.append((names[rule.name], rule.term, end, names, False))
+        self._set(at, Call(names[shape.start], after))
+
+
+def _calls_itself(rule: terms.Rule) -> bool:
+    return any(isinstance(term, terms.Ref) for term in _within(rule.term))
+
+
+def _within(term: terms.Term) -> Iterator[terms.Term]:
+    todo = [term]
+    while todo:
+        one = todo.pop()
+        yield one
+        if isinstance(one, (terms.Series, terms.Choice)):
+            todo += one.parts
+        elif isinstance(one, terms.Times):
+            todo.append(one.part)
+        elif isinstance(one, terms.Except):
+            todo += (one.part, one.without)

@@ -1,0 +1,57 @@
+"""EBNF, in the form of the W3C or of ISO/IEC 14977."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from guideway.constraints.rules import RuleSource
+from guideway.errors import InvalidConstraint
+from guideway.frontends.cfg.ebnf_iso import IsoReader
+from guideway.frontends.cfg.ebnf_w3c import W3cReader
+from guideway.grammar.cfg import Rule
+
+__all__ = ["Ebnf"]
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|/\*.*?\*/|\(\*.*?\*\)", re.DOTALL)
+
+
+class Ebnf(RuleSource):
+    """What a grammar in EBNF derives from its first rule, or from `start`.
+
+    `form`: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`); by default the one whose sign for "is" the text
+    has. White space between parts means nothing in either. `parts`: sources for names that the text does not define.
+    Refused, since they are not clear or not for machines: `-` beside more than two parts and between parts that call
+    themselves, empty classes, rules given twice, `? prose ?` and `[wfc: prose]`. Raises `InvalidConstraint` and
+    `Unsupported` with line, column and caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        start: str | None = None,
+        form: Literal["w3c", "iso"] | None = None,
+        parts: Mapping[str, object] | None = None,
+    ) -> None:
+        if form not in (None, "w3c", "iso"):
+            raise InvalidConstraint(f"the form {form!r} is neither 'w3c' nor 'iso'")
+        self.form = form
+        super().__init__(text, start, parts)
+
+    def _read(self, start: str | None) -> tuple[list[Rule], str]:
+        if self.form is None:
+            self.form = "w3c" if "::=" in _QUOTED.sub("", self.text) else "iso"
+        reader = W3cReader(self.text) if self.form == "w3c" else IsoReader(self.text)
+        rules = reader.rules()
+        if not rules:
+            reader.expected("a rule")
+        start = rules[0].name if start is None else start
+        names = self._completed(rules, reader, reader.mentioned)
+        if start not in names:
+            raise InvalidConstraint(f"there is no rule {start!r} to start with; there are {', '.join(sorted(names))}")
+        return rules, start
+
+    def _content(self) -> object:
+        return super()._content(), self.form

@@ -1,0 +1,113 @@
+"""Lark: the grammars of the parser library of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from guideway.constraints.captures import IGNORED, Rules
+from guideway.constraints.embed import term_of
+from guideway.constraints.rules import RuleSource
+from guideway.errors import InvalidConstraint, Unsupported
+from guideway.frontends.cfg.lark.contextual import split_by_context
+from guideway.frontends.cfg.lark.contextual_lexer import Split
+from guideway.frontends.cfg.lark.definitions import Terminals, names_of
+from guideway.frontends.cfg.lark.statements import LarkReader
+from guideway.frontends.cfg.scanner import special_of
+from guideway.grammar.cfg import Ref, Rule, Series, Term, Text
+from guideway.grammar.regular import Cat, Either, Repeat
+
+__all__ = ["Lark"]
+
+_ROOT = "%start"
+
+Lexer = Literal["dynamic_complete", "contextual"]
+
+
+class Lark(RuleSource):
+    """What a grammar in Lark's notation derives from `start`.
+
+    `lexer="dynamic_complete"` has the meaning of Lark's Earley parser with the lexer of that name: a text fits if it
+    can be cut into terminals in any way that the rules allow, with ignored text before, between and behind them;
+    priorities do not change that. Terminals with a lazy repetition stand for their shortest texts.
+    `lexer="contextual"` has that of Lark's LALR(1) parser with its contextual lexer: of the terminals that the parser
+    could take the first in Lark's order, as much text as its pattern takes, and keywords before names.
+
+    `parts`: sources for names that the
+    text does not define (declared or not). Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Refused:
+    terminals that can be empty or look at text around them, imports of anything but `common`, templates of terminals;
+    with the contextual lexer also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by names
+    that it makes up.
+    Raises `InvalidConstraint`, `Unsupported` with line, column and caret, `Unsatisfiable` with the names of rules that
+    never end, `LimitExceeded`.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        start: str = "start",
+        lexer: Lexer = "dynamic_complete",
+        parts: Mapping[str, object] | None = None,
+    ) -> None:
+        if lexer not in ("dynamic_complete", "contextual"):
+            raise InvalidConstraint(f"the lexer is 'dynamic_complete' or 'contextual', not {lexer!r}")
+        self.lexer = lexer
+        self._splits: list[Split] = []  # at most one: for the contextual lexer
+        super().__init__(text, start, parts)
+        for split in self._splits:
+            self._take(split.rules, split.start, split.names)
+
+    def _read(self, start: str | None) -> tuple[list[Rule], str]:
+        reader = LarkReader(self.text)
+        reader.read()
+        terminals = Terminals(reader, self.lexer == "contextual")
+        self._check_names(reader, start or "start")
+        ignored = [terminals.language(f"%ignore {number}") for number in range(len(reader.ignored))]
+        gap = Repeat(Either(tuple(ignored)), 0, None) if ignored else None
+
+        def with_gap(term: Term) -> Term:
+            if gap is None:
+                return term
+            both = Series((term, Text(gap, IGNORED)))
+            return Text(Cat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
+
+        rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
+        used = {ref for one in reader.rules.values() for ref in names_of(one.term)}
+        for name in terminals.names:
+            if name in used:
+                rules.append(Rule(name, with_gap(Text(terminals.language(name))), terminals.place(name)))
+        rules += [Rule(name, with_gap(Text(special_of(name))), reader.place(at)) for name, at in reader.special.items()]
+        taken = {rule.name for rule in rules}
+        rules += [Rule(name, with_gap(term_of(part))) for name, part in self.parts.items() if name not in taken]
+        if self.lexer == "contextual":
+            pieces = {rule.name: rule.term.source for rule in rules if isinstance(rule.term, Text)}
+            self._splits = [split_by_context(reader, terminals, start or "start", self.parts, pieces)]
+        first: Term = Ref(start or "start")
+        return [*rules, Rule(_ROOT, first if gap is None else Series((Text(gap, IGNORED), first)))], _ROOT
+
+    def _content(self) -> object:
+        return super()._content(), self.lexer
+
+    def _check_names(self, reader: LarkReader, start: str) -> None:
+        known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
+        for name, at in {**reader.mentioned, **reader.declared}.items():
+            if name in reader.declared and name not in known:
+                reader.fail(f"{name!r} is declared and nothing else: pass a source for it in `parts`", at, Unsupported)
+            if name not in known:
+                named = sorted(one for one in known if one.strip("_").isidentifier())
+                reader.fail(f"{name!r} is not defined; there are {', '.join(named)}", at)
+        if start not in known:
+            raise InvalidConstraint(
+                f"there is no rule {start!r} to start with; there are {', '.join(sorted(reader.rules))}"
+            )
+
+
+class _Spaced:
+    """A terminal with the ignored text behind it: one language, and for captures two pieces."""
+
+    def __init__(self, both: Series) -> None:
+        self._shape = Rules((Rule("%spaced", both),), "%spaced")
+
+    def shape(self) -> Rules:
+        return self._shape

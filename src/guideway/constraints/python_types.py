@@ -1,0 +1,156 @@
+"""`PythonType`: a Python type as a constraint, and its values out of the texts, by Pydantic."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
+
+from guideway.constraints.base import Source
+from guideway.constraints.captures import Reading
+from guideway.constraints.json_schema import JsonSchema
+from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, NotAvailable, Unsupported
+from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
+from guideway.frontends.python_types.schema import arguments_model, schema_generator
+from guideway.grammar.nodes import Grammar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = ["PythonType", "field_adapters"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+MAX_SHOWN = 2000
+"""How many characters of a text that a validator refuses the error shows."""
+
+
+class PythonType(Source[T_co]):
+    """The JSON texts of a Python type: what Pydantic says of it as JSON Schema, in the generation profile.
+
+    Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, set, tuple, unions, int, float, Decimal, bool,
+    str, bytes, None, dates and times, UUIDs, addresses, and `Annotated` ones; of a function, its arguments, as a dict
+    (`f(**value)`). `schema` is the JSON Schema (for prompts); `parse` makes the value. Types whose texts cannot be told
+    exactly (complex, dicts whose keys are floats, …) are refused.
+    """
+
+    def __init__(
+        self,
+        annotation: Any,
+        *,
+        key_order: KeyOrder | None = None,
+        whitespace: Whitespace | None = None,
+        escapes: Escapes | None = None,
+    ) -> None:
+        self._annotation = annotation
+        self._arguments = isinstance(annotation, (FunctionType, MethodType))
+        self._adapter = _adapter(arguments_model(annotation) if self._arguments else annotation)
+        self._json = JsonSchema(
+            _schema_of(self._adapter),
+            key_order=key_order,
+            whitespace=whitespace,
+            escapes=escapes,
+            formats="strict",
+        )
+        self.schema: Any = self._json.schema
+
+    def grammar(self) -> Grammar:
+        """The grammar of the JSON Schema."""
+        return self._json.grammar()
+
+    def shape(self) -> Reading:
+        """Values by JSON Pointer."""
+        return self._json.shape()
+
+    def parse(self, text: str) -> T_co:
+        """The value. Where validators of your own refuse it, `InvalidText` holds Pydantic's words, and the text."""
+        from pydantic import ValidationError
+
+        try:
+            value: T_co = self._adapter.validate_json(text)
+        except ValidationError as problem:
+            shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+            raise InvalidText(f"{problem}\nin the text {shown}", text=text) from problem
+        if self._arguments:
+            return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
+        return value
+
+    def _content(self) -> object:
+        return self._json
+
+    def __eq__(self, other: object) -> bool:
+        """Of the same type, written the same way. (An annotation need not be hashable, so `_content` leaves it out.)"""
+        return super().__eq__(other) and isinstance(other, PythonType) and bool(self._annotation == other._annotation)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    def __repr__(self) -> str:
+        name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)
+        return f"PythonType({name})"
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    from pydantic import BaseModel, TypeAdapter
+    from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+    from pydantic_core import SchemaError
+
+    if isinstance(annotation, TypeAdapter):
+        return annotation
+    if annotation is BaseModel:
+        raise InvalidConstraint("BaseModel itself is no model: it has no fields; pass a class made of it")
+    try:
+        return TypeAdapter(annotation)
+    except (
+        PydanticUserError,
+        PydanticUndefinedAnnotation,
+        SchemaError,
+        NameError,
+        TypeError,
+        AttributeError,
+    ) as problem:
+        raise InvalidConstraint(
+            f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
+        ) from problem
+    except ImportError as problem:
+        raise NotAvailable(f"a type needs a package: {problem}") from problem
+    except RecursionError:
+        raise LimitExceeded("the type is nested too deeply") from None
+
+
+def _reason(problem: Exception) -> str:
+    """What Pydantic says, without its advice on models."""
+    return re.split(r"\. Set `|\n", str(problem))[0]
+
+
+def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return adapter.json_schema(mode="validation", schema_generator=schema_generator())
+    except PydanticUserError as problem:
+        raise Unsupported(f"the type has no JSON Schema: {_reason(problem)}") from problem
+    except ImportError as problem:
+        raise NotAvailable(f"a type needs a package: {problem}") from problem
+    except RecursionError:
+        raise LimitExceeded("the type is nested too deeply") from None
+
+
+def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
+    """How the fields of a class become values, by their keys in JSON; empty for what is no class with fields."""
+    from pydantic import BaseModel, TypeAdapter
+
+    annotation = source._annotation
+    found: dict[str, Any] = {}
+    try:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            for name, field in annotation.model_fields.items():
+                key = field.validation_alias or field.alias or name
+                if isinstance(key, str):
+                    found[key] = field.rebuild_annotation()
+        elif dataclasses.is_dataclass(annotation) or is_typeddict(annotation):
+            found = get_type_hints(annotation, include_extras=True)
+        return {key: TypeAdapter(kind) for key, kind in found.items()}
+    except Exception:  # a field's type that stands only within its class: its values are then those of JSON
+        return {}

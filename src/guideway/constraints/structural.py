@@ -1,0 +1,95 @@
+"""Sources in sources to any depth: shown, compared and hashed without recursion.
+
+What a source holds are tuples of sources and of plain values (`_content`), and texts and sources (`_shown`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from guideway.constraints.base import Source
+
+__all__ = ["content_hash", "same", "shown"]
+
+MAX_SHOWN = 20_000
+"""Characters of a source that are shown."""
+
+
+def _is_source(thing: object) -> TypeGuard[Source[Any]]:
+    from guideway.constraints.base import Source  # which is made with this
+
+    return isinstance(thing, Source)
+
+
+def shown(source: Source[Any]) -> str:
+    """How it is written, or the beginning of that; of sources that are written in this way."""
+    plain = type(source).__repr__
+    made: list[str] = []
+    todo: list[object] = list(reversed(source._shown()))
+    length = 0
+    while todo:
+        one = todo.pop()
+        if _is_source(one) and type(one).__repr__ is plain:
+            todo += reversed(one._shown())
+            continue
+        text = one if isinstance(one, str) else repr(one)
+        length += len(text)
+        made.append(text)
+        if length > MAX_SHOWN:
+            return "".join(made)[:MAX_SHOWN] + "…"
+    return "".join(made)
+
+
+def same(one: Source[Any], other: Source[Any]) -> bool:
+    """Whether two sources have the same content."""
+    todo: list[tuple[Any, Any]] = [(one, other)]
+    known: set[tuple[int, int]] = set()
+    while todo:
+        left, right = todo.pop()
+        if left is right:
+            continue
+        if _is_source(left) and _is_source(right):
+            if type(left) is not type(right):
+                return False
+            if (id(left), id(right)) not in known:
+                known.add((id(left), id(right)))
+                todo.append((left._content(), right._content()))
+        elif isinstance(left, tuple) and isinstance(right, tuple):
+            if len(left) != len(right):
+                return False
+            todo += zip(left, right, strict=True)
+        elif left != right:
+            return False
+    return True
+
+
+def content_hash(source: Source[Any]) -> int:
+    """Equal for sources of the same content."""
+    done: dict[int, int] = {}
+    contents: dict[int, Any] = {}
+    todo = [source]
+    while todo:
+        one = todo[-1]
+        if id(one) not in contents:
+            contents[id(one)] = one._content()
+        waiting = [inner for inner in _inside(contents[id(one)]) if id(inner) not in done]
+        if waiting:
+            todo += waiting
+            continue
+        todo.pop()
+        done[id(one)] = hash((type(one), _hashed(contents[id(one)], done)))
+    return done[id(source)]
+
+
+def _inside(content: Any) -> list[Source[Any]]:
+    """The sources in a content; contents are as deep as they are written, so recursion is bounded."""
+    if isinstance(content, tuple):
+        return [inner for part in content for inner in _inside(part)]
+    return [content] if _is_source(content) else []
+
+
+def _hashed(content: Any, done: dict[int, int]) -> int:
+    if isinstance(content, tuple):
+        return hash(tuple(_hashed(part, done) for part in content))
+    return done[id(content)] if _is_source(content) else hash(content)

@@ -1,0 +1,233 @@
+"""Free text with structure between markers: `Tags`, and `Reasoning` before an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from guideway.constraints.base import Source, check_text
+from guideway.constraints.captures import Rules
+from guideway.constraints.embed import separated, source_of, term_of
+from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
+from guideway.errors import InvalidConstraint, InvalidText
+from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.recognizer import fits
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat
+
+__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "up_to", "without"]
+
+
+def without(*markers: str) -> Regular:
+    """Texts that hold none of the markers."""
+    return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
+
+
+def up_to(marker: str, *others: str) -> Regular:
+    """Texts that end with the marker, and hold it or another one nowhere before."""
+    early = Cat((ANY_TEXT, Literals((marker, *others)), Repeat(ANY_CHAR, 1, None)))
+    return Both((Cat((ANY_TEXT, Literals((marker,)))), Not(early)))
+
+
+def literal(text: str) -> Term:
+    """A fixed text as a part of rules."""
+    return Text(Literals((text,)))
+
+
+class Tag:
+    """Structure between two markers: `begin`, the content (a constraint), `end`."""
+
+    def __init__(self, begin: str, content: object, end: str) -> None:
+        self.begin = check_text(begin, "the begin of a tag")
+        self.content = source_of(content)
+        self.end = check_text(end, "the end of a tag")
+        if not begin:
+            raise InvalidConstraint("a tag begins with some text")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tag) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, Source[Any], str]:
+        return self.begin, self.content, self.end
+
+    def __repr__(self) -> str:
+        return f"Tag({self.begin!r}, {self.content!r}, {self.end!r})"
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A tag as it was found in a text: which, and the value of its content."""
+
+    tag: Tag
+    value: Any
+
+
+class Tags(Source[list["str | Tagged"]]):
+    """Free text in which every trigger begins one of the tags.
+
+    `triggers`: beginnings of tags that free text must not hold, by default the tags' whole `begin`. `least` and `most`:
+    how many tags. `separator`: there is no free text at all, and this stands between tags. `special`: names in begins
+    and ends that are special tokens, where the vocabulary has them. The value is the list of the pieces, texts and
+    `Tagged`. Raises `InvalidConstraint` where a trigger holds another one, or none begins a tag.
+    """
+
+    def __init__(
+        self,
+        tags: Iterable[Tag],
+        *,
+        triggers: Iterable[str] | None = None,
+        least: int = 0,
+        most: int | None = None,
+        separator: str | None = None,
+        special: Iterable[str] = (),
+    ) -> None:
+        self.tags, self.special = tuple(tags), tuple(special)
+        if not self.tags:
+            raise InvalidConstraint("there must be at least one tag")
+        if least < 0 or (most is not None and most < least):
+            raise InvalidConstraint(f"at least {least} and at most {most} tags")
+        self.triggers = tuple(dict.fromkeys(triggers if triggers is not None else (tag.begin for tag in self.tags)))
+        self.least, self.most, self.separator = least, most, separator
+        for one in self.triggers:
+            if any(one != other and one in other for other in self.triggers):
+                raise InvalidConstraint(f"the trigger {one!r} stands in another one, which could then never come")
+            if not one or not any(tag.begin.startswith(one) for tag in self.tags):
+                raise InvalidConstraint(f"no tag begins with the trigger {one!r}")
+        for tag in self.tags:
+            if not any(tag.begin.startswith(one) for one in self.triggers):
+                raise InvalidConstraint(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
+            if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
+                raise InvalidConstraint(f"a trigger of {tag.begin!r} ends inside the name of a special token")
+        self._shape = Rules((Rule("tags", self._term()),), "tags")
+        self._grammar = lower(list(self._shape.rules), "tags").grammar
+
+    def _term(self) -> Term:
+        if self.separator is not None:
+            one = Choice(tuple(self._after(tag, "") for tag in self.tags))
+            return separated(one, self.least, self.most, marker(self.separator, self.special))
+        options = [
+            Series(
+                (
+                    up_to_marker(trigger, self.special, *self.triggers),
+                    Choice(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
+                )
+            )
+            for trigger in self.triggers
+        ]
+        return Series((Times(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
+
+    def _after(self, tag: Tag, trigger: str) -> Term:
+        begin, end = (marker(text, self.special) for text in (tag.begin[len(trigger) :], tag.end))
+        return Series((begin, term_of(tag.content), end))
+
+    def grammar(self) -> Grammar:
+        """Rules, lowered."""
+        return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules."""
+        return self._shape
+
+    def parse(self, text: str) -> list[str | Tagged]:
+        """The pieces: texts that are not empty, and tags with the values of their contents."""
+        if not fits(self._grammar, text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
+        pieces: list[str | Tagged] = []
+        at = 0
+        while at < len(text):
+            if self.separator and pieces:
+                at += len(self.separator)
+            found = [(text.find(trigger, at), trigger) for trigger in self.triggers]
+            start = min((place for place, _ in found if place >= 0), default=-1)
+            if start < 0:
+                pieces.append(text[at:])
+                break
+            if start > at:
+                pieces.append(text[at:start])
+            tagged, at = self._tagged(text, start)
+            pieces.append(tagged)
+        return pieces
+
+    def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
+        """The tag that begins here, up to the first end behind which its content is whole."""
+        for tag in self.tags:
+            if not text.startswith(tag.begin, start):
+                continue
+            first = start + len(tag.begin)
+            end = text.find(tag.end, first)
+            while end >= 0:
+                try:
+                    return Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
+                except InvalidText:
+                    end = text.find(tag.end, end + 1)
+        raise InvalidText(f"no tag ends behind {text[start : start + 40]!r}")
+
+    def _content(self) -> object:
+        return self.tags, self.triggers, self.least, self.most, self.separator, self.special
+
+    def __repr__(self) -> str:
+        return f"Tags({list(self.tags)!r})"
+
+
+class Reasoning(Source[tuple[str, Any]]):
+    """Reasoning between its markers, then an answer that fits a constraint.
+
+    The value is the pair of the reasoning's text and the answer's value. `optional`: the answer may come at once, and
+    the reasoning is then empty. Between them stand two line breaks at most, as the model likes. `special`: names in the
+    markers that are special tokens, where the vocabulary has them; by default both markers are.
+    """
+
+    def __init__(
+        self,
+        answer: object,
+        *,
+        begin: str = "<think>",
+        end: str = "</think>",
+        optional: bool = False,
+        special: Iterable[str] | None = None,
+    ) -> None:
+        self.answer = source_of(answer)
+        self.begin, self.end = check_text(begin, "the begin"), check_text(end, "the end")
+        self.skips = optional
+        self.special = (
+            tuple(one for one in (begin, end) if not ends_as_it_begins(one)) if special is None else tuple(special)
+        )
+        if not end:
+            raise InvalidConstraint("reasoning must end with some text")
+        gap = Text(Literals(("", "\n", "\n\n")))
+        thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
+        parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
+        self._shape = Rules((Rule("reasoning", Series(parts)),), "reasoning")
+        self._grammar = lower(list(self._shape.rules), "reasoning").grammar
+
+    def grammar(self) -> Grammar:
+        """Rules, lowered."""
+        return self._grammar
+
+    def shape(self) -> Rules:
+        """The rules."""
+        return self._shape
+
+    def parse(self, text: str) -> tuple[str, Any]:
+        """The reasoning, and the answer's value."""
+        if not fits(self._grammar, text):
+            raise InvalidText(f"{text!r} does not fit {self!r}")
+        end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
+        for gap in ("", "\n", "\n\n") if end >= 0 else ():
+            answer = text[end + len(self.end) :]
+            if answer.startswith(gap):
+                try:
+                    return text[len(self.begin) : end], self.answer.parse(answer[len(gap) :])
+                except InvalidText:
+                    continue
+        return "", self.answer.parse(text)
+
+    def _content(self) -> object:
+        return self.answer, self.begin, self.end, self.skips, self.special
+
+    def __repr__(self) -> str:
+        return f"Reasoning({self.answer!r})"

@@ -1,0 +1,16 @@
+"""Tool calls in the formats of model families: one description gives both the constraint and the parser.
+
+families.py      what each family writes around a call, and the family of a chat template
+tool.py          `Tool`: a callable function
+arguments.py     arguments that are not JSON
+calls.py         `ToolCalls`: the grammar of replies
+reply_parser.py  parser of replies
+"""
+
+from __future__ import annotations
+
+from guideway.constraints.tools.calls import Reply, ToolCall, ToolCalls
+from guideway.constraints.tools.families import FAMILIES, Family, family_of
+from guideway.constraints.tools.tool import Tool
+
+__all__ = ["FAMILIES", "Family", "Reply", "Tool", "ToolCall", "ToolCalls", "family_of"]

@@ -1,0 +1,107 @@
+"""Arguments that are no JSON object: keys and values between tags, and keyword arguments of Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from guideway.constraints.embed import term_of
+from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.special_token import marker
+from guideway.constraints.tags import without
+from guideway.constraints.tools.families import Family
+from guideway.constraints.tools.tool import NAME, Tool
+from guideway.errors import Unsupported
+from guideway.grammar.cfg import Series, Term, Text, Times, Whole
+from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
+from guideway.grammar.regular import Either, Literals, Regular
+
+__all__ = ["is_text", "pairs", "properties", "python"]
+
+_SAYS_NOTHING = {"title", "description", "default", "examples"}
+_WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|true|false|null')
+_PYTHON = {"true": "True", "false": "False", "null": "None"}
+
+
+def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
+    """Name, schema and whether it is required, of each argument. Raises `Unsupported` where there is more to a tool."""
+    schema = tool.schema
+    known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
+    if schema is None or schema.get("type") != "object" or schema.keys() - known:
+        raise Unsupported(f"{tool.name!r}: this family writes the arguments of plain schemas of objects only")
+    required = set(schema.get("required", ()))
+    found = schema.get("properties", {})
+    if required - found.keys() or any(not NAME.fullmatch(name) for name in found):
+        raise Unsupported(f"{tool.name!r}: this family writes arguments with plain names and a schema each only")
+    if not all(isinstance(value, Mapping) for value in found.values()):
+        raise Unsupported(f"{tool.name!r}: this family writes arguments with a schema each, which is an object")
+    return [(name, value, name in required) for name, value in found.items()]
+
+
+def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
+    definitions = (tool.schema or {}).get("$defs")
+    return JsonSchema(dict(schema) if definitions is None else {**schema, "$defs": definitions})
+
+
+# Texts stand as they are, everything else as JSON.
+
+
+def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
+    """Whether the values are texts; raises `Unsupported` where they may be, but need not."""
+    kind = schema.get("type")
+    if kind == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
+        return True
+    if isinstance(kind, str) and kind != "string":
+        return False
+    raise Unsupported(f"{tool.name!r}: this family writes plain texts, choices of texts, and values that are no texts")
+
+
+def pairs(tool: Tool, family: Family) -> Term:
+    """The arguments between the texts of `family.pair`."""
+    before, between, after = family.pair
+    made: list[Term] = []
+    for name, schema, required in properties(tool):
+        if is_text(tool, schema):
+            texts = [one for one in schema["enum"] if isinstance(one, str)] if "enum" in schema else None
+            value: Term = Text(without(after.strip()) if texts is None else Literals(tuple(texts)))
+        else:
+            value = term_of(_source(tool, schema))
+        head, tail = marker(before + name + between, family.special), marker(after, family.special)
+        pair = Series((head, value, tail))
+        made.append(pair if required else Times(pair, 0, 1))
+    return Series(tuple(made))
+
+
+# Python's notation is that of JSON, but for three words and the names.
+
+
+def python(tool: Tool) -> Term:
+    """The arguments as keyword arguments, parentheses included. Raises `Unsupported` for names that Python has not."""
+    found = properties(tool)
+    names = [*tool.name.split("."), *(name for name, _, _ in found)]
+    if not all(name.isidentifier() for name in names):
+        raise Unsupported(f"{tool.name!r}: this family writes names that are names in Python only")
+    made = Grammar()
+    made.root = made.reserve()
+    entries = []
+    for name, schema, required in found:
+        inner = _source(tool, schema).grammar()
+        by = len(made.nodes)
+        for node, place in zip(inner.nodes, inner.places, strict=True):
+            moved = None if node is None else renumbered(node, range(by, by + len(inner.nodes)))
+            made.nodes.append(Leaf(_in_python(moved.text)) if isinstance(moved, Leaf) else moved)
+            made.places.append(place)
+        entries.append(Property(Literals((name,)), inner.root + by, required))
+    made.define(made.root, Object(Punctuation("(", ", ", "=", ")"), tuple(entries)))
+    return Whole(made)
+
+
+def _in_python(text: Regular) -> Regular:
+    """Fixed values stand in lists of texts, by themselves or beside other values; words in quotes are no such words."""
+    match text:
+        case Literals(texts):
+            return Literals(tuple(_WORDS.sub(lambda found: _PYTHON.get(found[0], found[0]), one) for one in texts))
+        case Either(parts):
+            return Either(tuple(map(_in_python, parts)))
+    return text

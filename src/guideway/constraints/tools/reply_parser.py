@@ -1,0 +1,332 @@
+"""Replies as models write them -> text, reasoning and calls.
+
+The forms are those of `families.py`, read more freely than they are written: white space between their parts, JSON in
+any spelling and order of keys, "arguments" and "parameters" alike, text between and behind calls, end markers left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from guideway.constraints.tools.families import NAME_KEY, Family
+from guideway.errors import InvalidText
+
+__all__ = ["Found", "read"]
+
+_SPACE = re.compile(r"\s*")
+_ARGUMENTS = ("arguments", "parameters")
+_NAME = r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)"
+_WORDS = {"true": True, "false": False, "null": None}
+_MAX_PYTHON = 1_000_000  # characters that Python's own parser is given
+_PARSING = threading.Lock()  # the filters of warnings are one for all threads
+_ID = re.compile(r"[A-Za-z0-9]+")
+_ENDS = re.compile(
+    r"\s*(?:<\|(?:im_end|eot_id|eom_id|eot|endoftext|observation|python_end)\|>|</s>|<｜end▁of▁sentence｜>)*\s*\Z"
+)
+_CLOSED = re.compile(r"<\|(?:call|end)\|>")
+_ENDED = re.compile(r"<\|(?:end|return)\|>")
+_CHANNEL = re.compile(r"<\|channel\|>(\w+)")
+_RECEIVER = re.compile(r"to=([^\s<]+)")
+_KIND = re.compile(r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+
+
+@dataclass
+class Found:
+    """What a reply holds; calls are a name, arguments that are not checked yet, and an id."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[tuple[str, Any, str]] = field(default_factory=list)
+
+
+def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Found:
+    """Raises `InvalidText` where a call begins that cannot be read.
+
+    `is_text`: whether the argument of this name, of the tool of this name, is a text that stands as it is.
+    """
+    if family.answer:
+        return _channels(text)
+    found = Found()
+    if family.thoughts is not None and (inside := _between(text, *family.thoughts)) is not None:
+        found.reasoning, text = inside
+    _Calls(family, text, found, is_text).run()
+    return found
+
+
+def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
+    start = _space(text, 0)
+    if not text.startswith(before, start) or (end := text.find(after, start)) < 0:
+        return None
+    return text[start + len(before) : end], text[end + len(after) :]
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _fail(text: str, at: int, what: str) -> NoReturn:
+    raise InvalidText(f"expected {what}, found {text[at : at + 40]!r} (character {at})")
+
+
+class _Calls:
+    """A place in a reply, and how a family's calls are read from it."""
+
+    def __init__(self, family: Family, text: str, found: Found, is_text: Callable[[str, str], bool]) -> None:
+        self.family, self.text, self.found, self.is_text, self.at = family, text, found, is_text, 0
+        self._parts = re.compile("(" + ("|".join(map(re.escape, family.special)) or "(?!)") + r")|\s+")
+
+    def run(self) -> None:
+        """Reads all of the reply."""
+        family, text = self.family, self.text
+        start = text.find(family.trigger) if family.trigger else 0 if re.match(family.begins, text) else -1
+        if start < 0:
+            self.found.text = text
+            return
+        self.at = start
+        if not family.trigger and not self._skip("<|python_tag|>"):
+            self._skip("<|python_start|>")
+        outside = [text[:start]]
+        while True:
+            self._group()
+            again = text.find(family.trigger, self.at) if family.trigger else -1
+            outside.append(text[self.at : len(text) if again < 0 else again])
+            if again < 0:
+                break
+            self.at = again
+        outside[-1] = _ENDS.sub("", outside[-1])
+        if not family.trigger and outside[-1]:
+            _fail(text, self.at, "the end of the reply")
+        self.found.text = outside[0] + "".join(one for one in outside[1:] if one.strip())
+
+    def _skip(self, marker: str) -> bool:
+        """Step over white space and a marker, whose own white space may be any."""
+        at = _space(self.text, self.at)
+        for part in filter(None, self._parts.split(marker)):
+            at = _space(self.text, at)
+            if not self.text.startswith(part, at):
+                return False
+            at += len(part)
+        self.at = at
+        return True
+
+    def _need(self, marker: str) -> None:
+        if not self._skip(marker):
+            _fail(self.text, self.at, repr(marker.strip()))
+
+    def _group(self) -> None:
+        """One call, or all between `opening` and `closing`."""
+        family = self.family
+        if family.arguments == "python":
+            self._python()
+            return
+        listed = family.opening.endswith("[")
+        if family.opening:
+            self._need(family.opening[:-1] if listed else family.opening)
+        if family.is_object:
+            head, tail = family.prefix.partition(NAME_KEY)[0], family.suffix.partition("}")[2]
+            self._objects(head, tail)
+        else:
+            self._need(family.prefix)
+            self._named()
+            while family.opening and self._skip(family.prefix):
+                self._named()
+        if family.closing and not listed:
+            self._skip(family.closing)
+
+    # A JSON object with name and arguments, or a list of such.
+
+    def _objects(self, head: str, tail: str) -> None:
+        self._skip(head)
+        while True:
+            value = self._json()
+            for one in value if isinstance(value, list) else [value]:
+                self._object(one)
+            if tail:
+                self._skip(tail)
+            if not self._skip(self.family.separator.strip() or "\0"):
+                break
+            if self.text[_space(self.text, self.at) :][:1] not in ("{", "["):
+                _fail(self.text, self.at, "a call")
+
+    def _object(self, value: Any) -> None:
+        inner = value.get("function", value) if isinstance(value, dict) else None
+        inner = value if isinstance(inner, str) else inner
+        if not isinstance(inner, dict):
+            raise InvalidText(f"a call is a JSON object with a name, not {value!r}")
+        name = inner.get("name", inner.get("function"))
+        key = next((key for key in _ARGUMENTS if key in inner), None)
+        if not isinstance(name, str):
+            raise InvalidText(f"a call has no name: {value!r}")
+        arguments = inner[key] if key is not None else {}
+        if isinstance(arguments, str):
+            arguments = _loads(arguments)
+        call_id = value.get("id", "")
+        self._call(name, arguments, call_id if isinstance(call_id, str) else "")
+
+    def _json(self) -> Any:
+        at = _space(self.text, self.at)
+        try:
+            value, self.at = _DECODER.raw_decode(self.text, at)
+        except (ValueError, RecursionError):
+            _fail(self.text, at, "JSON")
+        return value
+
+    def _call(self, name: str, arguments: Any, call_id: str = "") -> None:
+        self.found.calls.append((name, arguments, call_id))
+
+    # A name, and its arguments behind it.
+
+    def _named(self) -> None:
+        family, call_id = self.family, ""
+        found = re.compile(_NAME).match(self.text, at := _space(self.text, self.at))
+        if found is None:
+            _fail(self.text, at, "the name of a tool")
+        self.at = found.end()
+        if family.call_id is not None and self._skip(family.call_id[0]):
+            given = _ID.match(self.text, self.at)
+            if given is None:
+                _fail(self.text, self.at, "the id of a call")
+            call_id, self.at = given[0], given.end()
+        if family.arguments == "pairs":
+            self._skip(family.middle)
+            arguments: Any = dict(self._pairs(found[1]))
+        else:
+            self._need(family.middle)
+            arguments = self._json()
+        self._skip(family.suffix)
+        self._call(found[1], arguments, call_id)
+
+    def _pairs(self, tool: str) -> Iterator[tuple[str, Any]]:
+        before, between, after = self.family.pair
+        key_end = between.partition("\n")[0]
+        gap, end_mark = between[len(key_end) :], after.strip()
+        while self._skip(before):
+            if (end := self.text.find(key_end, self.at)) < 0:
+                _fail(self.text, self.at, repr(key_end))
+            key, self.at = self.text[self.at : end].strip(), end + len(key_end)
+            if gap.strip():
+                self._need(gap)
+            if self.is_text(tool, key):
+                if (end := self.text.find(end_mark, self.at)) < 0:
+                    _fail(self.text, self.at, repr(end_mark))
+                value, self.at = self.text[self.at : end], end
+                lines = after.startswith("\n")  # a text stands on lines of its own
+                yield key, value.removeprefix("\n").removesuffix("\n") if lines else value
+            else:
+                yield key, self._json()
+            self._need(end_mark)
+
+    # Python's notation.
+
+    def _python(self) -> None:
+        text = _ENDS.sub("", self.text[self.at :]).strip()
+        if len(text) > _MAX_PYTHON:
+            _fail(self.text, self.at, "fewer characters")
+        try:
+            with _PARSING, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python thinks of the model's text is not for our user
+                tree = ast.parse(text, mode="eval").body
+            for one in tree.elts if isinstance(tree, (ast.List, ast.Tuple)) else [tree]:
+                if not isinstance(one, ast.Call) or one.args or any(word.arg is None for word in one.keywords):
+                    _fail(self.text, self.at, "calls with named arguments")
+                self._call(ast.unparse(one.func), {str(word.arg): _value(word.value) for word in one.keywords})
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            _fail(self.text, self.at, "calls in Python's notation")
+        self.at = len(self.text)
+
+
+def _value(node: ast.expr) -> Any:
+    """A constant of Python's or JSON's notation."""
+    match node:
+        case ast.Constant(value) if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        case ast.Name(name) if name in _WORDS:
+            return _WORDS[name]
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return -value
+        case ast.List(parts) | ast.Tuple(parts):
+            return [_value(part) for part in parts]
+        case ast.Dict(keys, values) if all(
+            isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
+        ):
+            return {key.value: _value(value) for key, value in zip(keys, values, strict=True)}  # type: ignore[union-attr]  # as `if` says
+    raise ValueError(node)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise InvalidText(f"{text[:60]!r} is no JSON") from None
+
+
+# Harmony: messages in channels.
+
+
+def _channels(text: str) -> Found:
+    """Reasoning in `analysis`, calls in messages to `functions.…`, text in `final` and other messages. Each character
+    is looked at once or twice, however the text goes on.
+    """
+    found = Found()
+    reasoning: list[str] = []
+    answer: list[str] = []
+    at = 0
+    while at < len(text):
+        header = _header(text, at)
+        if header is None:
+            if text[at:].strip() in ("", "<|end|>", "<|return|>"):
+                break
+            _fail(text, at, "a message: '<|channel|>…<|message|>'")
+        receiver, channel, at = header
+        if receiver:
+            try:
+                arguments, at = _DECODER.raw_decode(text, _space(text, at))
+            except (ValueError, RecursionError):
+                _fail(text, at, "JSON")
+            found.calls.append((receiver.removeprefix("functions."), arguments, ""))
+            end = _CLOSED.match(text, _space(text, at))
+            at = at if end is None else end.end()
+            continue
+        ends = _ENDED.search(text, at)
+        body = text[at : len(text) if ends is None else ends.start()]
+        at = len(text) if ends is None else ends.end()
+        (reasoning if channel == "analysis" else answer).append(body)
+    found.reasoning, found.text = "".join(reasoning), "".join(answer)
+    return found
+
+
+def _header(text: str, at: int) -> tuple[str, str, int] | None:
+    """Of a message: whom it is to ("": nobody), its channel, and where its body begins; None: there is none here."""
+    receiver = ""
+    for marker in ("<|end|>", "<|start|>assistant"):
+        after = _space(text, at)
+        at = after + len(marker) if text.startswith(marker, after) else at
+    at = _space(text, at)
+    if text.startswith("to=", at):
+        end = text.find("<|channel|>", at)
+        receiver, at = text[at + len("to=") : end].rstrip(), end
+        if end < 0 or not receiver or any(char.isspace() for char in receiver):
+            return None
+    channel = _CHANNEL.match(text, at)
+    if channel is None:
+        return None
+    to = _RECEIVER.match(text, _space(text, channel.end()))
+    kind = _KIND.match(text, channel.end() if to is None else to.end())
+    if kind is None:
+        return None
+    return (receiver if to is None else to[1]), channel[1], kind.end()

@@ -1,0 +1,8 @@
+"""Compilers from notations to the grammar IR. They never import `guideway.constraints`.
+
+regex/         regular expressions of Python and ECMA-262
+json_schema/   JSON Schema, all drafts from 4 on
+cfg/           context-free grammars: GBNF, EBNF, Lark
+python_types/  what JSON Schema cannot say about Python types
+formats/       named string formats
+"""

@@ -1,0 +1,8 @@
+"""Notations of context-free grammars -> rules.
+
+scanner.py   a position in the text, error positions, open groups
+gbnf.py      llama.cpp's notation
+ebnf_iso.py  EBNF of ISO/IEC 14977
+ebnf_w3c.py  EBNF of the W3C
+lark/        Lark's notation
+"""

@@ -1,0 +1,173 @@
+"""EBNF as ISO/IEC 14977 defines it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from guideway.errors import LimitExceeded, Unsupported
+from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
+from guideway.grammar.cfg import Choice, Except, Ref, Rule, Series, Term, Text, Times
+from guideway.grammar.regular import EMPTY, literal
+
+__all__ = ["IsoReader"]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_OTHER_SIGNS = {"(/": "[", "/)": "]", "(:": "{", ":)": "}"}
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that is open."""
+
+    closing: str
+    at: int
+    options: list[list[Term]] = field(default_factory=lambda: [[]])
+    waits: bool = True  # for a part; else for what joins or ends parts
+    count: int | None = None  # of the part that comes
+    left: Term | None = None  # what the part that comes is an exception of
+
+    def put(self, part: Term, place: str) -> None:
+        """One more part."""
+        if self.count is not None:
+            part, self.count = Times(part, self.count, self.count), None
+        if self.left is not None:
+            part, self.left = Except(self.left, part, place), None
+        self.options[-1].append(part)
+        self.waits = False
+
+    def term(self) -> Term:
+        """All of it."""
+        return Choice(tuple(Series(tuple(one)) for one in self.options))
+
+
+class IsoReader(Reader):
+    """Rules are `name = definitions ;` (or `.`); parts are joined by commas."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.mentioned: dict[str, int] = {}
+
+    def rules(self) -> list[Rule]:
+        """All rules, in order."""
+        made: dict[str, Rule] = {}
+        self._space()
+        while self.next:
+            at = self.at
+            name = self.match(_NAME) or self.expected("the name of a rule")
+            if name in made:
+                self.fail(f"the rule {name!r} is given twice", at)
+            self._space()
+            self.need("=", f" after the name {name!r}")
+            made[name] = Rule(name, self._definitions(), self.place(at))
+            self._space()
+        return list(made.values())
+
+    def _space(self) -> None:
+        """Spaces and comments, which may stand inside each other."""
+        while self.next:
+            if self.next.isspace():
+                self.at += 1
+            elif self.text.startswith("(*", self.at) and not self.text.startswith("(*)", self.at):
+                self._comment()
+            else:
+                return
+
+    def _comment(self) -> None:
+        at, depth = self.at, 0
+        while True:
+            if self.skip("(*"):
+                depth += 1
+            elif self.skip("*)"):
+                depth -= 1
+                if depth == 0:
+                    return
+            elif not self.next:
+                self.fail("this comment has no end", at)
+            else:
+                self.at += 1
+
+    def _sign(self) -> str:
+        """The sign here, in its usual form; the reader stands behind it."""
+        pair = self.text[self.at : self.at + 2]
+        if pair in _OTHER_SIGNS:
+            self.at += 2
+            return _OTHER_SIGNS[pair]
+        self.at += 1
+        sign = self.text[self.at - 1]
+        return "|" if sign in "/!" else ";" if sign == "." else sign
+
+    def _definitions(self) -> Term:
+        groups = [_Group("", self.at)]
+        while True:
+            self._space()
+            at, group = self.at, groups[-1]
+            if not self.next:
+                self.fail(f"this group has no closing {group.closing!r}", group.at) if group.closing else self.expected(
+                    "';'"
+                )
+            if group.waits and (self.next not in ",;.|/!)]}:-" or self.text.startswith("(/", at)):
+                self._part(groups, at)
+                continue
+            sign = self._sign()
+            if group.count is not None:
+                self.expected("a part after the count", at)
+            if sign == "-" and not group.waits:
+                group.left, group.waits = group.options[-1].pop(), True
+                continue
+            if sign not in ",|;)]}" or not sign:
+                self.expected("a part" if group.waits else "',', '|', '-' or ';'", at)
+            if group.waits:
+                group.put(Text(EMPTY), self.place(at))
+            group.waits = True
+            if sign == "|":
+                group.options.append([])
+            elif sign in ")]}":
+                self._close(groups, sign, at)
+            elif sign == ";":
+                if group.closing:
+                    self.fail(f"this group has no closing {group.closing!r}", group.at)
+                return group.term()
+
+    def _part(self, groups: list[_Group], at: int) -> None:
+        """One part, a count before it, or the beginning of a group."""
+        group = groups[-1]
+        if self.next in "0123456789":
+            if group.count is not None:
+                self.expected("a part after the count")
+            group.count = self.number()
+            self._space()
+            self.need("*", " after a count")
+        elif self.next in "([{":
+            if len(groups) > MAX_NESTING:
+                self.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceeded)
+            groups.append(_Group(_CLOSING[self._sign()], at))
+        else:
+            group.put(self._atom(at), self.place(at))
+
+    def _close(self, groups: list[_Group], sign: str, at: int) -> None:
+        if groups[-1].closing != sign:
+            self.fail(f"{sign!r} closes nothing that is open", at)
+        part = groups.pop().term()
+        groups[-1].put(part if sign == ")" else Times(part, 0, 1 if sign == "]" else None), self.place(at))
+
+    def _atom(self, at: int) -> Term:
+        quote = self.next
+        if quote in ('"', "'"):
+            end = self.text.find(quote, at + 1)
+            if end < 0:
+                self.fail(f"this text has no closing {quote}", at)
+            if end == at + 1:
+                self.fail("an empty text in quotes; write nothing instead", at)
+            self.at = end + 1
+            return Text(literal(self.text[at + 1 : end]))
+        if quote == "?":
+            self.fail(
+                "what stands between question marks is for people to read, and cannot be enforced", at, Unsupported
+            )
+        name = self.match(_NAME)
+        if name is None:
+            self.expected("a name, a text in quotes or a group")
+        self.mentioned.setdefault(name, at)
+        return Ref(name)

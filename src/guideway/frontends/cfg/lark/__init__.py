@@ -1,0 +1,9 @@
+"""Lark's notation -> rules.
+
+statements.py        rules, terminals, directives
+terminals.py         the languages of terminals
+definitions.py       terminals by name, templates
+common.py            the library `common`
+contextual.py        rules for the contextual lexer
+contextual_lexer/    the contextual lexer as rules over texts
+"""

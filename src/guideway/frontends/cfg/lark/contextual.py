@@ -1,0 +1,124 @@
+"""A grammar in Lark's notation for its contextual lexer: the terminals as Lark ranks them, and what cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from guideway.errors import LimitExceeded, Unsatisfiable, Unsupported
+from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules, preferred
+from guideway.frontends.cfg.lark.definitions import Terminals, names_of
+from guideway.frontends.cfg.lark.statements import LarkReader
+from guideway.frontends.cfg.scanner import special_of
+from guideway.frontends.regex import parse_tree
+from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first
+
+__all__ = ["split_by_context"]
+
+
+def split_by_context(
+    reader: LarkReader,
+    terminals: Terminals,
+    start: str,
+    parts: Mapping[str, object],
+    pieces: Mapping[str, object],
+) -> Split:
+    """The rules as Lark's contextual lexer reads texts. Raises `Unsupported` where that cannot be held exactly."""
+    same = _Same(reader, terminals)
+    reached = _reached(reader, start)
+    for name in sorted(parts):
+        if name in reached:
+            at = reader.mentioned.get(name, 0)
+            reader.fail(f"lexer='contextual': the part {name!r} has no place among Lark's terminals", at, Unsupported)
+    rules = {name: same.renamed(one.term) for name, one in reader.rules.items() if name in reached}
+    ignored = tuple(dict.fromkeys(same.ignored(number) for number in range(len(reader.ignored))))
+    used = {name for term in rules.values() for name in names_of(term)} - rules.keys()
+    known = [same.terminal(name) for name in sorted({*used, *ignored} - reader.special.keys())]
+    special = {name: special_of(name) for name in sorted(used & reader.special.keys())}
+    try:
+        return contextual_rules(rules, start, known, ignored, special, pieces)
+    except Conflict as error:
+        reader.fail(str(error), reader.rules[error.rule or start].at, Unsupported)
+    except (LimitExceeded, Unsupported, Unsatisfiable) as error:
+        reader.fail(str(error), reader.rules[start].at if start in rules else 0, type(error))
+
+
+def _reached(reader: LarkReader, start: str) -> set[str]:
+    seen, todo = {start}, [start]
+    while todo:
+        rule = reader.rules.get(todo.pop())
+        fresh = {name for name in names_of(rule.term) if name not in seen} if rule else set()
+        seen |= fresh
+        todo += fresh
+    return seen
+
+
+class _Same:
+    """Literals take the name of a terminal that is written the same, as in Lark."""
+
+    def __init__(self, reader: LarkReader, terminals: Terminals) -> None:
+        self._reader, self._terminals = reader, terminals
+        self._named: dict[object, str] = {}
+        for name in [*reader.terminals, *reader.common, *(f"%ignore {n}" for n in range(len(reader.ignored)))]:
+            if not name.startswith("%") or self._ignores(int(name.split()[1])) is None:
+                self._named[self._key(name)] = name
+
+    def _ignores(self, number: int) -> str | None:
+        """The terminal that an `%ignore` names; None: it is one of its own."""
+        term = self._reader.ignored[number].term
+        known = isinstance(term, Ref) and (term.name in self._reader.terminals or term.name in self._reader.common)
+        return term.name if isinstance(term, Ref) and known else None
+
+    def _key(self, name: str) -> object:
+        written = self._terminals.written(name)
+        return written.value, written.flags, written.fixed
+
+    def ignored(self, number: int) -> str:
+        """The terminal of an `%ignore`."""
+        return self._ignores(number) or f"%ignore {number}"
+
+    def _of(self, name: str) -> str:
+        reader = self._reader
+        if name in reader.rules or name in reader.terminals or name in reader.common or name in reader.special:
+            return name
+        if name not in reader.patterns:
+            return name
+        return self._named.setdefault(self._key(name), name)
+
+    def renamed(self, root: Term) -> Term:
+        """The term."""
+        made: dict[int, Term] = {}
+        for term in parts_first(root):
+            match term:
+                case Ref(name):
+                    made[id(term)] = Ref(self._of(name))
+                case Times(part, least, most):
+                    made[id(term)] = Times(made[id(part)], least, most)
+                case Series(parts) | Choice(parts):
+                    made[id(term)] = type(term)(tuple(made[id(part)] for part in parts))
+        return made[id(root)]
+
+    def terminal(self, name: str) -> Terminal:
+        """A terminal as Lark ranks it."""
+        reader, terminals = self._reader, self._terminals
+        written, language = terminals.written(name), terminals.language(name)
+        at = terminals.at(name)
+        try:
+            most = written.widths()[1]
+            if not written.fixed and name not in reader.common:
+                taken = preferred(parse_tree(written.pattern, "python")[0], language)
+                if taken is None:
+                    reader.fail(
+                        f"lexer='contextual': the terminal {name} looks around, so that how much of a text it takes is "
+                        "not known",
+                        at,
+                        Unsupported,
+                    )
+                language = taken
+        except LimitExceeded as error:
+            reader.fail(f"the terminal {name}: {error}", at, LimitExceeded)
+        invented = name not in reader.terminals and name not in reader.common
+        shown = f"__IGNORE_{name.split()[1]}" if name.startswith("%") else "__ANON" if invented else name
+        text = written.value if written.fixed else None
+        return Terminal(
+            name, language, terminals.priority(name), most, written.length, text, written.flags, shown, invented
+        )

@@ -1,0 +1,24 @@
+"""Lark's contextual lexer, as rules over texts: `contextual_rules`.
+
+In each state of the LALR(1) parser, the lexer tries only the terminals that the parser accepts there. It takes the
+first of them in Lark's order that matches a prefix of the remaining text, as long as its pattern allows. A text that
+matches a keyword becomes that keyword. So the terminals of a text depend on the text that follows, which a context-free
+rule cannot express directly. Rules are therefore split by the state of the lexer before and after what they derive.
+
+terminals.py          Lark's order of terminals, keywords that patterns match
+longest_match.py      whether the match of a pattern is always the longest possible one
+determinize.py        the subset construction
+terminal_automata.py  patterns as automata over character classes; what must not follow a terminal
+lalr.py               Lark's expansion of rules, and the LALR(1) automaton (DeRemer and Pennello, 1982)
+steps.py              one terminal and the ignored text after it, by the state of the lexer that they end in
+rule_splitting.py     rules split by states of parser and lexer (Bar-Hillel, Perles and Shamir, 1961)
+"""
+
+from __future__ import annotations
+
+from guideway.frontends.cfg.lark.contextual_lexer.lalr import Conflict
+from guideway.frontends.cfg.lark.contextual_lexer.longest_match import preferred
+from guideway.frontends.cfg.lark.contextual_lexer.rule_splitting import Split, contextual_rules
+from guideway.frontends.cfg.lark.contextual_lexer.terminals import Terminal
+
+__all__ = ["Conflict", "Split", "Terminal", "contextual_rules", "preferred"]

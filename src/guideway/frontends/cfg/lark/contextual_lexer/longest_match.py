@@ -1,0 +1,145 @@
+"""What a pattern takes of a text, which need not be the longest that it could.
+
+Python's `re` takes the first of all ways to match: alternatives in the order written, repetitions as long as they can.
+Threads in that order, as in Pike's machine, less those behind one that has matched, make an automaton: of the texts
+that it takes, the longest is the one that `re` finds.
+"""
+
+from __future__ import annotations
+
+from guideway.errors import LimitExceeded
+from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
+from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, machine_of
+from guideway.frontends.regex.syntax import Choice, Edge, Look, Named, Part, Plain, Series, Times
+from guideway.grammar.regular import Cat, Chars, Either, Literals, Regular
+
+__all__ = ["preferred"]
+
+_MAX_STATES = 5_000
+_MAX_PLACES = 50_000
+_MATCH = 0  # the place where the whole pattern has matched
+
+
+class _Threads:
+    """A pattern as places: those that take a character, those that go on at others, the first choice first."""
+
+    def __init__(self, root: Part, alphabet: Alphabet) -> None:
+        self.takes: list[tuple[tuple[int, ...], int] | None] = [None]
+        self.options: list[list[int]] = [[]]
+        self._alphabet = alphabet
+        self.asserts = False
+        self.start = self._place()
+        todo: list[tuple[Part, int, int]] = [(root, self.start, _MATCH)]
+        while todo:
+            part, at, after = todo.pop()
+            todo += self._add(part, at, after)
+
+    def _place(self) -> int:
+        self.takes.append(None)
+        self.options.append([])
+        if len(self.takes) > _MAX_PLACES:
+            raise LimitExceeded(f"its pattern takes more than {_MAX_PLACES} places")
+        return len(self.takes) - 1
+
+    def _add(self, part: Part, at: int, after: int) -> list[tuple[Part, int, int]]:
+        match part:
+            case Plain(Literals((text,))):
+                ends = [self._place() for _ in text[1:]]
+                for char, start, end in zip(text, [at, *ends], [*ends, after], strict=True):
+                    self.takes[start] = (self._alphabet.of(((ord(char), ord(char)),)), end)
+            case Plain(Chars(ranges)):
+                self.takes[at] = (self._alphabet.of(ranges), after)
+            case Plain(Cat(())):
+                self.options[at] = [after]
+            case Plain(Cat(parts)):
+                return self._add(Series(tuple(Plain(one, 0, None) for one in parts)), at, after)
+            case Plain(Either(())):
+                pass
+            case Plain():
+                self.asserts = True  # more than a character at once: not as it was written
+            case Series(parts):
+                ends = [self._place() for _ in parts[1:]]
+                return list(zip(parts, [at, *ends], [*ends, after], strict=True))
+            case Choice(parts):
+                self.options[at] = [self._place() for _ in parts]
+                return [(one, start, after) for one, start in zip(parts, self.options[at], strict=True)]
+            case Named(inner):
+                return [(inner, at, after)]
+            case Times(inner, least, most, _, lazy):
+                return self._times(inner, least, most, lazy, at, after)
+            case Edge() | Look():
+                self.asserts = True
+        return []
+
+    def _times(
+        self, part: Part, least: int, most: int | None, lazy: bool, at: int, after: int
+    ) -> list[tuple[Part, int, int]]:
+        todo: list[tuple[Part, int, int]] = []
+        for number in range(least if most is None else most):
+            if number >= least:
+                inner = self._place()
+                self.options[at] = [after, inner] if lazy else [inner, after]
+                at = inner
+            then = self._place()
+            todo.append((part, at, then))
+            at = then
+        if most is None:
+            inner = self._place()
+            self.options[at] = [after, inner] if lazy else [inner, after]
+            todo.append((part, inner, at))
+        else:
+            self.options[at] = [after]
+        return todo
+
+    def ordered(self, seeds: list[int]) -> tuple[int, ...]:
+        """The places reached without a character, the first choice first, up to the first whole match."""
+        found: list[int] = []
+        seen: set[int] = set()
+        todo = seeds[::-1]
+        while todo:
+            at = todo.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            if at == _MATCH or self.takes[at] is not None:
+                found.append(at)
+                if at == _MATCH:
+                    break
+            todo += self.options[at][::-1]
+        return tuple(found)
+
+    def moved(self, state: tuple[int, ...], letter: int) -> tuple[int, ...]:
+        """The same after a character."""
+        return self.ordered([take[1] for at in state if (take := self.takes[at]) is not None and letter in take[0]])
+
+
+def preferred(root: Part, language: Regular) -> Regular | None:
+    """The texts that a pattern can take, so that it takes the longest of them that a text begins with: its language,
+    or fewer. None: it asserts something, so that this is not known. Raises `LimitExceeded`.
+    """
+    alphabet = Alphabet([language, *_plain(root)])
+    threads = _Threads(root, alphabet)
+    if threads.asserts:
+        return None
+    why = f"what its pattern takes first takes more than {_MAX_STATES} states"
+    states = Numbered(threads.ordered([threads.start]), _MAX_STATES, why)
+    steps = [[states.number(threads.moved(state, letter)) for letter in range(len(alphabet))] for state in states.order]
+    found = alphabet.graph(steps, [_MATCH in state for state in states.order])
+    whole = machine_of(language, alphabet)
+    return language if found == alphabet.graph(whole.steps, whole.accepting) else found
+
+
+def _plain(root: Part) -> list[Regular]:
+    found: list[Regular] = []
+    todo = [root]
+    while todo:
+        match todo.pop():
+            case Plain(language):
+                found.append(language)
+            case Series(parts) | Choice(parts):
+                todo += parts
+            case Named(inner) | Times(inner):
+                todo.append(inner)
+            case _:
+                pass
+    return found

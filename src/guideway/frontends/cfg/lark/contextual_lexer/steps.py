@@ -1,0 +1,362 @@
+"""One terminal with the ignored text behind it, as the lexer takes it.
+
+Between two terminals stands a seam: what the lexer has before it for each terminal that may come. It is kept as how it
+differs from what stands before that terminal elsewhere, so that there are few. A scanner that is tried before another
+must not take anything, and a text is the longest that its scanner can take: both are kills, which begin with the text
+and go on behind it, until nothing that may follow can set them off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from guideway.errors import LimitExceeded, Unsupported
+from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determined
+from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
+from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Kills, machine_of
+from guideway.frontends.cfg.lark.contextual_lexer.terminals import Scanners
+from guideway.grammar.regular import Cat, Either, Regular, Repeat
+
+__all__ = ["Accepted", "Steps"]
+
+Accepted = frozenset[str]  # what the parser could take, ignored terminals included
+Pending = frozenset[int]  # kills
+
+_MAX_NODES = 100_000  # of one terminal
+_NONE: Pending = frozenset()
+
+# How a text is taken for a terminal: by which scanner, which keywords it may be (the first that fits counts), the
+# number of the terminal among these or -1, and the kills that are pending before it.
+_Way = tuple[str, tuple[str, ...], int, Pending]
+_Ways = tuple[_Way, ...]
+
+
+class _Run:
+    """A terminal, from its first character to its last: nodes, steps by class of characters, kills behind its ends."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.edges: list[list[tuple[int, int]]] = []
+        self.ends: list[Pending | None] = []
+        self.whole = True  # whether its texts are all those of the terminal
+
+
+class Steps:
+    """Seams by number, and what leads from one to the next."""
+
+    def __init__(self, scanners: Scanners, ignored: tuple[str, ...], special: Mapping[str, Regular]) -> None:
+        self._scanners = scanners
+        self._ignored = ignored
+        self._special = special
+        self._kills = Kills(scanners.machines)
+        languages = [scanners.languages[name] for name in ignored]
+        self._gap: Regular | None = Repeat(Either(tuple(languages)), 0, None) if languages else None
+        self._seams: dict[frozenset[tuple[str, _Ways | None]], int] = {}
+        self._differs: list[dict[str, _Ways | None]] = []
+        self._at_known: dict[tuple[Accepted, Pending], int] = {}
+        self._usual: dict[str, _Ways] = {}
+        self._runs: dict[_Ways, _Run] = {}
+        self._ends: dict[tuple[Accepted, Pending], frozenset[int]] = {}
+        self._touched: dict[tuple[str, int], bool] = {}
+        self._pruned: dict[tuple[Accepted, Pending], Pending] = {}
+        self._steps: dict[tuple[str, _Ways | None, Accepted], frozenset[int]] = {}
+        self._keys: dict[tuple[str | None, _Ways | None, Accepted], int] = {}
+        self._numbers: dict[object, int] = {}
+        self._texts: dict[object, Regular] = {}
+        self._gaps: dict[tuple[Accepted, Pending], bool] = {}
+
+    def ends(self, seam: int) -> bool:
+        """Whether the text may end at a seam."""
+        return END not in self._differs[seam]
+
+    def closed(self, seam: int, names: Iterable[str]) -> int:
+        """The seam at which some terminals must not come."""
+        return self._seam({**self._differs[seam], **dict.fromkeys(names)})
+
+    def begin(self, accepted: Accepted) -> frozenset[int]:
+        """The seams behind the ignored text at the start."""
+        return self._behind(accepted, _NONE)
+
+    def step(self, name: str, seam: int, accepted: Accepted) -> frozenset[int]:
+        """The seams behind a terminal and the ignored text that follows, in the state of the parser that follows."""
+        ways = self._ways(name, seam)
+        key = name, ways, accepted
+        if key not in self._steps:
+            if ways is None:
+                found: set[int] = set()
+            elif name in self._special:
+                found = set(self._behind(accepted, _NONE))
+            else:
+                ends = {self._prune(accepted, end) for end in self._run(ways).ends if end is not None}
+                found = {seam for end in ends for seam in self._behind(accepted, end)}
+            self._steps[key] = frozenset(found)
+        return self._steps[key]
+
+    def gap(self, accepted: Accepted, seams: frozenset[int]) -> Regular:
+        """The ignored text at the start that leads to some of the seams."""
+        return self._text(None, (), accepted, seams)
+
+    def text(self, name: str, seam: int, accepted: Accepted, seams: frozenset[int]) -> Regular:
+        """The texts of a terminal, with what is ignored behind it, that lead to some of the seams."""
+        return self._text(name, self._ways(name, seam) or (), accepted, seams)
+
+    def key(self, name: str, seam: int, accepted: Accepted) -> int:
+        """Equal for steps that are the same."""
+        return self._step_key(name, self._ways(name, seam), accepted)
+
+    def _step_key(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> int:
+        key = name, ways, accepted
+        if key not in self._keys:
+            self._keys[key] = self._numbers.setdefault(self._content(name, ways, accepted), len(self._numbers))
+        return self._keys[key]
+
+    def _content(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> object:
+        if ways is None:
+            return name
+        if name is None or name in self._special:
+            ends = {_NONE}
+        else:
+            ends = {self._prune(accepted, end) for end in self._run(ways).ends if end is not None}
+        return name, ways, frozenset((end, self._gap_key(accepted, end)) for end in ends)
+
+    def _gap_key(self, accepted: Accepted, pending: Pending) -> object:
+        """What the ignored text behind a terminal depends on: how each boundary goes on, and its seam."""
+        return frozenset(
+            (
+                at,
+                self._at(accepted, at),
+                tuple(self._ways_from(accepted, at, name, ignored=True) for name in self._ignored),
+            )
+            for at in self._boundaries(accepted, pending)
+        )
+
+    # Seams.
+
+    def _seam(self, differs: dict[str, _Ways | None]) -> int:
+        content = frozenset(differs.items())
+        if content not in self._seams:
+            self._seams[content] = len(self._differs)
+            self._differs.append(differs)
+        return self._seams[content]
+
+    def _at(self, accepted: Accepted, pending: Pending) -> int:
+        """The seam in a state of the parser, with some kills pending."""
+        key = accepted, pending
+        if key not in self._at_known:
+            self._at_known[key] = self._made_at(accepted, pending)
+        return self._at_known[key]
+
+    def _made_at(self, accepted: Accepted, pending: Pending) -> int:
+        differs: dict[str, _Ways | None] = {}
+        for name in sorted(accepted):
+            if name == END:
+                continue
+            ways = () if name in self._special else self._ways_from(accepted, pending, name)
+            if self._usual.setdefault(name, ways) != ways:
+                differs[name] = ways
+        return self._seam(differs)
+
+    def _ways(self, name: str, seam: int) -> _Ways | None:
+        differs = self._differs[seam]
+        return differs[name] if name in differs else self._usual.get(name, ())
+
+    def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
+        made = []
+        for scanner in self._scanners.of(accepted)[name]:
+            if ignored != (scanner.name in self._ignored):  # Lark drops text before it looks for keywords in it
+                continue
+            number = -1 if scanner.name == name else scanner.keywords.index(name)
+            if ignored and number >= 0:
+                continue
+            keywords = () if ignored else scanner.keywords if number < 0 else scanner.keywords[: number + 1]
+            for one in scanner.tied:
+                if self._touches(scanner.name, self._kills.of(one, 0)):
+                    raise Unsupported(
+                        f"lexer='contextual': {one} and {scanner.name} can take the same text, and which does depends "
+                        "on names that Lark makes up: define one of them as a terminal, with a priority"
+                    )
+            kills = {*pending, *(self._kills.of(one, 0) for one in scanner.before)}
+            kept = frozenset(kill for kill in kills if kill and self._touches(scanner.name, kill))
+            made.append((scanner.name, keywords, number, kept))
+        return tuple(made)
+
+    def _touches(self, name: str, kill: int) -> bool:
+        """Whether a kill can be set off by a text that begins with the terminal."""
+        key = name, kill
+        if key not in self._touched:
+            machine, after = self._scanners.machines[name], self._kills.after
+            seen, todo = {(0, kill)}, [(0, kill)]
+            found = False
+            while todo and not found:
+                state, at = todo.pop()
+                found = machine.accepting[state]
+                for then, next_kill in zip(machine.steps[state], after[at], strict=True):
+                    if then == DEAD or next_kill == 0:
+                        continue
+                    if next_kill == DEAD:
+                        found = True
+                        break
+                    if (then, next_kill) not in seen:
+                        seen.add((then, next_kill))
+                        todo.append((then, next_kill))
+            self._touched[key] = found
+        return self._touched[key]
+
+    def _prune(self, accepted: Accepted, pending: Pending) -> Pending:
+        """The kills that what follows could set off."""
+        key = accepted, pending
+        if key not in self._pruned:
+            names = [name for name in accepted if name in self._scanners.machines]
+            self._pruned[key] = frozenset(kill for kill in pending if any(self._touches(name, kill) for name in names))
+        return self._pruned[key]
+
+    # Runs.
+
+    def _run(self, ways: _Ways) -> _Run:
+        if ways not in self._runs:
+            self._runs[ways] = self._made(ways)
+        return self._runs[ways]
+
+    def _made(self, ways: _Ways) -> _Run:
+        run = _Run()
+        machines = self._scanners.machines
+        numbers: dict[object, int] = {}
+        order: list[tuple[str, tuple[str, ...], int, int, tuple[tuple[int, int], ...], Pending]] = []
+
+        def number(node: tuple[str, tuple[str, ...], int, int, tuple[tuple[int, int], ...], Pending]) -> int:
+            if node not in numbers:
+                numbers[node] = len(order)
+                order.append(node)
+                if len(order) > _MAX_NODES:
+                    raise LimitExceeded("lexer='contextual': what a terminal must not be takes too many states")
+            return numbers[node]
+
+        run.whole = len(ways) == 1 and (ways[0][2] < 0 or self._scanners.is_word(ways[0][1][ways[0][2]]))
+        for name, keywords, which, pending in ways:
+            run.starts.append(number((name, keywords, which, 0, tuple((k, 0) for k in range(len(keywords))), pending)))
+        for name, keywords, which, state, words, pending in order:  # grows while it is read
+            machine = machines[name]
+            fits = next((k for k, at in words if machines[keywords[k]].accepting[at]), -1)
+            ends = machine.accepting[state] and fits == which
+            run.whole &= not (machine.accepting[state] and which < 0 and fits >= 0)
+            longer = self._kills.of(name, state)
+            run.ends.append((pending | {longer} if longer else pending) if ends else None)
+            edges = []
+            for letter, after in enumerate(machine.steps[state]):
+                if after == DEAD:
+                    continue
+                kills = frozenset(self._kills.after[kill][letter] for kill in pending)
+                if DEAD in kills:
+                    run.whole = False
+                    continue
+                then = tuple((k, to) for k, at in words if (to := machines[keywords[k]].steps[at][letter]) != DEAD)
+                if which < 0 or then:
+                    edges.append((letter, number((name, keywords, which, after, then, kills - {0}))))
+            run.edges.append(edges)
+        return run
+
+    def _boundaries(self, accepted: Accepted, pending: Pending) -> list[Pending]:
+        """What may be pending at the ends of ignored terminals, from none of them on."""
+        order = [pending]
+        for at in order:  # grows while it is read
+            for run in self._ignoring(accepted, at):
+                for end in run.ends:
+                    if end is not None and (then := self._prune(accepted, end)) not in order:
+                        order.append(then)
+        return order
+
+    def _ignoring(self, accepted: Accepted, pending: Pending) -> Iterator[_Run]:
+        for name in self._ignored:
+            yield self._run(self._ways_from(accepted, pending, name, ignored=True))
+
+    def _behind(self, accepted: Accepted, pending: Pending) -> frozenset[int]:
+        key = accepted, pending
+        if key not in self._ends:
+            self._ends[key] = frozenset(self._at(accepted, at) for at in self._boundaries(accepted, pending))
+        return self._ends[key]
+
+    # Texts.
+
+    def _text(self, name: str | None, ways: _Ways, accepted: Accepted, seams: frozenset[int]) -> Regular:
+        key = self._step_key(name, ways, accepted), seams
+        if key not in self._texts:
+            self._texts[key] = self._written(name, ways, accepted, seams)
+        return self._texts[key]
+
+    def _written(self, name: str | None, ways: _Ways, accepted: Accepted, seams: frozenset[int]) -> Regular:
+        if name is None or name in self._special:
+            ends = {_NONE}
+            run = None
+        else:
+            run = self._run(ways)
+            ends = {self._prune(accepted, end) for end in run.ends if end is not None}
+        every = all(self._behind(accepted, end) <= seams for end in ends)
+        if every and (run is None or run.whole) and all(self._is_free(accepted, end) for end in ends):
+            gap = self._gap or Cat(())
+            if name is None:
+                return gap
+            one = self._special.get(name) or self._scanners.languages[name]
+            return one if self._gap is None else Cat((one, gap))
+        if run is None:
+            gap = _Assembled(self, accepted, seams).graph(None)
+            return gap if name is None else Cat((self._special[name], gap))
+        return _Assembled(self, accepted, seams).graph(run)
+
+    def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
+        """Whether any ignored text may follow."""
+        key = accepted, pending
+        if key not in self._gaps:
+            if self._gap is None:
+                self._gaps[key] = True
+            else:
+                found = _Assembled(self, accepted, self._behind(accepted, pending)).graph(None, pending)
+                machine = machine_of(self._gap, self._scanners.alphabet)
+                self._gaps[key] = found == self._scanners.alphabet.graph(machine.steps, machine.accepting)
+        return self._gaps[key]
+
+
+class _Assembled:
+    """A terminal and the ignored text behind it as one automaton."""
+
+    def __init__(self, steps: Steps, accepted: Accepted, seams: frozenset[int]) -> None:
+        self._of, self._accepted, self._seams = steps, accepted, seams
+        self._free: list[list[int]] = []
+        self._edges: list[list[tuple[int, int]]] = []
+        self._final: set[int] = set()
+        self._boundaries: dict[Pending, int] = {}
+        self._todo: list[Pending] = []
+
+    def graph(self, run: _Run | None, pending: Pending = _NONE) -> Regular:
+        """The automaton, made deterministic; None: the ignored text alone, from a boundary on."""
+        starts = [self._boundary(pending)] if run is None else self._add(run)
+        while self._todo:
+            at = self._todo.pop()
+            for ignored in self._of._ignoring(self._accepted, at):
+                self._free[self._boundaries[at]] += self._add(ignored)
+        alphabet = self._of._scanners.alphabet
+        why = "lexer='contextual': a terminal takes too many states"
+        order, rows = determined(starts, self._free, self._edges.__getitem__, len(alphabet), _MAX_NODES, why)
+        return alphabet.graph(rows, [not self._final.isdisjoint(state) for state in order])
+
+    def _node(self) -> int:
+        self._free.append([])
+        self._edges.append([])
+        return len(self._free) - 1
+
+    def _boundary(self, pending: Pending) -> int:
+        if pending not in self._boundaries:
+            self._boundaries[pending] = node = self._node()
+            self._todo.append(pending)
+            if self._of._at(self._accepted, pending) in self._seams:
+                self._final.add(node)
+        return self._boundaries[pending]
+
+    def _add(self, run: _Run) -> list[int]:
+        by = len(self._free)
+        for _ in run.edges:
+            self._node()
+        for number, (edges, end) in enumerate(zip(run.edges, run.ends, strict=True)):
+            self._edges[by + number] = [(letter, by + after) for letter, after in edges]
+            if end is not None:
+                self._free[by + number].append(self._boundary(self._of._prune(self._accepted, end)))
+        return [by + start for start in run.starts]

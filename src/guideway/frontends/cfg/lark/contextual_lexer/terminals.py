@@ -1,0 +1,114 @@
+"""Which terminal the lexer takes: Lark's order, and keywords within patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD
+from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, Machine, machine_of
+from guideway.grammar.regular import Regular
+
+__all__ = ["Scanner", "Scanners", "Terminal"]
+
+_ENDLESS = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terminal:
+    """A terminal as Lark sees it. `most`: characters of its longest text; `length`: of its pattern as written; `text`:
+    if it is a fixed one; `shown`: the name that Lark gives it, `invented` if that is not one of the grammar."""
+
+    name: str
+    language: Regular
+    priority: int
+    most: int | None  # characters
+    length: int
+    text: str | None
+    flags: frozenset[str]
+    shown: str
+    invented: bool
+
+    @property
+    def rank(self) -> tuple[int, int, int, str]:
+        """Terminals are tried in the order of these: priority, longest text, length of the pattern, name."""
+        return -self.priority, -(_ENDLESS if self.most is None else self.most), -self.length, self.shown
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """What takes text for a terminal: the terminal that is looked for, those tried before it, and the keywords that
+    its text may be instead, the first that fits. `tied`: those of the others that nothing but a name that Lark makes
+    up sets before or behind it."""
+
+    name: str
+    before: tuple[str, ...]
+    keywords: tuple[str, ...]
+    tied: tuple[str, ...]
+
+
+class Scanners:
+    """By a set of terminals that the parser could take: what stands for each."""
+
+    def __init__(self, terminals: list[Terminal]) -> None:
+        self._order = sorted(terminals, key=lambda one: one.rank)
+        self.alphabet = Alphabet(one.language for one in terminals)
+        self.machines: dict[str, Machine] = {one.name: machine_of(one.language, self.alphabet) for one in terminals}
+        self.languages = {one.name: one.language for one in terminals}
+        self._words = {one.name for one in terminals if one.text is not None and not one.flags}
+        self._known: dict[frozenset[str], dict[str, tuple[Scanner, ...]]] = {}
+        letters: dict[str, int] = {}
+        for number, ranges in enumerate(self.alphabet.ranges):
+            letters |= {chr(low): number for low, high in ranges if low == high}
+        self._letters = letters
+        self._within: dict[tuple[str, str], bool] = {}
+
+    def of(self, accepted: frozenset[str]) -> dict[str, tuple[Scanner, ...]]:
+        """By terminal of the set: the scanners whose text it may be."""
+        if accepted not in self._known:
+            self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
+        return self._known[accepted]
+
+    def is_word(self, name: str) -> bool:
+        """Whether a terminal is one fixed text."""
+        return name in self._words
+
+    def _made(self, terminals: list[Terminal]) -> dict[str, tuple[Scanner, ...]]:
+        words = [one for one in terminals if one.text is not None]
+        keywords: dict[str, tuple[str, ...]] = {}
+        inside: set[str] = set()
+        for one in terminals:
+            if one.text is None:
+                found = [word for word in words if word.priority == one.priority and self._takes(one, word)]
+                keywords[one.name] = tuple(word.name for word in found)
+                inside.update(word.name for word in found if word.flags <= one.flags)
+        result: dict[str, tuple[Scanner, ...]] = {one.name: () for one in terminals}
+        before: list[str] = []
+        for one in terminals:
+            if one.name in inside:
+                continue
+            tied = tuple(other.name for other in terminals if other.name in before and _tied(one, other))
+            scanner = Scanner(one.name, tuple(before), keywords.get(one.name, ()), tied)
+            for name in (one.name, *scanner.keywords):
+                result[name] = (*result[name], scanner)
+            before.append(one.name)
+        return result
+
+    def _takes(self, pattern: Terminal, word: Terminal) -> bool:
+        """Whether a pattern takes the whole of a fixed text."""
+        key = pattern.name, word.name
+        if key not in self._within:
+            machine, at = self.machines[pattern.name], 0
+            for char in word.text or "":
+                letter = self._letters.get(char)
+                at = DEAD if letter is None else machine.steps[at][letter]
+                if at == DEAD:
+                    break
+            self._within[key] = at != DEAD and machine.accepting[at]
+        return self._within[key]
+
+
+def _tied(one: Terminal, other: Terminal) -> bool:
+    if one.rank[:3] != other.rank[:3]:
+        return False
+    both = one.invented and other.invented
+    return both or any(each.invented and each.text is not None for each in (one, other))

@@ -1,0 +1,102 @@
+"""The terminals of a grammar in Lark's notation: what each comes to, with those that it refers to."""
+
+from __future__ import annotations
+
+from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded
+from guideway.frontends.cfg.lark.statements import Definition, LarkReader
+from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
+from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first, parts_of
+from guideway.grammar.cfg.scc import knots
+from guideway.grammar.regular import Regular
+
+__all__ = ["Terminals", "names_of"]
+
+_MAX_PATTERN = 100_000  # characters of a terminal, the terminals in it written out
+
+
+class Terminals:
+    """Terminals as patterns, those in them written out, and as languages. `ordered`: alternatives as they are tried."""
+
+    def __init__(self, reader: LarkReader, ordered: bool) -> None:
+        self._reader, self._ordered = reader, ordered
+        self._defined: dict[str, Definition] = {
+            **reader.terminals,
+            **{f"%ignore {number}": one for number, one in enumerate(reader.ignored)},
+        }
+        self._patterns = dict(reader.patterns)
+        self._languages: dict[str, Regular] = {}
+        names = list(self._defined)
+        numbers = {name: number for number, name in enumerate(names)}
+
+        def callees(number: int) -> list[int]:
+            return [numbers[name] for name in names_of(self._defined[names[number]].term) if name in numbers]
+
+        for knot in knots(range(len(names)), callees):
+            one = self._defined[names[knot[0]]]
+            if len(knot) > 1 or knot[0] in callees(knot[0]):
+                reader.fail(f"the terminal {names[knot[0]]!r} refers to itself; only rules may", one.at)
+            self._patterns[names[knot[0]]] = self._pattern(one)
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return list(self._patterns)
+
+    def place(self, name: str) -> str | None:
+        """Where it is defined."""
+        return self._reader.place(self._defined[name].at) if name in self._defined else None
+
+    def at(self, name: str) -> int:
+        """The character of the grammar where it stands."""
+        return self._defined[name].at if name in self._defined else max(self._reader.text.find(name), 0)
+
+    def language(self, name: str) -> Regular:
+        """Its texts."""
+        if name not in self._languages:
+            at = self.at(name)
+            try:
+                self._languages[name] = language_of(self._patterns[name].pattern)
+            except TerminalError as error:
+                kind = InvalidConstraint if error.kind is ConstraintError else error.kind
+                self._reader.fail(f"the terminal {name}: {error}", at, kind)
+            except ConstraintError as error:
+                self._reader.fail(f"the terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
+        return self._languages[name]
+
+    def written(self, name: str) -> Written:
+        """How it is written, all that it refers to put in."""
+        return self._patterns[name]
+
+    def priority(self, name: str) -> int:
+        """That which it was given."""
+        return self._defined[name].priority if name in self._defined else 0
+
+    def _pattern(self, definition: Definition) -> Written:
+        """The definition as one pattern."""
+        made: dict[int, Written] = {}
+        for term in parts_first(definition.term):
+            made[id(term)] = self._written(term, [made[id(part)] for part in parts_of(term)], definition)
+            if len(made[id(term)].value) > _MAX_PATTERN:
+                self._reader.fail("a terminal whose pattern is too long", definition.at, LimitExceeded)
+        return made[id(definition.term)]
+
+    def _written(self, term: Term, parts: list[Written], definition: Definition) -> Written:
+        match term:
+            case Ref(name):
+                if name not in self._patterns:
+                    what = "the rule" if name in self._reader.rules else "what is not defined:"
+                    what = "the special token" if name in self._reader.special else what
+                    self._reader.fail(f"a terminal refers to {what} {name!r}", definition.at)
+                return self._patterns[name]
+            case Series():
+                return joined(parts)
+            case Choice():
+                return either(parts, self._ordered)
+            case Times(_, least, most):
+                return repeated(parts[0], least, most)
+        raise TypeError(term)
+
+
+def names_of(root: Term) -> list[str]:
+    """What a term refers to."""
+    return [term.name for term in parts_first(root) if isinstance(term, Ref)]

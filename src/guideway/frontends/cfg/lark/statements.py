@@ -1,0 +1,369 @@
+"""The statements of a grammar in Lark's notation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
+from guideway.frontends.cfg.lark.common import COMMON, LENGTHS
+from guideway.frontends.cfg.lark.terminals import TerminalError, Written, written
+from guideway.frontends.cfg.scanner import Groups, Reader
+from guideway.grammar.cfg import Choice, Ref, Term
+
+__all__ = ["Definition", "LarkReader"]
+
+_TOKENS = re.compile(
+    r"""(?P<space>[ \t\f]+|\\[ ]*\n|(?://|\#)[^\n]*)
+    |(?P<line>(?:\r?\n\s*)+)
+    |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
+    |(?P<regexp>/(?!/)(?:\\/|\\\\|[^/])*?/[imslux]*)
+    |(?P<special><[^<>\s]+>)
+    |(?P<directive>%[a-z]+)
+    |(?P<sign>->|\.\.|[:|()\[\]{},~.?*+!])
+    |(?P<number>[+-]?\d+)
+    |(?P<terminal>_?[A-Z][_A-Z0-9]*)
+    |(?P<rule>_?[a-z][_a-z0-9]*)""",
+    re.VERBOSE,
+)
+_MAX_INSTANCES = 10_000  # of templates
+_MAX_ARGUMENTS = 100  # nested in each other
+
+
+@dataclass(slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass(slots=True)
+class Definition:
+    """A rule or terminal: its alternatives, over names; and where it stands."""
+
+    term: Term
+    at: int
+    priority: int = 0
+
+
+@dataclass(slots=True)
+class LarkReader:
+    """Reads all of it. Literals are terminals whose name is how they are written."""
+
+    text: str
+    rules: dict[str, Definition] = field(default_factory=dict)
+    terminals: dict[str, Definition] = field(default_factory=dict)
+    patterns: dict[str, Written] = field(default_factory=dict)  # of literals, ranges and imported terminals
+    common: set[str] = field(default_factory=set)  # those of them that are imported
+    ignored: list[Definition] = field(default_factory=list)
+    declared: dict[str, int] = field(default_factory=dict)
+    mentioned: dict[str, int] = field(default_factory=dict)
+    special: dict[str, int] = field(default_factory=dict)  # tokens by name, and where each stands
+    _source: Reader = field(init=False)  # for places in the text
+    _position: int = 0  # in the tokens
+    _tokens: list[_Token] = field(default_factory=list)
+    _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, and where the body begins
+    _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
+    _bound: dict[str, Term] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._source = Reader(self.text)
+
+    def place(self, at: int) -> str:
+        """Where a character stands."""
+        return self._source.place(at)
+
+    def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+        """Something is wrong at this character."""
+        self._source.fail(message, at, kind)
+
+    def read(self) -> None:
+        """Every statement, then every use of a template."""
+        self._cut()
+        for position, token in enumerate(self._tokens):  # uses may come before their template
+            if token.text == "{" and position and (position < 2 or self._starts(position - 1)):
+                self._templates[self._tokens[position - 1].text] = ([], 0)
+        self._position = 0
+        while self._now.kind != "end":
+            if self._now.kind == "line":
+                self._position += 1
+            else:
+                self._statement()
+        done = 0
+        while done < len(self._instances):
+            name, template, arguments = self._instances[done]
+            parameters, body = self._templates[template]
+            here = self._tokens[body].at
+            if len(parameters) != len(arguments):
+                self._stop(f"{template!r} takes {len(parameters)} arguments, not {len(arguments)}", here)
+            self._bound = dict(zip(parameters, arguments, strict=True))
+            self._position = body
+            self.rules[name] = Definition(self._expansions(), here)
+            done += 1
+            if done > _MAX_INSTANCES:
+                self._stop(f"more than {_MAX_INSTANCES} uses of templates", here, LimitExceeded)
+
+    # Tokens.
+
+    def _cut(self) -> None:
+        at, made = 0, self._tokens
+        while at < len(self.text):
+            found = _TOKENS.match(self.text, at)
+            if found is None:
+                self._source.expected("a name, a literal or an operator", at)
+            if found.lastgroup != "space":
+                made.append(_Token(str(found.lastgroup), found[0], at))
+            at = found.end()
+        joined: list[_Token] = []
+        for token in made:  # a line that begins with a bar goes on
+            if token.text == "|" or token.kind == "line":
+                while joined and joined[-1].kind == "line":
+                    joined.pop()
+            joined.append(token)
+        self._tokens = [*joined, _Token("end", "", len(self.text))]
+
+    def _starts(self, position: int) -> bool:
+        """Whether a statement begins at this token, modifiers aside."""
+        before = position - 1
+        while before >= 0 and self._tokens[before].text in ("?", "!"):
+            before -= 1
+        return before < 0 or self._tokens[before].kind == "line"
+
+    @property
+    def _now(self) -> _Token:
+        return self._tokens[self._position]
+
+    def _take(self, *wanted: str, what: str = "") -> _Token:
+        token = self._now
+        if token.text not in wanted and token.kind not in wanted:
+            self._stop_expecting(what or " or ".join(repr(one) for one in wanted))
+        self._position += 1
+        return token
+
+    def _skip(self, text: str) -> bool:
+        found = self._now.text == text
+        self._position += found
+        return found
+
+    def _stop(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+        self.fail(message, self._now.at if at is None else at, kind)
+
+    def _stop_expecting(self, what: str) -> NoReturn:
+        self._source.expected(what, self._now.at)
+
+    # Statements.
+
+    def _statement(self) -> None:
+        token = self._now
+        if token.kind == "directive":
+            self._position += 1
+            if token.text in ("%override", "%extend"):
+                self._definition(token.text[1:])
+            else:
+                known = {"%ignore": self._ignore, "%import": self._import, "%declare": self._declare}
+                if token.text not in known:
+                    self._stop(
+                        f"unknown directive {token.text!r}; there are {', '.join(known)}, %override, %extend", token.at
+                    )
+                known[token.text]()
+        else:
+            self._definition("new")
+        if self._now.kind != "end":
+            self._take("line", what="an item, '|', '->' or the end of the line")
+
+    def _definition(self, how: str) -> None:
+        while self._now.text in ("?", "!"):
+            self._position += 1
+        token = self._take("rule", "terminal", what="a rule, a terminal or a directive")
+        where = self.terminals if token.kind == "terminal" else self.rules
+        parameters: list[str] = []
+        template = self._skip("{")
+        if template:
+            if token.kind == "terminal":
+                self._stop("templates of terminals are not supported", token.at, Unsupported)
+            parameters.append(self._take("rule", "terminal", what="a parameter").text)
+            while self._skip(","):
+                parameters.append(self._take("rule", "terminal", what="a parameter").text)
+            self._take("}")
+        priority = self._priority() if self._skip(".") else 0
+        self._take(":")
+        known = token.text in where or token.text in self.patterns or self._templates.get(token.text, ([], 0))[1] > 0
+        if how == "new" and known:
+            self._stop(f"{token.text!r} is given twice", token.at)
+        if how != "new" and not known:
+            self._stop(f"there is no {token.text!r} to {how}", token.at)
+        if template:
+            self._templates[token.text] = (parameters, self._position)
+            while self._now.kind not in ("line", "end"):
+                self._position += 1
+            return
+        made = self._expansions()
+        if how == "extend":
+            if token.text in self.patterns:
+                self.patterns[name := f"{token.text} as it was"] = self.patterns.pop(token.text)
+                where[token.text] = Definition(Ref(name), token.at)
+            made, priority = _either(where[token.text].term, made), where[token.text].priority
+        self.patterns.pop(token.text, None)
+        where[token.text] = Definition(made, token.at, priority)
+
+    def _priority(self) -> int:
+        token = self._take("number", what="a priority")
+        if len(token.text) > 9:
+            self._stop("a priority of more than nine digits", token.at, LimitExceeded)
+        return int(token.text)
+
+    def _ignore(self) -> None:
+        at = self._now.at
+        self.ignored.append(Definition(self._expansions(), at))
+
+    def _declare(self) -> None:
+        while self._now.kind in ("terminal", "rule"):
+            self.declared[self._now.text] = self._now.at
+            self._position += 1
+
+    def _import(self) -> None:
+        at = self._now.at
+        if self._skip("."):
+            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, Unsupported)
+        path = [self._take("rule", "terminal", what="a library").text]
+        while self._skip("."):
+            path.append(self._take("rule", "terminal", what="a name").text)
+        if path[0] != "common" or len(path) > 2:
+            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, Unsupported)
+        names: list[tuple[str, str]]
+        if len(path) == 2:
+            new = self._take("terminal", what="a new name").text if self._skip("->") else path[1]
+            names = [(path[1], new)]
+        else:
+            self._take("(", what="'.' and a name, or names in parentheses")
+            names = [(one, one) for one in [self._take("terminal", what="a terminal").text]]
+            while self._skip(","):
+                one = self._take("terminal", what="a terminal").text
+                names.append((one, one))
+            self._take(")")
+        for name, new in names:
+            if name not in COMMON:
+                self._stop(f"there is no {name!r} in 'common'; there are {', '.join(COMMON)}", at)
+            if new in self.patterns or new in self.terminals:
+                self._stop(f"{new!r} is given twice", at)
+            self.patterns[new] = Written(COMMON[name], length=LENGTHS[name])
+            self.common.add(new)
+
+    # Expansions.
+
+    def _expansions(self) -> Term:
+        groups = Groups(self._source)
+        while True:
+            token = self._now
+            if token.kind in ("line", "end"):
+                break
+            if token.text == "|":
+                self._position += 1
+                groups.bar()
+            elif token.text in ("(", "["):
+                self._position += 1
+                groups.open(")" if token.text == "(" else "]", token.at)
+            elif token.text in (")", "]"):
+                self._close(groups, token)
+            elif token.text == "->":
+                self._position += 1
+                self._take("rule", what="the name of an alias")
+                if self._now.kind not in ("line", "end") and self._now.text not in ("|", ")", "]"):
+                    self._stop_expecting("'|' or the end of the line behind an alias")
+            elif token.text in ("?", "*", "+", "~"):
+                self._count(groups, token)
+            else:
+                groups.add(self._value(0))
+        return self._whole(groups)
+
+    def _close(self, groups: Groups, token: _Token) -> None:
+        if groups.inside != token.text:
+            self._stop(f"{token.text!r} closes nothing that is open", token.at)
+        self._position += 1
+        groups.add(groups.close())
+        if token.text == "]":
+            groups.repeat(0, 1, token.at)
+
+    def _whole(self, groups: Groups) -> Term:
+        if groups.inside:
+            self._stop_expecting(f"{groups.inside!r}")
+        return groups.done()
+
+    def _count(self, groups: Groups, token: _Token) -> None:
+        self._position += 1
+        if not groups.series:
+            self._stop("there is nothing here to repeat", token.at)
+        if token.text != "~":
+            least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}[token.text]
+        else:
+            least = most = self._number()
+            if self._skip(".."):
+                most = self._number()
+        if most is not None and most < least:
+            self._stop(f"at least {least} and at most {most} times", token.at)
+        groups.repeat(least, most, token.at)
+
+    def _number(self) -> int:
+        token = self._take("number", what="a count")
+        if len(token.text) > 7 or int(token.text) > 1_000_000:
+            self._stop("a count of more than 1000000", token.at, LimitExceeded)
+        if int(token.text) < 0:
+            self._stop("a count below zero", token.at)
+        return int(token.text)
+
+    def _value(self, depth: int) -> Term:
+        kinds = ("string", "regexp", "special", "rule", "terminal")
+        token = self._take(*kinds, what="an item: a name, a literal, '(' or '['")
+        if token.kind == "special":
+            self.special.setdefault(token.text, token.at)
+            return Ref(token.text)
+        if token.kind in ("string", "regexp"):
+            if self._now.text == "..":
+                return self._range(token)
+            self.patterns.setdefault(token.text, self._pattern(token))
+            return Ref(token.text)
+        if token.text in self._bound:
+            return self._bound[token.text]
+        if self._now.text == "{":
+            return self._use(token, depth)
+        if token.text in self._templates:
+            self._stop(f"{token.text!r} is a template: it needs arguments in braces", token.at)
+        self.mentioned.setdefault(token.text, token.at)
+        return Ref(token.text)
+
+    def _use(self, token: _Token, depth: int) -> Term:
+        if token.text not in self._templates:
+            self._stop(f"there is no template {token.text!r}", token.at)
+        if depth > _MAX_ARGUMENTS:
+            self._stop(f"arguments nested more than {_MAX_ARGUMENTS} deep", token.at, LimitExceeded)
+        self._take("{")
+        arguments = [self._value(depth + 1)]
+        while self._skip(","):
+            arguments.append(self._value(depth + 1))
+        self._take("}")
+        name = f"{token.text}{{{','.join(one.name if isinstance(one, Ref) else '' for one in arguments)}}}"
+        if name not in self.rules:
+            self.rules[name] = Definition(Ref(name), token.at)  # until its turn comes
+            self._instances.append((name, token.text, arguments))
+        return Ref(name)
+
+    def _pattern(self, token: _Token) -> Written:
+        try:
+            return written(token.text)
+        except TerminalError as error:
+            self._stop(str(error), token.at, InvalidConstraint if error.kind is ConstraintError else error.kind)
+
+    def _range(self, first: _Token) -> Term:
+        self._position += 1
+        last = self._take("string", what="the end of the range")
+        ends = [self._pattern(one).value for one in (first, last)]
+        if any(len(one) != 1 for one in ends) or ends[0] > ends[1]:
+            self._stop("a range goes from one character up to another", first.at)
+        name = f"{first.text}..{last.text}"
+        self.patterns[name] = Written(f"[{re.escape(ends[0])}-{re.escape(ends[1])}]", length=len(f"[{''.join(ends)}-]"))
+        return Ref(name)
+
+
+def _either(one: Term, other: Term) -> Term:
+    return Choice((one, other))

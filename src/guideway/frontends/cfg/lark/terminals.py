@@ -1,0 +1,140 @@
+"""Terminals of Lark: each becomes one pattern, as in Lark itself, and that a language."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from dataclasses import dataclass
+
+from guideway.errors import ConstraintError, Unsupported
+from guideway.frontends.regex import parse_pattern, parse_tree
+from guideway.frontends.regex.syntax import width
+from guideway.grammar.cfg.expressions import Expressions
+from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.recognizer import is_empty
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Not, Regular, Repeat
+
+__all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
+
+_ASIDE = re.compile(r"\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes
+_LOOKS = re.compile(r"\(\?<?[=!]|\\[bBAZ]|[\^$]")
+_LAZY = re.compile(r"[*+?}]\?")
+
+
+class TerminalError(Exception):
+    """A terminal that cannot be used: the text says why; `kind` is the class to raise."""
+
+    def __init__(self, message: str, kind: type[ConstraintError]) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A terminal as Lark has it: a fixed text, or a pattern with its flags; how long it is, which decides ties."""
+
+    value: str
+    flags: frozenset[str] = frozenset()
+    fixed: bool = False
+    length: int = 0
+
+    @property
+    def pattern(self) -> str:
+        """As a pattern that can stand in others."""
+        flags = "".join(sorted(self.flags - {"u"}))
+        return f"(?{flags}:{re.escape(self.value) if self.fixed else self.value})"
+
+    @property
+    def inside(self) -> int:
+        """How long it is inside another one."""
+        return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
+
+    def widths(self) -> tuple[int, int | None]:
+        """The fewest and the most characters."""
+        return (len(self.value),) * 2 if self.fixed else width(parse_tree(self.pattern, "python")[0])
+
+
+def joined(parts: list[Written]) -> Written:
+    """One after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Written("".join(one.pattern for one in parts), length=sum(one.inside for one in parts))
+
+
+def either(options: list[Written], ordered: bool) -> Written:
+    """Any of some, in the order in which they are tried: long ones first, as Lark sorts them."""
+    if len(options) == 1:
+        return options[0]
+    if ordered:
+        rank = {one: one.widths() for one in options}
+        options = sorted(options, key=lambda one: (-_endless(rank[one][1]), -rank[one][0], -one.length))
+    length = len("(?:)") + sum(one.inside + 1 for one in options) - 1
+    return Written(f"(?:{'|'.join(one.pattern for one in options)})", length=length)
+
+
+def _endless(most: int | None) -> int:
+    return 1 << 64 if most is None else most
+
+
+def repeated(part: Written, least: int, most: int | None) -> Written:
+    """So many times."""
+    short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
+    sign = short or (f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}")
+    return Written(f"(?:{part.pattern}){sign}", part.flags, length=len("(?:)") + part.inside + len(sign))
+
+
+def written(literal: str) -> Written:
+    """What `"text"i` or `/pattern/flags` is, with the escapes that Lark takes."""
+    end = literal.rindex(literal[0])
+    inner, flags = literal[1:end], literal[end + 1 :]
+    if "l" in flags:
+        raise TerminalError("the flag l: what it means depends on the machine", Unsupported)
+    made, at = "", 0
+    while at < len(inner):  # Python's own escapes count; every other backslash stays
+        char, after = inner[at], inner[at + 1 : at + 2]
+        at += 2 if char == "\\" else 1
+        made += (
+            char
+            if char != "\\"
+            else "\\" + after
+            if after in [*"Uuxnftr"]
+            else "\\\\" + ("\\\\" if after == "\\" else after)
+        )
+    made = made.replace('\\\\"', '"').replace("\n", "\\n").replace("\r", "\\r").replace("'", "\\'")
+    try:
+        text = str(literal_eval(f"'{made}'"))
+    except (SyntaxError, ValueError):
+        raise TerminalError("an escape that Python does not know", ConstraintError) from None
+    fixed = literal[0] == '"'
+    if fixed:
+        text = text.replace("\\\\", "\\")
+    return Written(text, frozenset(flags), fixed, len(text))
+
+
+def language_of(pattern: str) -> Regular:
+    """The texts that a terminal with this pattern can stand for.
+
+    A pattern with a lazy repetition stands for its shortest texts: those that do not begin with another one. Patterns
+    that look beyond the terminal's own text are refused.
+    """
+    language = parse_pattern(pattern, "python")
+    if Expressions().nullable(language):
+        raise TerminalError("it can be empty text, which no terminal may", ConstraintError)
+    bare = _ASIDE.sub("x", pattern)
+    if _LOOKS.search(bare):
+        behind, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
+        if not (_same(behind, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
+            raise TerminalError("it looks beyond its own text, at what stands around it", Unsupported)
+    if _LAZY.search(bare):
+        language = Both((language, Not(Cat((language, Repeat(ANY_CHAR, 1, None))))))
+    return language
+
+
+def _same(one: Regular, other: Regular) -> bool:
+    return all(_is_empty(Both((a, Not(b)))) for a, b in ((one, other), (other, one)))
+
+
+def _is_empty(language: Regular) -> bool:
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(language))
+    return is_empty(grammar)

@@ -1,0 +1,168 @@
+"""Reads a grammar as it was written, says where something is wrong, and keeps the groups that are open."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded
+from guideway.grammar.cfg import Choice, Series, Term, Times
+from guideway.grammar.regular import Chars, Special, chars
+
+__all__ = ["MAX_COUNT", "MAX_NESTING", "Groups", "Reader", "special_of"]
+
+MAX_NESTING = 1000
+"""How deep groups may nest."""
+
+MAX_COUNT = 1_000_000
+"""How often something may be repeated by a count."""
+
+_WINDOW = 70  # characters shown on either side of the caret
+
+
+def special_of(written: str) -> Special:
+    """The special token that `<name>` (brackets included) or `<[id]>` stands for."""
+    number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
+    return Special(written if number is None else int(number[1]))
+
+
+class Reader:
+    """A position in a text. Line ends are what the notation makes of them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        """The character here, or "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def skip(self, text: str) -> bool:
+        """Step over a text if it stands here."""
+        found = self.text.startswith(text, self.at)
+        if found:
+            self.at += len(text)
+        return found
+
+    def match(self, pattern: re.Pattern[str]) -> str | None:
+        """Step over what the pattern matches here."""
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found[0]
+
+    def need(self, text: str, what: str = "") -> None:
+        """Step over a text that must stand here."""
+        if not self.skip(text):
+            self.expected(f"{text!r}{what}")
+
+    def place(self, at: int | None = None) -> str:
+        """Line, column, the line itself and a caret under it."""
+        at = self.at if at is None else at
+        start = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        line = self.text[start : len(self.text) if end < 0 else end].rstrip("\r").expandtabs(1)
+        number, column = self.text.count("\n", 0, at) + 1, at - start
+        left = max(0, column - _WINDOW)
+        shown = line[left : column + _WINDOW]
+        return f"line {number}, column {column + 1}:\n{shown}\n{' ' * (column - left)}^"
+
+    def expected(self, what: str, at: int | None = None) -> NoReturn:
+        """The text does not go on as it must."""
+        here = self.text[self.at if at is None else at :][:12].split("\n")[0].strip()
+        self.fail(f"expected {what}, found {here!r}" if here else f"expected {what}", at)
+
+    def fail(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+        """Something is wrong here."""
+        raise kind(message, self.place(at))
+
+    def hex(self, digits: int | None) -> int:
+        """A code point in hexadecimal digits, so many or all that stand here."""
+        start = self.at
+        while self.next and self.next in "0123456789abcdefABCDEF" and (digits is None or self.at - start < digits):
+            self.at += 1
+        if self.at == start or (digits is not None and self.at - start < digits):
+            self.expected(f"{digits or ''} hexadecimal digits".strip(), start)
+        point = int(self.text[start : self.at][-12:], 16)
+        if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+            self.fail(f"{point:#x} is no character", start)
+        return point
+
+    def number(self) -> int:
+        """A count in decimal digits."""
+        start = self.at
+        while self.next and self.next in "0123456789":
+            self.at += 1
+        if self.at == start:
+            self.expected("a number")
+        if self.at - start > 12 or int(self.text[start : self.at]) > MAX_COUNT:
+            self.fail(f"a count of more than {MAX_COUNT}", start, LimitExceeded)
+        return int(self.text[start : self.at])
+
+    def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
+        """A class of characters."""
+        if not ranges:
+            self.fail("an empty class: it is not said whether it means no text or no character", start)
+        made = chars(*ranges)
+        if not negated:
+            return made
+        edges = [-1, *(edge for pair in made.ranges for edge in pair), 0x110000]
+        return Chars(tuple((a + 1, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True) if a + 1 < b))
+
+
+class Groups:
+    """Alternatives of series, in groups that are open; a group becomes one term when it closes."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._open: list[tuple[str, int, list[list[Term]]]] = [("", reader.at, [[]])]
+
+    @property
+    def inside(self) -> str:
+        """The text that closes the innermost group; "": none is open."""
+        return self._open[-1][0]
+
+    @property
+    def series(self) -> list[Term]:
+        """The series that is being read."""
+        return self._open[-1][2][-1]
+
+    def add(self, term: Term) -> None:
+        """One more part."""
+        self.series.append(term)
+
+    def bar(self) -> None:
+        """The next alternative."""
+        self._open[-1][2].append([])
+
+    def open(self, closing: str, at: int) -> None:
+        """A group begins."""
+        if len(self._open) > MAX_NESTING:
+            self._reader.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceeded)
+        self._open.append((closing, at, [[]]))
+
+    def close(self) -> Term:
+        """The innermost group, closed."""
+        return self._term(self._open.pop()[2])
+
+    def repeat(self, least: int, most: int | None, at: int) -> None:
+        """The last part, repeated."""
+        if not self.series:
+            self._reader.fail("there is nothing here to repeat", at)
+        if most is not None and most < least:
+            self._reader.fail(f"at least {least} and at most {most} times", at)
+        self.series[-1] = Times(self.series[-1], least, most)
+
+    def done(self) -> Term:
+        """All of it, once every group is closed."""
+        if self.inside:
+            closing, at, _ = self._open[-1]
+            self._reader.fail(f"this group has no closing {closing!r}", at)
+        return self._term(self._open[0][2])
+
+    @staticmethod
+    def _term(options: list[list[Term]]) -> Term:
+        made = [one[0] if len(one) == 1 else Series(tuple(one)) for one in options]
+        return made[0] if len(made) == 1 else Choice(tuple(made))

@@ -1,0 +1,58 @@
+"""The formats of JSON Schema, and a few more, as regular languages.
+
+date_time.py            dates, times, durations
+network.py              hosts, addresses, mailboxes
+identifiers.py          URIs and IRIs, UUIDs, pointers, versions, phone numbers, colours
+regular_expressions.py  regular expressions
+idna.py                 internationalised host names
+rules.py                helpers that write grammars of specifications as patterns
+
+A language is built when it is first requested, and cached. Docstrings name what a language leaves out of its
+specification. No language contains a text that the specification excludes, except for one length in `idn_hostname`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from guideway.frontends.formats import date_time as clock
+from guideway.frontends.formats import identifiers, idna, network
+from guideway.frontends.formats import regular_expressions as expressions
+from guideway.grammar.regular import Regular
+
+__all__ = ["FORMATS", "format_language"]
+
+FORMATS: dict[str, Callable[[], Regular]] = {
+    "date": clock.date,
+    "date-time": clock.date_time,
+    "duration": clock.duration,
+    "email": network.email,
+    "hex-colour": identifiers.hex_colour,
+    "hostname": network.hostname,
+    "idn-email": network.idn_email,
+    "idn-hostname": idna.idn_hostname,
+    "ip": network.ip,
+    "ipv4": network.ipv4,
+    "ipv6": network.ipv6,
+    "iri": identifiers.iri,
+    "iri-reference": identifiers.iri_reference,
+    "json-pointer": identifiers.json_pointer,
+    "phone": identifiers.phone,
+    "regex": expressions.regex,
+    "relative-json-pointer": identifiers.relative_json_pointer,
+    "semver": identifiers.semver,
+    "time": clock.time,
+    "uri": identifiers.uri,
+    "uri-reference": identifiers.uri_reference,
+    "uri-template": identifiers.uri_template,
+    "url": identifiers.url,
+    "uuid": identifiers.uuid,
+}
+"""What makes each language."""
+
+
+@lru_cache(maxsize=64)
+def format_language(name: str) -> Regular:
+    """The texts of a format; `KeyError` for a name that is not in `FORMATS`."""
+    return FORMATS[name]()

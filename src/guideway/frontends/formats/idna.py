@@ -1,0 +1,115 @@
+"""Internationalised host names of IDNA 2008: RFC 5891, RFC 5892 and, for scripts from right to left, RFC 5893."""
+
+from __future__ import annotations
+
+from guideway.frontends.formats.network import MOST_IN_NAME, label
+from guideway.frontends.formats.rules import limited
+from guideway.frontends.regex.character_ranges import invert, merge
+from guideway.frontends.regex.unicode_properties import idna, property_ranges
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    ANY_TEXT,
+    Chars,
+    Regular,
+    both,
+    cat,
+    chars,
+    either,
+    literal,
+    optional,
+    repeat,
+)
+
+__all__ = ["MOST_BEYOND_ASCII", "idn_hostname"]
+
+MOST_BEYOND_ASCII = 52
+"""The most characters of a label that is not in ASCII: about as many of one script as fit into 63 of an A-label."""
+
+_DOT = chars("..", "。。", "．．", "｡｡")
+_DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0, 0x6F9)
+
+
+def idn_hostname() -> Regular:
+    """Labels of ASCII (no A-labels) or of what IDNA allows, with the four dots that it knows; 253 characters in all.
+
+    What depends on a character's surroundings is enforced, but for the joining of letters around U+200C, which is
+    allowed after a virama only, and for the length of A-labels: a label beyond ASCII has at most 52 characters, which
+    may come to more than 63 where scripts are mixed. Beside labels from right to left, the others are in ASCII.
+    """
+    plain = either([label(), _beyond(_left_to_right())])
+    beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))
+    right = either([_beyond(_right_to_left(False)), _beyond(_right_to_left(True))])
+    mixed = either([right, beside_right])
+    only_left = cat(plain, repeat(cat(_DOT, plain)))
+    some_right = cat(repeat(cat(beside_right, _DOT)), right, repeat(cat(_DOT, mixed)))
+    return limited(either([only_left, some_right]), MOST_IN_NAME)
+
+
+def _of(*names: str) -> Chars:
+    return chars(*(pair for name in names for pair in idna(name)))
+
+
+def _ends(names: tuple[str, ...], *more: tuple[int, int]) -> Regular:
+    """Texts whose last character, but for marks without a width, is of the given classes."""
+    return cat(ANY_TEXT, chars(*_of(*names).ranges, *more), repeat(_of("NSM")))
+
+
+def _script(name: str) -> Chars:
+    return Chars(property_ranges(f"Script={name}") or ())
+
+
+def _beyond(body: Regular) -> Regular:
+    """What holds of every label that is not in ASCII."""
+    no_hyphen = Chars(invert(((0x2D, 0x2D),)))
+    first = Chars(invert(merge((*_of("mark").ranges, (0x2D, 0x2D)))))
+    not_reserved = either([cat(no_hyphen, ANY_CHAR), cat("-", no_hyphen)])  # in places three and four
+    return both(
+        body,
+        cat(first, optional(cat(ANY_TEXT, no_hyphen))),
+        either([repeat(ANY_CHAR, 1, 3), cat(ANY_CHAR, ANY_CHAR, not_reserved, ANY_TEXT)]),
+        repeat(ANY_CHAR, 1, MOST_BEYOND_ASCII),
+    )
+
+
+def _joined() -> Regular:
+    """A virama and a joiner, or what is no joiner."""
+    return cat(_of("virama"), chars((0x200C, 0x200D)))
+
+
+def _left_to_right() -> Regular:
+    """Characters of labels that are read from left to right, in their surroundings."""
+    plain = chars(*_of("L", "other", "NSM").ranges, _EXTENDED_DIGITS)
+    greek = _script("Greek")
+    dotted = cat("l", repeat(literal("·l"), 1))
+    chunk = either([plain, _joined(), cat(repeat(literal("\u0375"), 1), _without(greek, 0x375)), dotted])
+    japanese = chars(*_script("Hiragana").ranges, *_script("Katakana").ranges, *_script("Han").ranges)
+    kana = both(japanese, plain)
+    any_chunk = repeat(either([chunk, literal("・")]))
+    return either([repeat(chunk, 1), cat(any_chunk, kana, any_chunk)])
+
+
+def _right_to_left(arabic_digits: bool) -> Regular:
+    """The same from right to left, with one of the two kinds of digits."""
+    other = _of("other")
+    if arabic_digits:
+        plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)
+        ends = _ends(("R", "AN"), _ARABIC_DIGITS, (0x5F3, 0x5F4))
+    else:
+        plain = chars(*_of("R", "NSM").ranges, *other.ranges, _EXTENDED_DIGITS)
+        ends = _ends(("R",), _DIGITS, _EXTENDED_DIGITS, (0x5F3, 0x5F4))
+    hebrew = both(_script("Hebrew"), plain)
+    chunk = either([plain, _joined(), cat(hebrew, repeat(chars((0x5F3, 0x5F4)), 1))])
+    return both(repeat(chunk, 1), cat(_of("R"), ANY_TEXT), ends)
+
+
+def _without(some: Chars, *codes: int) -> Chars:
+    """The characters but for a few."""
+    ranges = list(some.ranges)
+    for code in codes:
+        ranges = [
+            part
+            for low, high in ranges
+            for part in (((low, code - 1), (code + 1, high)) if low <= code <= high else ((low, high),))
+            if part[0] <= part[1]
+        ]
+    return Chars(tuple(ranges))

@@ -1,0 +1,94 @@
+"""Names and addresses of hosts and mailboxes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from guideway.frontends.formats.rules import limited, spelled
+from guideway.grammar.regular import EMPTY, Regular, cat, chars, either, literal, optional, repeat
+
+__all__ = ["MOST_IN_NAME", "email", "hostname", "idn_email", "ip", "ipv4", "ipv6", "label"]
+
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+
+_LETTER_OR_DIGIT = chars("az", "AZ", "09")
+_LETTER_DIGIT_HYPHEN = chars("az", "AZ", "09", "--")
+_MOST_IN_LABEL, MOST_IN_NAME, _MOST_BEFORE_AT = 63, 253, 64
+
+
+@lru_cache(maxsize=1)
+def ipv4() -> Regular:
+    """Four decimal octets without leading zeros (RFC 2673, section 3.2)."""
+    return spelled(rf"{_OCTET}(\.{_OCTET}){{3}}")
+
+
+@lru_cache(maxsize=1)
+def ipv6() -> Regular:
+    """An address without zone and without netmask (RFC 4291, section 2.2).
+
+    As RFC 3986 spells it out: eight groups, `::` for one or more of zero, the last two perhaps in the form of IPv4.
+    """
+    group = spelled("[0-9A-Fa-f]{1,4}")
+    before, after = cat(group, ":"), cat(":", group)
+    last = either([cat(group, after), ipv4()])
+
+    def head(most: int) -> Regular:
+        return optional(cat(group, repeat(after, 0, most - 1))) if most else EMPTY
+
+    forms = [cat(repeat(before, 6, 6), last), cat(head(6), "::", group), cat(head(7), "::")]
+    forms += [cat(head(5 - n), "::", repeat(before, n, n), last) for n in range(6)]
+    return either(forms)
+
+
+def ip() -> Regular:
+    """An IPv4 or an IPv6 address."""
+    return either([ipv4(), ipv6()])
+
+
+def label() -> Regular:
+    """Letters, digits and hyphens, no hyphen at either end.
+
+    Whether an A-label (`xn--`) decodes to what it may is not regular, so none is allowed.
+    """
+    end, inner = _LETTER_OR_DIGIT, _LETTER_DIGIT_HYPHEN
+
+    def to_end(so_far: int) -> Regular:
+        return optional(cat(repeat(inner, 0, _MOST_IN_LABEL - 1 - so_far), end))
+
+    no_x, no_n = chars("09", "AW", "YZ", "aw", "yz"), chars("--", "09", "AM", "OZ", "am", "oz")
+    after_xn = either([cat(end, to_end(3)), cat("-", end, to_end(4))])
+    after_x = either([end, cat(no_n, repeat(inner, 0, _MOST_IN_LABEL - 3), end), cat(chars("NN", "nn"), after_xn)])
+    return either([cat(no_x, to_end(1)), cat(chars("XX", "xx"), optional(after_x))])
+
+
+def hostname() -> Regular:
+    """RFC 1123: labels of 1 to 63 characters, 253 in all, no dot at the end; no A-labels (see `label`)."""
+    name = label()
+    return limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME)
+
+
+def _mailbox(more: str, domain: Regular) -> Regular:
+    """RFC 5321, section 4.1.2; `more` is what RFC 6531 adds to the characters."""
+    atom = rf"[A-Za-z0-9!#$%&'*+\-/=?^_`{{|}}~{more}]+"
+    quoted = rf'"([ !#-\[\]-~{more}]|\\[ -~])*"'
+    local = limited(spelled(rf"{atom}(\.{atom})*|{quoted}"), _MOST_BEFORE_AT)
+    literals = cat("[", either([ipv4(), cat(literal("IPv6:"), ipv6())]), "]")
+    return cat(local, "@", either([domain, literals]))
+
+
+def email() -> Regular:
+    """A mailbox of RFC 5321: dot-atom or quoted text (64 characters), `@`, a host name or an address in brackets."""
+    return _mailbox("", hostname())
+
+
+def idn_email() -> Regular:
+    """A mailbox of RFC 6531: as `email`, with characters beyond ASCII on both sides.
+
+    The length of the local part is counted in characters, and the labels of the domain are not held to IDNA.
+    """
+    # without the characters that IDNA takes for dots
+    beyond = chars((0x80, 0x3001), (0x3003, 0xFF0D), (0xFF0F, 0xFF60), (0xFF62, 0x10FFFF))
+    end = chars("az", "AZ", "09", *beyond.ranges)
+    inner = chars("--", *end.ranges)
+    name = cat(end, optional(cat(repeat(inner, 0, _MOST_IN_LABEL - 2), end)))
+    return _mailbox("\\u0080-\\u{10ffff}", limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME))

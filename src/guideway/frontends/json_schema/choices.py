@@ -1,0 +1,275 @@
+"""What an applicator offers, as choices: for `anyOf` and its like, for the opposite of a schema, for what is left over.
+
+A choice is a bundle (or nothing), literals that must hold besides, and what was evaluated, where that is known already.
+Literals whose evaluations count are written as their complement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from guideway.errors import LimitExceeded
+from guideway.frontends.json_schema.bundles import (
+    ALL,
+    ARRAY,
+    FREE,
+    OBJECT,
+    STRING,
+    Bundle,
+    Group,
+    ObjectPart,
+    Want,
+    join,
+    merge,
+)
+from guideway.frontends.json_schema.documents import Documents
+from guideway.frontends.json_schema.evaluated import Evaluated, left_over, missed
+from guideway.frontends.json_schema.limits import MAX_OPENED, MAX_TOLD_APART
+from guideway.frontends.json_schema.opposites import bundle_of_value, opposites
+from guideway.frontends.json_schema.places import Places
+from guideway.frontends.json_schema.rivals import discriminator, rivals_of
+from guideway.frontends.json_schema.scalars import tested
+from guideway.frontends.json_schema.terms import Fork, Place, Term, want
+
+__all__ = ["Choice", "Choices", "Marks", "marks_of"]
+
+Marks = tuple[int, ...]
+Choice = tuple[Bundle | None, Marks, Evaluated | None]
+
+_NO_OBJECT = Bundle(ALL & ~OBJECT)
+
+
+def marks_of(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
+    """Positive literals as their complement where what they evaluate counts."""
+    if not tracked:
+        return literals
+    return tuple(one if one & 1 or not one else ~one for one in literals)
+
+
+class Choices(Places):
+    """Of a document. What a search through choices finds is known to those who search (`Expander`)."""
+
+    def __init__(self, documents: Documents) -> None:
+        super().__init__(documents)
+        self._offers: dict[tuple[Fork, bool | None], list[Choice] | None] = {}
+        self._misses: dict[int, list[Choice]] = {}  # by literal, as the next
+        self._rests: dict[tuple[int, bool | None], list[Choice]] = {}
+        self._bares: dict[int, int] = {}
+
+    def alternatives(self, wanted: Want) -> list[Bundle]:
+        """What a value must be to meet them all."""
+        raise NotImplementedError
+
+    def search(self, wanted: Want, tracked: bool | None) -> list[tuple[Bundle, Evaluated]]:
+        """The same with what is evaluated."""
+        raise NotImplementedError
+
+    def has_no_value(self, wanted: Want) -> bool:
+        """Whether no value can meet a want, as far as is worth looking."""
+        raise NotImplementedError
+
+    def choices(self, fork: Fork, exactly: bool | None) -> list[Choice] | None:
+        """What a fork offers; None where it says nothing."""
+        key = (fork, exactly)
+        if key not in self._offers:
+            self._offers[key] = self._offer(fork, exactly)
+        return self._offers[key]
+
+    def _offer(self, fork: Fork, exactly: bool | None) -> list[Choice] | None:
+        tracked, literals = exactly is not None, fork.literals
+        if fork.kind == "when":
+            return self._when(fork, tracked)
+        if fork.kind == "if":
+            condition, then, other = literals
+            if not (then or other or tracked):
+                return None
+            return [
+                (None, marks_of((condition, then), tracked), None),
+                (None, marks_of((condition ^ 1, other), tracked), None),
+            ]
+        if fork.kind == "one":
+            return self._one_of(fork, tracked)
+        if 0 in literals and not tracked:
+            return None
+        if not tracked:
+            return [(None, (one,), None) for one in literals]
+        return self._any_evaluated(fork, bool(exactly))
+
+    def _when(self, fork: Fork, tracked: bool) -> list[Choice] | None:
+        without = Bundle(object=ObjectPart(banned=frozenset((fork.name,))))
+        need = {fork.name: None, **dict.fromkeys(fork.needs)}
+        if len(need) == 1 and not any(fork.literals):
+            return None
+        has = Bundle(OBJECT, object=ObjectPart(required=need))
+        return [(without, (), None), (has, marks_of(fork.literals, tracked), None)]
+
+    def _one_of(self, fork: Fork, tracked: bool) -> list[Choice]:
+        literals = fork.literals
+        faces = [self._face(one, fork.beside) for one in literals]
+        rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place)
+        made: list[Choice] = []
+        for i, one in enumerate(literals):
+            marks = marks_of((one,), tracked)
+            made += self._none_of(rivals[i], literals, faces, FREE, marks)
+        return made
+
+    def _none_of(
+        self, among: Sequence[int], literals: Sequence[int], faces: list[list[Bundle]], beside: Bundle, marks: Marks
+    ) -> list[Choice]:
+        """The marks, and none of some branches. Where a key tells those apart, its value leaves at most one to miss."""
+        name, told = discriminator(among, faces, self._term_of) if len(among) > 2 else ("", {})
+        marks = (*marks, *(literals[j] ^ 1 for j in among if j not in told))
+        bundle = None if beside is FREE else beside
+        if len(told) < 2:
+            return [(bundle, (*marks, *(literals[j] ^ 1 for j in told)), None)]
+        absent = tuple(literals[j] ^ 1 for j, (_, needed) in told.items() if not needed)
+        without = Bundle(OBJECT, object=ObjectPart(banned=frozenset((name,))))
+        cases = [(_NO_OBJECT, marks), (without, (*marks, *absent))]
+        cases += ((self._tagged(name, tags, 0), (*marks, literals[j] ^ 1)) for j, (tags, _) in told.items())
+        cases.append((self._tagged(name, {tag for tags, _ in told.values() for tag in tags}, 1), marks))
+        both = ((merge(beside, case), here) for case, here in cases)
+        return [(one, here, None) for one, here in both if one is not None]
+
+    def _face(self, literal: int, beside: Bundle) -> list[Bundle]:
+        """What a branch comes down to where it stands; a few given arrays and objects as what their parts must be."""
+        made = []
+        for bundle in self.alternatives(want(literal)):
+            few = bundle.boxes is not None and len(bundle.boxes) <= MAX_OPENED
+            made += self._opened(bundle) if few else [bundle]
+        both = (bundle if beside is FREE else merge(bundle, beside) for bundle in made)
+        return [bundle for bundle in both if bundle is not None]
+
+    def _tagged(self, name: str, tags: set[str], sign: int) -> Bundle:
+        """Objects whose value at a key is one of the strings (or, by the sign, none of them)."""
+        value = self.value_literal(self.places[0], {"enum": sorted(tags)}) ^ sign
+        return Bundle(OBJECT, object=ObjectPart((Group({name: want(value)}),), {name: None}))
+
+    def _term_of(self, literal: int) -> Term:
+        return self.term(self.places[literal >> 1])
+
+    def _any_evaluated(self, fork: Fork, exactly: bool) -> list[Choice]:
+        """Which branches hold decides what is evaluated: every set of those that evaluate anything."""
+        telling = [one for one in fork.literals if self._evaluates(one)]
+        others = [one for one in fork.literals if one not in telling]
+        if len(telling) > MAX_TOLD_APART:
+            raise LimitExceeded(
+                f"at {fork.place!r}: more than {MAX_TOLD_APART} branches decide what is evaluated", fork.place
+            )
+        made: list[Choice] = []
+        for bits in range(1 << len(telling)):
+            held = tuple(one for i, one in enumerate(telling) if bits >> i & 1)
+            missed_ones = tuple(one ^ 1 for i, one in enumerate(telling) if not bits >> i & 1) if exactly else ()
+            marks = (*marks_of(held, True), *missed_ones)
+            if held:
+                made.append((None, marks, None))
+            else:
+                made += ((None, (*marks, one), None) for one in others)
+        return made
+
+    def _evaluates(self, literal: int) -> bool:
+        """Whether a schema, or one that holds in its place, evaluates anything."""
+        seen, todo = set(), [literal]
+        while todo:
+            one = todo.pop()
+            if one in seen or one < 2 or one & 1:
+                continue
+            seen.add(one)
+            term = self.term(self.places[one >> 1])
+            if term.told is not None:
+                return True
+            todo += term.leads
+        return False
+
+    def missing(self, place: Place) -> list[Choice]:
+        if place.literal not in self._misses:
+            term = self.term(place)
+            options = opposites(term, lambda schema: self.value_literal(place, schema))
+            choices: list[Choice] = [(bundle, marks, None) for bundle, marks in options]
+            for fork in term.forks:
+                if fork.kind in ("any", "one"):
+                    choices += self._not_chosen(fork)
+            choices = [choice for choice in choices if 1 not in choice[1]]
+            if term.left is not None:
+                keys, items = (None if one is None else want(one ^ 1) for one in term.left)
+                for bundle, seen in self.search(frozenset((self._bare(place),)), True):
+                    choices += ((one, (), None) for one in missed(bundle, seen, keys, self._items(place, items, seen)))
+            self._misses[place.literal] = choices
+        return self._misses[place.literal]
+
+    def _not_chosen(self, fork: Fork) -> list[Choice]:
+        """None of the branches; or, where one must be, two of them."""
+        literals = fork.literals
+        if len(literals) < 3 or 0 in literals:
+            made: list[Choice] = [(None, tuple(one ^ 1 for one in literals), None)]
+            pairs = [(a, b) for i, a in enumerate(literals) for b in literals[:i]]
+            return made + [(None, pair, None) for pair in pairs if fork.kind == "one"]
+        faces = [self._face(one, fork.beside) for one in literals]
+        made = self._none_of(range(len(literals)), literals, faces, fork.beside, ())
+        if fork.kind == "one":
+            rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place)
+            bundle = None if fork.beside is FREE else fork.beside
+            made += ((bundle, (literals[i], literals[j]), None) for i, row in enumerate(rivals) for j in row if j < i)
+        return made
+
+    def with_left(self, place: Place, term: Term, exactly: bool | None) -> list[Choice]:
+        """A schema with `unevaluated*`: what the rest of it comes down to, each with what is left over."""
+        key = (place.literal, exactly)
+        if key not in self._rests:
+            keys, items = (None if one is None else want(one) for one in term.left or (None, None))
+            choices: list[Choice] = []
+            for bundle, seen in self.search(frozenset((self._bare(place),)), bool(exactly)):
+                loose = items
+                if items is not None and seen.contains and not seen.all_items:
+                    loose = self.any_of(place, (*seen.contains, *(items or (0,))))
+                made = left_over(bundle, seen, keys, loose)
+                if made is not None:
+                    choices.append((made, (), seen | term.evaluates))
+            self._rests[key] = choices
+        return self._rests[key]
+
+    def _items(self, place: Place, items: Want | None, seen: Evaluated) -> Want | None:
+        """What an item that misses `unevaluatedItems` must be: none that `contains` has found."""
+        if items is None:
+            return None
+        wanted = items
+        for one in seen.contains:
+            wanted = join(wanted, want(one ^ 1))
+        return wanted
+
+    def _bare(self, place: Place) -> int:
+        """The literal of the schema without its `unevaluated*`."""
+        if place.literal not in self._bares:
+            made = Place(2 * len(self.places), place.schema, place.pointer, place.resource, place.scope)
+            term = self.term(place)
+            told = term.told
+            if told is not None:
+                found = {name: one for name, one in told[0].items() if not name.startswith("unevaluated")}
+                told = (found, *told[1:])
+            made.term = replace(term, left=None, told=told)
+            self.places.append(made)
+            self._bares[place.literal] = made.literal
+        return self._bares[place.literal]
+
+    # -- given arrays and objects
+
+    def unboxed(self, bundle: Bundle) -> list[Bundle]:
+        """Given arrays and objects that something else is said about become what their parts must be."""
+        if bundle.string and bundle.string.given and bundle.string.tests:
+            bundle = replace(bundle, string=tested(bundle.string))
+            bundle.types &= ~0 if bundle.string else ~STRING
+        if not bundle.types:
+            return []
+        if bundle.boxes is None or not (bundle.array or bundle.object):
+            return [bundle]
+        return self._opened(bundle)
+
+    def _opened(self, bundle: Bundle) -> list[Bundle]:
+        plain = replace(bundle, types=bundle.types & ~(ARRAY | OBJECT), boxes=None, array=None, object=None)
+        made = [plain] if plain.types else []
+        place = self.places[0]
+        for box in (bundle.boxes or {}).values():
+            inner = bundle_of_value(box, lambda value: self.value_literal(place, {"enum": [value]}))
+            merged = merge(replace(bundle, boxes=None), inner)
+            made += [merged] if merged else []
+        return made

@@ -1,0 +1,112 @@
+"""What the grammars of a style have in common: expressions and nodes that are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache, lru_cache
+
+from guideway.frontends.json_schema.bundles import NumberPart, StringPart
+from guideway.frontends.json_schema.reading import PLAIN_TERMS, listed_texts
+from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, plain_scalar, string
+from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
+from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
+from guideway.grammar.program import shared
+from guideway.grammar.regular import Cat, Literals, Regular, Spelled, chars, either, repeat
+
+__all__ = ["SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
+
+SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
+SPACE_LEAF = Leaf(SPACE)
+VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
+_MAX_STYLES = 64
+
+
+@cache
+def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
+    """Of arrays and of objects, by level."""
+    levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
+    return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
+
+
+class Common:
+    """What the grammars of a style have in common. `first`: what most of them hold, as it is written."""
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self.brackets, self.braces = punctuation(style)[0]
+        self.key, self.spelling = any_key(style), style.spelling
+        self.new_key = style.new_key if self.spelling == "json" else self._new_key
+        self.ordered = style.key_order == "schema"
+        self.spaced = style.whitespace == "any"
+        self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
+        self.string = lru_cache(maxsize=1024)(self._string)
+        self.several = lru_cache(maxsize=256)(self._several)
+        self.anything = lru_cache(maxsize=256)(self._anything)
+        self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
+
+    def quoted(self, language: Regular) -> Regular:
+        """As `Style.quoted`, in fewer calls."""
+        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+
+    def _new_key(self, name: str) -> Regular:
+        return self.quoted(Literals((name,)))
+
+    def _anything(self, number: int) -> tuple[Node, ...]:
+        """The nodes of any value, from this number on."""
+        return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
+
+    def _string(self, fewest: int, most: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
+        """The strings of so many characters that pass the tests."""
+        if not (fewest or tests) and most is None:
+            return Leaf(string(None, self.style))
+        part, left = StringPart(fewest, most), tests
+        if not fewest and most is None:
+            for test in tests:
+                listed = listed_texts(test[1]) if test[0] == "pattern" else None
+                if listed is not None:
+                    part.given, left = listed, tuple(one for one in tests if one is not test)
+        part.tests = tuple((True, kind, text, "") for kind, text in left)
+        made = string(part, self.style)
+        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
+
+    def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
+        """Null, booleans, numbers and strings, as far as they are among the kinds of values."""
+        scalars = []
+        if "number" in kinds or "integer" in kinds:
+            made = number(NumberPart(multiple=() if "number" in kinds else (1,)), self.style)
+            scalars.append(made if isinstance(made, Number) else Leaf(made))
+        if "string" in kinds:
+            scalars.append(Leaf(string(None, self.style)))
+        return joined(set(kinds), scalars)
+
+
+def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf | Number, ...]:
+    """The words of the kinds, and scalars: all texts as one."""
+    words = tuple(word for kind, _, word in VALUES if kind in kinds)
+    texts: list[Regular] = [Literals(words)] if words else []
+    texts += [one.text for one in scalars if type(one) is Leaf]
+    return (*((Leaf(either(texts)),) if texts else ()), *[one for one in scalars if type(one) is Number])
+
+
+_COMMON: dict[int, Common] = {}  # by the identity of styles, which they keep: content takes a while to be hashed
+
+
+def common_of(style: Style) -> Common:
+    found = _COMMON.get(id(style))
+    if found is None or found.style is not style:
+        if len(_COMMON) >= _MAX_STYLES:
+            _COMMON.clear()
+        found = _COMMON[id(style)] = Common(style)
+    return found
+
+
+def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
+    """The nodes of any JSON value, the same in all grammars of a style but for the number of what is inside."""
+    grammar.first = common_of(style).first
+    return _any_value(style, inside, level)
+
+
+def _any_value(style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
+    brackets, braces = punctuation(style)[level]
+    entry = Property(any_key(style), inside, False)
+    return any_scalar(style), Array(brackets, (), inside), Object(braces, (), (entry,), style.key_order == "schema")

@@ -1,0 +1,232 @@
+"""Documents and the resources in them: which schema a `$ref`, an anchor or a `$dynamicRef` means.
+
+A resource is a schema with an identifier of its own (or a whole document); its URI is the base of the references in
+it. Nothing is ever fetched: documents come from the caller, and the metaschemas with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from urllib.parse import unquote, urldefrag, urljoin
+
+from guideway.errors import InvalidConstraint, Unsupported
+from guideway.frontends.json_schema.keywords import (
+    DEFAULT_DIALECT,
+    DIALECTS,
+    SCHEMA_LISTS,
+    SCHEMA_MAPS,
+    SCHEMAS,
+    Dialect,
+    name_of,
+    without_vocabularies,
+)
+from guideway.jsontext.decoder import read_json
+from guideway.jsontext.pointer import pointer
+
+__all__ = ["Documents", "Resource", "simple_dialect"]
+
+
+class Resource:
+    """A schema with its own URI. `anchors`: the schemas it names; `dynamic`: those named for `$dynamicRef`."""
+
+    __slots__ = ("anchors", "dialect", "dynamic", "place", "recursive", "root", "scanned", "uri")
+
+    def __init__(self, uri: str, root: object, place: str, dialect: Dialect) -> None:
+        self.uri = uri
+        self.root = root
+        self.place = place
+        self.dialect = dialect
+        self.anchors: dict[str, tuple[object, str]] = {}
+        self.dynamic: dict[str, tuple[object, str]] = {}
+        self.recursive = isinstance(root, dict) and root.get("$recursiveAnchor") is True
+        self.scanned = False
+
+
+class Documents:
+    """The document at hand, those it may refer to, and where in them each resource begins."""
+
+    def __init__(
+        self, document: object, dialect: Dialect | None, supplied: Mapping[str, object], nested_ids: bool
+    ) -> None:
+        self.supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
+        self._default = dialect or DEFAULT_DIALECT
+        self.resources: dict[str, Resource] = {}
+        self.owners: dict[int, Resource] = {}  # by identity of their roots, which they keep
+        self.dynamic = False  # whether any schema is named for a dynamic reference
+        self.main = self._enter("", document, "", nested_ids)
+
+    # -- what is where
+
+    def _enter(self, uri: str, document: object, place: str, scan: bool) -> Resource:
+        dialect = self._dialect(document, place, self._default)
+        own = _id_of(document, dialect)
+        base = _joined(uri, own, place)[0] if own else uri
+        resource = Resource(base, document, place, dialect)
+        self.resources.setdefault(uri, resource)
+        self.resources[base] = resource
+        if isinstance(document, dict):
+            self.owners[id(document)] = resource
+            if scan:
+                self._scan(resource, document, place)
+            self.dynamic = self.dynamic or resource.recursive
+        return resource
+
+    def _scan(self, resource: Resource, document: dict[str, object], place: str) -> None:
+        """Find identifiers and anchors, where schemas can stand only."""
+        todo: list[tuple[object, str, Resource]] = [(document, place, resource)]
+        while todo:
+            schema, at, home = todo.pop()
+            if not isinstance(schema, dict):
+                continue
+            if schema is not home.root:
+                home = self._nested(schema, at, home)
+            self._name(schema, at, home)
+            if home.dialect.ref_alone and "$ref" in schema and schema is not document:
+                continue
+            for name, value in schema.items():
+                if name in SCHEMAS and isinstance(value, dict):
+                    todo.append((value, pointer(at, name), home))
+                elif name in SCHEMA_LISTS and isinstance(value, list):
+                    todo += ((one, pointer(at, name, i), home) for i, one in enumerate(value))
+                elif name in SCHEMA_MAPS and isinstance(value, dict):
+                    todo += ((one, pointer(at, name, key), home) for key, one in value.items())
+
+    def _nested(self, schema: dict[str, object], place: str, home: Resource) -> Resource:
+        dialect = self._dialect(schema, place, home.dialect)
+        own = _id_of(schema, dialect)
+        if not own or own.startswith("#") or (dialect.ref_alone and "$ref" in schema):
+            return home
+        uri = _joined(home.uri, own, place)[0]
+        made = Resource(uri, schema, place, dialect)
+        self.resources.setdefault(uri, made)
+        self.owners[id(schema)] = made
+        self.dynamic = self.dynamic or made.recursive
+        return made
+
+    def _name(self, schema: dict[str, object], place: str, home: Resource) -> None:
+        found = [schema.get("$anchor")] if home.dialect.anchors else []
+        own = schema.get(home.dialect.id_keyword)
+        if not home.dialect.anchors and isinstance(own, str) and "#" in own:
+            found.append(own.partition("#")[2])
+        if home.dialect.dynamic_refs and isinstance(name := schema.get("$dynamicAnchor"), str):
+            found.append(name)
+            home.dynamic[name] = (schema, place)
+            self.dynamic = True
+        for one in found:
+            if isinstance(one, str) and one:
+                home.anchors.setdefault(one, (schema, place))
+
+    def _dialect(self, schema: object, place: str, outer: Dialect) -> Dialect:
+        name = schema.get("$schema") if isinstance(schema, dict) else None
+        if name is None:
+            return outer
+        at = pointer(place, "$schema")
+        if not isinstance(name, str):
+            raise InvalidConstraint(f"at {at!r}: expected a string", at)
+        found = DIALECTS.get(name.partition("://")[2].rstrip("#"))
+        if found is not None:
+            return found
+        meta = self.supplied.get(name.rstrip("#"))
+        if isinstance(meta, dict):
+            base = DIALECTS.get(str(meta.get("$schema")).partition("://")[2].rstrip("#"), outer)
+            words = meta.get("$vocabulary")
+            return without_vocabularies(base, words) if isinstance(words, dict) else base
+        known = ", ".join(dict.fromkeys(dialect.name for dialect in DIALECTS.values()))
+        raise Unsupported(f"at {at!r}: the dialect {name!r} is not supported; these are: {known}", at)
+
+    # -- references
+
+    def resource(self, uri: str) -> Resource | None:
+        """The resource of a URI, out of the documents at hand."""
+        found = self.resources.get(uri)
+        if found is None:
+            document = self.supplied.get(uri)
+            if document is None:
+                document = _metaschema(uri)
+            if document is not None:
+                found = self._enter(uri, document, f"{uri}#", True)
+        return found
+
+    def resolve(self, reference: str, home: Resource, place: str) -> tuple[object, str, Resource]:
+        """The schema that a reference means, its place, and its resource."""
+        uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
+        resource = home if uri is None or uri == home.uri else self.resource(uri)
+        if resource is None:
+            raise Unsupported(
+                f"{reference!r} leads out of the document, and nothing is fetched (pass it in resources=)", place
+            )
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            named = resource.anchors.get(fragment)
+            if named is None:
+                raise InvalidConstraint(f"at {place!r}: {reference!r} leads nowhere: no anchor {fragment!r}", place)
+            return (*named, resource)
+        return self._walk(resource, fragment, reference, place)
+
+    def _walk(self, resource: Resource, fragment: str, reference: str, place: str) -> tuple[object, str, Resource]:
+        found, target = resource.root, resource.place
+        for part in fragment.split("/")[1:]:
+            name = name_of(part)
+            if isinstance(found, dict) and name in found:
+                found = found[name]
+            elif isinstance(found, list) and _is_index(name) and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                raise InvalidConstraint(
+                    f"at {place!r}: {reference!r} leads nowhere: no {name!r} in {target or 'the document'!r}", place
+                )
+            target = pointer(target, name)
+            resource = self.owners.get(id(found), resource)
+        if not isinstance(found, (dict, bool)):
+            raise InvalidConstraint(f"at {place!r}: {reference!r} leads to what is no schema", place)
+        return found, target, resource
+
+
+def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
+    """The dialect of a document with a plain identifier if any, which names a known one if any; None: look closer."""
+    if type(document) is not dict or "$recursiveAnchor" in document:
+        return None
+    for own in (document.get("$id"), document.get("id")):
+        if type(own) is str and ("[" in own or "]" in own or not own.isascii()):
+            return None  # perhaps no URI
+    name = document.get("$schema")
+    if name is None:
+        return given or DEFAULT_DIALECT
+    return DIALECTS.get(name.partition("://")[2].rstrip("#")) if type(name) is str else None
+
+
+def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
+    """A reference against its base: the URI, and the fragment."""
+    try:
+        uri, fragment = urldefrag(urljoin(base, reference))
+    except ValueError as problem:  # brackets that are no address
+        raise InvalidConstraint(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
+    return uri, fragment
+
+
+def _is_index(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 10
+
+
+def _id_of(schema: object, dialect: Dialect) -> str:
+    own = schema.get(dialect.id_keyword) if isinstance(schema, dict) else None
+    if not isinstance(own, str) or (dialect.ref_alone and isinstance(schema, dict) and "$ref" in schema):
+        return ""
+    return own
+
+
+@cache
+def _metaschemas() -> dict[str, str]:
+    """URI -> file."""
+    folder = files(__package__).joinpath("metaschemas")
+    listing = read_json(folder.joinpath("index.json").read_text("utf-8"))
+    return {str(uri): str(name) for uri, name in listing.items()} if isinstance(listing, dict) else {}
+
+
+def _metaschema(uri: str) -> object | None:
+    name = _metaschemas().get(uri)
+    if name is None:
+        return None
+    return read_json(files(__package__).joinpath("metaschemas").joinpath(name).read_text("utf-8"))

@@ -1,0 +1,88 @@
+"""What the keywords of a schema evaluate, and what that leaves for `unevaluatedProperties` and `unevaluatedItems`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guideway.frontends.json_schema.bundles import (
+    ANYTHING,
+    ARRAY,
+    NOTHING,
+    OBJECT,
+    ArrayPart,
+    Bundle,
+    Demand,
+    Group,
+    ObjectPart,
+    Want,
+    merge,
+)
+
+__all__ = ["NOTHING_EVALUATED", "Evaluated", "evaluated_by", "left_over", "missed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Keys by name and pattern (or all), items by count (or all) and by what `contains` looks for (literals)."""
+
+    names: frozenset[str] = frozenset()
+    patterns: tuple[tuple[str, str], ...] = ()
+    all_keys: bool = False
+    items: int = 0
+    all_items: bool = False
+    contains: tuple[int, ...] = ()
+
+    def __or__(self, other: Evaluated) -> Evaluated:
+        if other is NOTHING_EVALUATED or other is self:
+            return self
+        return Evaluated(
+            self.names | other.names,
+            tuple(dict.fromkeys(self.patterns + other.patterns)),
+            self.all_keys or other.all_keys,
+            max(self.items, other.items),
+            self.all_items or other.all_items,
+            tuple(dict.fromkeys(self.contains + other.contains)),
+        )
+
+
+NOTHING_EVALUATED = Evaluated()
+
+
+def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None) -> Evaluated:
+    """By the keywords of one schema alone. `old_items`: `items` may be a list; `contains`: a literal that counts."""
+    names, patterns = found.get("properties"), found.get("patternProperties")
+    prefix, items = found.get("prefixItems"), found.get("items")
+    if old_items and isinstance(items, list):
+        prefix, items = items, found.get("additionalItems")
+    return Evaluated(
+        frozenset(names) if isinstance(names, dict) else frozenset(),
+        tuple((pattern, "") for pattern in patterns) if isinstance(patterns, dict) else (),
+        "additionalProperties" in found or "unevaluatedProperties" in found,
+        len(prefix) if isinstance(prefix, list) else 0,
+        items is not None or "unevaluatedItems" in found,
+        () if contains is None else (contains,),
+    )
+
+
+def left_over(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> Bundle | None:
+    """The bundle, where what was not evaluated must meet `keys` and `items` (None: nothing is said)."""
+    made = Bundle()
+    if keys is not None and not seen.all_keys:
+        patterns = tuple((pattern, at, ANYTHING) for pattern, at in seen.patterns)
+        made.object = ObjectPart((Group(dict.fromkeys(sorted(seen.names), ANYTHING), patterns, keys),))
+    if items is not None and not seen.all_items:
+        most = seen.items if items is NOTHING or 1 in items else None
+        made.array = ArrayPart((ANYTHING,) * seen.items, items, most=most)
+    return merge(bundle, made)
+
+
+def missed(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> list[Bundle]:
+    """The bundle, where something that was not evaluated meets `keys` or `items` (None: nothing is said)."""
+    made: list[Bundle | None] = []
+    if keys is not None and not seen.all_keys:
+        demand = Demand(keys, seen.names, (), seen.patterns)
+        made.append(merge(bundle, Bundle(OBJECT, object=ObjectPart(demands=(demand,)))))
+    if items is not None and not seen.all_items:
+        part = ArrayPart(contains=((seen.items, items, 1, None),))
+        made.append(merge(bundle, Bundle(ARRAY, array=part)))
+    return [one for one in made if one is not None]

@@ -1,0 +1,251 @@
+"""Wants -> bundles: what a set of schemas, positive and negative, comes down to, as alternatives that may overlap.
+
+The search keeps its own stack. A state is a bundle, the literals still to read, and the forks still to take; a fork
+whose options contradict the bundle is cut off at once, so that tags and types decide before anything is multiplied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from guideway.errors import InvalidConstraint, LimitExceeded
+from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from guideway.frontends.json_schema.choices import Choice, Choices, marks_of
+from guideway.frontends.json_schema.documents import Documents
+from guideway.frontends.json_schema.evaluated import NOTHING_EVALUATED, Evaluated
+from guideway.frontends.json_schema.limits import (
+    MAX_ALTERNATIVES,
+    MAX_LOOKAHEAD,
+    MAX_NESTED,
+    MAX_STEPS,
+    MAX_STEPS_AHEAD,
+    MAX_WORK,
+)
+from guideway.frontends.json_schema.rivals import plainly_said
+
+__all__ = ["Expander"]
+
+
+class Expander(Choices):
+    """What wants come down to."""
+
+    def __init__(self, documents: Documents) -> None:
+        super().__init__(documents)
+        self._known: dict[Want, list[Bundle]] = {}
+        self._sound: set[int] = set()
+        self._undecided: set[Want] = set()
+        self._depth = 0
+        self._steps = 0
+        self._work = 0
+        self._at = ""
+
+    def alternatives(self, wanted: Want) -> list[Bundle]:
+        """What a value must be to meet them all: any of these bundles. None: no value can."""
+        found = self._known.get(wanted)
+        if found is None:
+            found = self._known[wanted] = self._alternatives(wanted)
+        return found
+
+    def _alternatives(self, wanted: Want) -> list[Bundle]:
+        if not wanted:
+            return [FREE]
+        if len(wanted) == 1:
+            (literal,) = wanted
+            if literal == 1:
+                return []
+            if not literal & 1:
+                term = self.term(self.places[literal >> 1])
+                if not term.also and not term.forks and term.left is None and not term.own.boxes:
+                    return [term.own] if term.own.types else []
+        for literal in wanted:
+            self._check_circles(literal >> 1)
+        return [bundle for bundle, _ in self.search(wanted, None)]
+
+    def _check_circles(self, start: int) -> None:
+        """Refuse references that lead back without any text in between."""
+        if start in self._sound:
+            return
+        path: list[tuple[int, list[int]]] = [(start, self._leads(start))]
+        entered = {start}
+        while path:
+            number, waiting = path[-1]
+            if not waiting:
+                self._sound.add(number)
+                entered.discard(number)
+                path.pop()
+                continue
+            following = waiting.pop()
+            if following in entered:
+                place = self.places[following].pointer
+                raise InvalidConstraint(f"at {place!r}: the references lead back here without any text", place)
+            if following not in self._sound:
+                entered.add(following)
+                path.append((following, self._leads(following)))
+
+    def _leads(self, number: int) -> list[int]:
+        return [one >> 1 for one in self.term(self.places[number]).leads if one > 1]
+
+    def search(self, wanted: Want, tracked: bool | None) -> list[tuple[Bundle, Evaluated]]:
+        """Depth first. `tracked`: None, or record what is evaluated (True: exactly so much; False: at least)."""
+        place = self.places[min(wanted) >> 1].pointer
+        self._depth += 1
+        if self._depth > MAX_NESTED:
+            raise LimitExceeded(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
+        start = [~one if tracked is not None else one for one in sorted(wanted)]
+        found: list[tuple[Bundle, Evaluated]] = []
+        stack: list[_State] = [_State(FREE, NOTHING_EVALUATED, start, [], set())]
+        if self._depth == 1:
+            self._steps = 0
+        while stack:
+            state = stack.pop()
+            self._steps += 1 + len(state.forks)
+            self._at = place
+            self._spend(1 + len(state.forks), place)
+            if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
+                raise LimitExceeded(f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place)
+            if not self._settle(state, tracked):
+                continue
+            if not state.forks:
+                found += ((bundle, state.evaluated) for bundle in self.unboxed(state.bundle))
+                continue
+            stack += reversed(self._branches(state))
+        self._depth -= 1
+        return found
+
+    def _spend(self, work: int, place: str) -> None:
+        """Count the work on the whole document; what one place may cost is counted apart."""
+        self._work += work
+        if self._work > MAX_WORK + 20 * len(self.places):
+            raise LimitExceeded(f"at {place!r}: too many alternatives in all, up to here", place)
+
+    def _settle(self, state: _State, exactly: bool | None) -> bool:
+        """Read the literals that wait; False where they contradict each other."""
+        while state.waiting:
+            mark = state.waiting.pop()
+            if mark in state.done:
+                continue
+            literal = ~mark if mark < 0 else mark
+            if literal == 0:
+                continue
+            if literal == 1 or (literal ^ 1) in state.done or ~(literal ^ 1) in state.done:
+                return False
+            state.done.add(mark)
+            place = self.places[literal >> 1]
+            if literal & 1:
+                opposites = self.missing(place)
+                if not opposites:
+                    return False
+                state.forks.append(opposites)
+                continue
+            term = self.term(place)
+            if term.left is not None:
+                rest = self.with_left(place, term, exactly if mark < 0 else None)
+                if not rest:
+                    return False
+                state.forks.insert(0, rest if mark < 0 else [(bundle, marks, None) for bundle, marks, _ in rest])
+                continue
+            merged = merge(state.bundle, term.own) if term.own is not FREE else state.bundle
+            if merged is None:
+                return False
+            state.bundle = merged
+            tracked = mark < 0
+            if tracked:
+                state.evaluated |= term.evaluates
+            state.waiting += marks_of(term.also, tracked)
+            for fork in term.forks:
+                choices = self.choices(fork, exactly if tracked else None)
+                if choices is not None:
+                    state.forks.append(choices)
+        return True
+
+    def _branches(self, state: _State) -> list[_State]:
+        """The states that the narrowest of the forks leads to; the forks that say nothing new are dropped."""
+        best: list[Choice] | None = None
+        at = -1
+        for number, fork in reversed(list(enumerate(state.forks))):
+            live = self._live(state, fork)
+            if live is None:
+                del state.forks[number]
+                at -= 1
+            elif best is None or len(live) <= len(best):
+                best, at = live, number
+                if len(live) == 0:
+                    return []
+        if best is None:
+            return [state]
+        del state.forks[at]
+        made = []
+        for bundle, marks, evaluated in best:
+            seen = state.evaluated if evaluated is None else state.evaluated | evaluated
+            made.append(
+                _State(bundle or state.bundle, seen, [*state.waiting, *marks], list(state.forks), set(state.done))
+            )
+        return made
+
+    def _live(self, state: _State, choices: list[Choice]) -> list[Choice] | None:
+        """What is left of a fork, each choice with the state's bundle; None where one of them holds already."""
+        live: list[Choice] = []
+        self._spend(len(choices), self._at)
+        telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
+        for bundle, marks, evaluated in choices:
+            if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
+                continue
+            held = bundle is None or says(state.bundle, bundle)
+            if held and not telling and evaluated is None and all(one == 0 or one in state.done for one in marks):
+                return None
+            merged = state.bundle if held or bundle is None else merge(state.bundle, bundle)
+            if merged is None or not all(self._agrees(merged, mark) for mark in marks):
+                continue
+            if bundle is not None and not held and bundle.object is not None and self._is_dead(merged, bundle.object):
+                continue
+            live.append((merged, marks, evaluated))
+        return live
+
+    def _agrees(self, bundle: Bundle, mark: int) -> bool:
+        """Whether what a positive literal plainly says leaves any type."""
+        literal = ~mark if mark < 0 else mark
+        if literal & 1 or not literal:
+            return True
+        term = self.term(self.places[literal >> 1])
+        return term.left is not None or term.own is FREE or merge(bundle, term.own) is not None
+
+    def _is_dead(self, bundle: Bundle, added: ObjectPart) -> bool:
+        """Whether a key that was just asked for can have no value."""
+        part = bundle.object
+        if part is None or bundle.types != OBJECT:
+            return False
+        for name in added.required:
+            wanted = plainly_said(part, name)
+            if 1 in wanted or (len(wanted) > 1 and self.has_no_value(wanted)):
+                return True
+        return False
+
+    def has_no_value(self, wanted: Want) -> bool:
+        """Whether no value can meet a want, as far as is worth looking."""
+        if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
+            return False
+        depth, steps = self._depth, self._steps
+        self._steps = MAX_STEPS - MAX_STEPS_AHEAD
+        try:
+            return not self.alternatives(wanted)
+        except LimitExceeded:
+            if self._work > MAX_WORK + 20 * len(self.places):
+                raise
+            self._undecided.add(wanted)
+            return False
+        finally:
+            self._depth, self._steps = depth, steps + MAX_STEPS_AHEAD // 50
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    """What is known, what was evaluated, what waits to be read, and the choices still to make.
+
+    `waiting` and `done` hold literals; one whose evaluations count is written as its complement.
+    """
+
+    bundle: Bundle
+    evaluated: Evaluated
+    waiting: list[int]
+    forks: list[list[Choice]]
+    done: set[int]

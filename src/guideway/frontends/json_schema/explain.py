@@ -1,0 +1,81 @@
+"""What a schema enforces, in rows, and instances of it drawn from its automaton; for refused schemas too."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from guideway.errors import Unsatisfiable, Unsupported
+from guideway.frontends.json_schema.contract import contract
+from guideway.frontends.json_schema.documents import Documents
+from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.lowering import Lowering
+from guideway.frontends.json_schema.style import Style
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.recognizer import byte_automaton
+
+__all__ = ["Explanation", "draw_examples", "explain"]
+
+MAX_BYTES = 160
+"""How long an example may grow before it is brought to an end."""
+
+_END = 256
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`contract`: (pointer, keyword, status), where the status may be "refused"; `refusals`: a reason by pointer;
+    `examples`: texts of the schema, none where it is refused; `conflict`: why it has none, at `place`.
+    """
+
+    contract: list[tuple[str, str, str]]
+    refusals: dict[str, str] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    conflict: str | None = None
+    place: str | None = None
+
+
+def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
+    """All about a schema. Raises `InvalidConstraint` and `LimitExceeded` as `JsonSchema` does."""
+    expander = Expander(documents)
+    try:
+        grammar = Lowering(expander, style).run()
+        return Explanation(contract(expander, style), {}, draw_examples(grammar, examples))
+    except Unsupported as problem:
+        return Explanation(contract(expander, style), expander.refusals or {problem.place or "": str(problem)})
+    except Unsatisfiable as problem:
+        return Explanation(contract(expander, style), {}, [], str(problem), problem.place)
+
+
+def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
+    """Different texts of a grammar: a shortest one first, then random ones. Raises what `compile` does."""
+    automaton = byte_automaton(grammar)
+    found = {automaton.matcher().completion().decode("utf-8", "replace"): None}
+    rng = random.Random(seed)
+    for _ in range(4 * count):
+        if len(found) >= count:
+            break
+        found[_walk(automaton.matcher(), rng)] = None
+    return list(found)[:count]
+
+
+def _walk(matcher: Any, rng: random.Random) -> str:
+    """Random bytes, rather letters than others, for as long as the text can still be brought to an end in time."""
+    import numpy as np
+
+    text = bytearray()
+    row = np.zeros(matcher.words, np.uint32)
+    limit = max(MAX_BYTES, matcher.tokens_to_finish() + 40)
+    while len(text) < limit and matcher.fill_mask_within(row, limit - len(text)):
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+        legal = [int(one) for one in np.flatnonzero(bits[: _END + 1])]
+        plain = [one for one in legal if one in _PLAIN]
+        ends = [one for one in legal if one in (_END, ord('"'))]
+        token = rng.choice(ends if ends and rng.random() < 0.3 else plain or legal)
+        if token == _END:
+            break
+        matcher.advance(token)
+        text.append(token)
+    return (bytes(text) + bytes(matcher.completion())).decode("utf-8", "replace")

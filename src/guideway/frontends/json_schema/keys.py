@@ -1,0 +1,128 @@
+"""Keys as a language: which patterns a name matches, and the classes into which patterns part the other keys."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from guideway.errors import LimitExceeded, Unsatisfiable
+from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
+from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
+
+__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "matches"]
+
+MAX_CLASSES = 64
+"""Into how many classes the patterns of one object may part its keys."""
+
+MAX_TESTS = 12
+"""How many patterns that list no names one object may have: which of them meet is searched for."""
+
+MAX_STATES = 25_000
+"""How many states the search for these classes may come to, for all patterns of an object together."""
+
+MAX_TEXTS = 64
+"""How many keys a pattern may list and still be read as their names."""
+
+Test = tuple[Hashable, Regular]  # what it is known by in all schemas, and its language
+
+
+def _leaf(language: Regular) -> Grammar:
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(language))
+    return grammar
+
+
+class _Same:
+    """A language that is known by a name: hashing it does not walk it."""
+
+    __slots__ = ("language", "name")
+
+    def __init__(self, test: Test) -> None:
+        self.name, self.language = test
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.name == other.name
+
+
+def matches(test: Test, text: str) -> bool:
+    """Whether a key passes a test."""
+    return _matches(_Same(test), text)
+
+
+@lru_cache(maxsize=4096)
+def _matches(test: _Same, text: str) -> bool:
+    automaton = _automaton(test)
+    return automaton is not None and accepts(automaton, text)
+
+
+@lru_cache(maxsize=256)
+def _automaton(test: _Same) -> Automaton | None:
+    try:
+        return byte_automaton(_leaf(test.language))
+    except Unsatisfiable:
+        return None
+
+
+def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
+    parts = [test.language if holds else Not(test.language) for holds, test in tests]
+    return both(*parts) if parts else ANY_TEXT
+
+
+def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
+    """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not.
+
+    Raises `LimitExceeded` where they are too many, or too hard to find.
+    """
+    if len(tests) > MAX_TESTS:
+        raise LimitExceeded(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
+    try:
+        return _classes(tuple(map(_Same, tests)))
+    except LimitExceeded as problem:
+        raise LimitExceeded(f"at {place!r}: the classes into which patterns part the keys: {problem}", place) from None
+
+
+@lru_cache(maxsize=1024)
+def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
+    found: list[tuple[tuple[bool, _Same], ...]] = [()]
+    searched = single_bytes(MAX_STATES)  # of its own: what it takes does not depend on what came before
+    for test in tests:
+        split = [(*one, (holds, test)) for one in found for holds in (True, False)]
+        found = [one for one in split if len(one) == 1 or not is_empty(_leaf(_met(one)), searched)]
+        if len(found) > MAX_CLASSES:
+            raise LimitExceeded(f"more than {MAX_CLASSES}")
+    return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
+
+
+def finite_texts(language: Regular, deepest: int = 16) -> tuple[str, ...] | None:
+    """All texts of a language that is plainly a short list; else None."""
+    if not deepest:
+        return None
+    if isinstance(language, Literals):
+        return language.texts if len(language.texts) <= MAX_TEXTS else None
+    if isinstance(language, Chars):
+        if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
+            return None
+        return tuple(chr(code) for low, high in language.ranges for code in range(low, high + 1))
+    if isinstance(language, Either):
+        lists = [finite_texts(part, deepest - 1) for part in language.parts[: MAX_TEXTS + 1]]
+        if len(language.parts) > MAX_TEXTS or any(one is None for one in lists):
+            return None
+        joined = tuple(dict.fromkeys(text for one in lists for text in one or ()))
+        return joined if len(joined) <= MAX_TEXTS else None
+    if isinstance(language, Cat):
+        texts: tuple[str, ...] = ("",)
+        for part in language.parts[: MAX_TEXTS + 1]:
+            ends = finite_texts(part, deepest - 1)
+            if ends is None or len(texts) * len(ends) > MAX_TEXTS or len(language.parts) > MAX_TEXTS:
+                return None
+            texts = tuple(start + end for start in texts for end in ends)
+        return texts
+    return None

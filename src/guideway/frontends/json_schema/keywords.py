@@ -1,0 +1,289 @@
+"""Every keyword of JSON Schema: what its value must be, and which types it speaks about. What the drafts differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from guideway.errors import InvalidConstraint
+from guideway.jsontext.pointer import pointer
+
+__all__ = [
+    "ALL_TYPES",
+    "BOOLS_ONCE",
+    "DEFAULT_DIALECT",
+    "DIALECTS",
+    "KEYWORDS",
+    "NOTES",
+    "SCHEMAS",
+    "SCHEMA_LISTS",
+    "SCHEMA_MAPS",
+    "Dialect",
+    "Keyword",
+    "check_keyword",
+    "dialect_named",
+    "name_of",
+    "without_vocabularies",
+]
+
+ALL_TYPES = frozenset({"null", "boolean", "number", "string", "array", "object"})
+TYPE_NAMES = ALL_TYPES | {"integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A row: the shape of the value, and the types it speaks about."""
+
+    expected: str
+    fits: Callable[[object], bool]
+    types: frozenset[str] = ALL_TYPES
+
+
+def _is_int(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value >= 0 and value == value.to_integral_value()
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+
+
+_SCHEMA_TYPES = frozenset({dict, bool})
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, (dict, bool))
+
+
+def _is_schemas(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_schema, value))
+
+
+def _is_schema_map(value: object) -> bool:
+    return isinstance(value, dict) and _SCHEMA_TYPES.issuperset(map(type, value.values()))
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_type(value: object) -> bool:
+    if type(value) is str:
+        return value in TYPE_NAMES
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(name, str) and name in TYPE_NAMES for name in names)
+
+
+_NUMBER = frozenset({"number"})
+_STRING = frozenset({"string"})
+_ARRAY = frozenset({"array"})
+_OBJECT = frozenset({"object"})
+_COUNT = ("a whole number, not negative", _is_int)
+_LIMIT = ("a number", _is_number)
+_SCHEMA = ("a schema (an object or a boolean)", _is_schema)
+_SCHEMAS = ("a list of schemas, not empty", _is_schemas)
+_SCHEMA_MAP = ("an object of schemas", _is_schema_map)
+_STR = ("a string", lambda value: isinstance(value, str))
+_BOOL = ("a boolean", lambda value: isinstance(value, bool))
+_ANY = ("anything", lambda value: True)
+
+
+def _is_dependencies(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_schema(one) or _is_names(one) for one in value.values())
+
+
+def _is_name_map(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_names, value.values()))
+
+
+def _is_divisor(value: object) -> bool:
+    return _is_number(value) and value > 0  # type: ignore[operator]  # a number, as the first half says
+
+
+KEYWORDS: dict[str, Keyword] = {
+    "type": Keyword(f"one of {', '.join(sorted(TYPE_NAMES))}, or a list of them", _is_type),
+    "enum": Keyword("a list", lambda value: isinstance(value, list)),
+    "const": Keyword(*_ANY),
+    "anyOf": Keyword(*_SCHEMAS),
+    "allOf": Keyword(*_SCHEMAS),
+    "oneOf": Keyword(*_SCHEMAS),
+    "not": Keyword(*_SCHEMA),
+    "if": Keyword(*_SCHEMA),
+    "then": Keyword(*_SCHEMA),
+    "else": Keyword(*_SCHEMA),
+    "$ref": Keyword(*_STR),
+    "$dynamicRef": Keyword(*_STR),
+    "$recursiveRef": Keyword(*_STR),
+    "properties": Keyword(*_SCHEMA_MAP, _OBJECT),
+    "patternProperties": Keyword(*_SCHEMA_MAP, _OBJECT),
+    "additionalProperties": Keyword(*_SCHEMA, _OBJECT),
+    "propertyNames": Keyword(*_SCHEMA, _OBJECT),
+    "unevaluatedProperties": Keyword(*_SCHEMA, _OBJECT),
+    "required": Keyword("a list of strings", _is_names, _OBJECT),
+    "minProperties": Keyword(*_COUNT, _OBJECT),
+    "maxProperties": Keyword(*_COUNT, _OBJECT),
+    "dependentRequired": Keyword("an object of lists of strings", _is_name_map, _OBJECT),
+    "dependentSchemas": Keyword(*_SCHEMA_MAP, _OBJECT),
+    "dependencies": Keyword("an object of schemas and lists of strings", _is_dependencies, _OBJECT),
+    "items": Keyword(*_SCHEMA, _ARRAY),
+    "prefixItems": Keyword(*_SCHEMAS, _ARRAY),
+    "additionalItems": Keyword(*_SCHEMA, _ARRAY),
+    "unevaluatedItems": Keyword(*_SCHEMA, _ARRAY),
+    "contains": Keyword(*_SCHEMA, _ARRAY),
+    "minContains": Keyword(*_COUNT, _ARRAY),
+    "maxContains": Keyword(*_COUNT, _ARRAY),
+    "minItems": Keyword(*_COUNT, _ARRAY),
+    "maxItems": Keyword(*_COUNT, _ARRAY),
+    "uniqueItems": Keyword(*_BOOL, _ARRAY),
+    "minLength": Keyword(*_COUNT, _STRING),
+    "maxLength": Keyword(*_COUNT, _STRING),
+    "pattern": Keyword(*_STR, _STRING),
+    "format": Keyword(*_STR, _STRING),
+    "minimum": Keyword(*_LIMIT, _NUMBER),
+    "maximum": Keyword(*_LIMIT, _NUMBER),
+    "exclusiveMinimum": Keyword(*_LIMIT, _NUMBER),
+    "exclusiveMaximum": Keyword(*_LIMIT, _NUMBER),
+    "multipleOf": Keyword("a number above 0", _is_divisor, _NUMBER),
+}
+"""Every keyword that asserts something. All others are annotations, and so is what the specification does not know
+(`nullable`, `discriminator`), `then` and `else` without `if`, and `minContains` without `contains`.
+"""
+
+NOTES = frozenset(
+    name
+    for line in (
+        "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $comment $defs definitions",
+        "title description default examples deprecated readOnly writeOnly",
+        "contentEncoding contentMediaType contentSchema",
+    )
+    for name in line.split()
+)
+"""The keywords of the specification that assert nothing."""
+
+SCHEMAS = frozenset(
+    {
+        *("not", "if", "then", "else", "additionalProperties", "propertyNames", "unevaluatedProperties", "items"),
+        *("additionalItems", "unevaluatedItems", "contains", "contentSchema"),
+    }
+)
+SCHEMA_LISTS = frozenset({"anyOf", "allOf", "oneOf", "prefixItems", "items"})
+SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
+"""Where schemas can stand: as a value, in a list, or in an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between the drafts, as far as it matters here."""
+
+    name: str
+    unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts: annotations in this one
+    ref_alone: bool = False  # `$ref` hides the keywords beside it
+    items_list: bool = False  # `items` may be a list, with `additionalItems`
+    id_keyword: str = "$id"
+    anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
+    dynamic_refs: bool = False  # `$dynamicRef`
+    bool_limits: bool = False  # `exclusiveMinimum` is a boolean beside `minimum`
+    contains_evaluates: bool = False  # what `contains` finds is not left for `unevaluatedItems`
+
+
+_SINCE_2020 = frozenset({"prefixItems", "$dynamicRef"})
+_SINCE_2019 = frozenset(
+    {
+        *("dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "minContains"),
+        *("maxContains", "$recursiveRef"),
+    }
+)
+_SINCE_7 = frozenset({"if", "then", "else"})
+_SINCE_6 = frozenset({"const", "contains", "propertyNames"})
+_OLD = _SINCE_2020 | _SINCE_2019
+
+_DRAFT_2020 = Dialect(
+    "2020-12",
+    frozenset({"dependencies", "$recursiveRef", "additionalItems"}),
+    anchors=True,
+    dynamic_refs=True,
+    contains_evaluates=True,
+)
+_DRAFT_2019 = Dialect("2019-09", _SINCE_2020 | {"dependencies"}, items_list=True, anchors=True)
+_DRAFT_7 = Dialect("draft-07", _OLD, ref_alone=True, items_list=True)
+_DRAFT_6 = Dialect("draft-06", _OLD | _SINCE_7, ref_alone=True, items_list=True)
+_DRAFT_4 = Dialect(
+    "draft-04",
+    _OLD | _SINCE_7 | _SINCE_6,
+    ref_alone=True,
+    items_list=True,
+    id_keyword="id",
+    bool_limits=True,
+)
+DIALECTS = {
+    "json-schema.org/draft/2020-12/schema": _DRAFT_2020,
+    "json-schema.org/draft/2019-09/schema": _DRAFT_2019,
+    "json-schema.org/draft-07/schema": _DRAFT_7,
+    "json-schema.org/draft-06/schema": _DRAFT_6,
+    "json-schema.org/draft-04/schema": _DRAFT_4,
+    "json-schema.org/schema": _DRAFT_2020,
+}
+"""By the URI in `$schema`, without scheme and fragment."""
+
+DEFAULT_DIALECT = _DRAFT_2020
+
+_VOCABULARIES = {
+    "validation": frozenset(
+        name
+        for name, row in KEYWORDS.items()
+        if name.lower().startswith(("m", "exclusive"))
+        or name in ("type", "enum", "const", "pattern", "required", "dependentRequired", "uniqueItems")
+    ),
+    "unevaluated": frozenset({"unevaluatedItems", "unevaluatedProperties"}),
+    "format-assertion": frozenset(),
+}
+
+
+def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Dialect:
+    """The dialect of a metaschema that lists only these vocabularies."""
+    given = {uri.rpartition("/")[2] for uri in words}
+    if dialect.name == "2019-09":
+        given.add("unevaluated")
+    missing = frozenset().union(*(names for name, names in _VOCABULARIES.items() if name not in given))
+    return replace(dialect, unknown=dialect.unknown | missing)
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of a short name (`"draft-07"`, `"2020-12"`) or a URI; `InvalidConstraint` lists the names."""
+    for uri, dialect in DIALECTS.items():
+        if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
+            return dialect
+    known = ", ".join(dict.fromkeys(repr(dialect.name) for dialect in DIALECTS.values()))
+    raise InvalidConstraint(f"dialect={name!r}: expected one of {known}")
+
+
+_ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
+_BOOL_LIMIT = Keyword(*_BOOL, _NUMBER)
+BOOLS_ONCE = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
+"""Keywords that were booleans in early drafts."""
+
+
+def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Keyword | None:
+    """The row of a keyword whose value has been looked at; None for an annotation."""
+    row = KEYWORDS.get(name)
+    if row is None or name in dialect.unknown:
+        return None
+    if row.fits(value) and not (dialect.bool_limits and row.expected == "a number" and name.startswith("excl")):
+        return row
+    if name == "items" and dialect.items_list and isinstance(value, list):
+        row = _ITEMS_LIST
+    elif dialect.bool_limits and name.startswith("exclusive"):
+        row = _BOOL_LIMIT
+    if not row.fits(value):
+        hint = "; a list of schemas is called prefixItems" if name == "items" and isinstance(value, list) else ""
+        raise InvalidConstraint(
+            f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
+        )
+    return row
+
+
+def name_of(part: str) -> str:
+    """The key that a part of a JSON Pointer stands for."""
+    return part.replace("~1", "/").replace("~0", "~")

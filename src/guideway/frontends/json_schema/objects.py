@@ -1,0 +1,216 @@
+"""What is said of objects -> their nodes: entries by name, and the classes of all other keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import count
+
+from guideway.errors import LimitExceeded
+from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Want, join
+from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
+from guideway.frontends.json_schema.scalars import pattern_language, text
+from guideway.frontends.json_schema.style import Style
+from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
+from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, either
+
+__all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
+
+MAX_READINGS = 64
+"""In how many ways one entry or item may be read, where demands and counters tell them apart."""
+
+Ways = list[tuple[int, Want]]  # the marks of demands or counters, and what a value read so must be
+Holds = Callable[[Test], bool]  # whether a key, or a class of keys, passes a test
+Tests = dict[tuple[str, object], Test]
+_SERIALS = count()
+_SILENT = Group()
+
+
+def check_readings(found: int, place: str) -> None:
+    """Refuse what would be read in too many ways."""
+    if found > MAX_READINGS:
+        raise LimitExceeded(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
+
+
+def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:
+    """The value that can be read in these ways."""
+    if not ways:
+        return node_of(NOTHING)
+    if len(ways) == 1 and not ways[0][0]:
+        return node_of(ways[0][1])
+    return tuple(Marked(marks, node_of(one)) for marks, one in ways)
+
+
+class Objects:
+    """Those of one document. `node_of` gives the number of the node of a want."""
+
+    def __init__(self, expander: Expander, style: Style, node_of: Callable[[Want], int]) -> None:
+        self._expander = expander
+        self._style = style
+        self._node_of = node_of
+        self._serial = next(_SERIALS)  # names its tests of keys, which are remembered for longer than it lives
+
+    def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
+        """The node of an object; None where there is none."""
+        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned):
+            group = part.groups[0] if part.groups else _SILENT
+            if not group.patterns:
+                return self._plain(part, group, marks)
+        tests = self._tests(part)
+        names = self._names(part, tests)
+        keys = tests.get(("keys", part.keys)) if part.keys else None
+        entries = []
+        for name in names:
+
+            def holds(test: Test, name: str = name) -> bool:
+                return matches(test, name)
+
+            wanted = NOTHING if name in part.banned else ANYTHING
+            for group in part.groups:
+                inner = group.names.get(name)
+                if group.patterns:
+                    inner = self._by_pattern(group, inner, holds, tests)
+                elif inner is None:
+                    inner = group.extra
+                if inner:
+                    wanted = join(wanted, inner)
+            if 1 in wanted or (keys is not None and not matches(keys, name)):
+                if name in part.required:
+                    return None
+                continue
+            value = self._entry(part, wanted, name, holds, tests, place)
+            entries.append(Property(self._style.strings((name,)), value, name in part.required))
+        others = self._open(part, names, tests, place)
+        ordered = self._style.key_order == "schema"
+        demands = (1 << len(part.demands)) - 1
+        most = part.most
+        return Object(marks, tuple(entries), others, ordered, part.fewest, most, demands)
+
+    def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
+        """What `properties`, `required` and `additionalProperties` of one schema say, as most objects are."""
+        required, key_of, node_of = part.required, self._style.strings, self._node_of
+        others = ANYTHING if group.extra is None else group.extra
+        wants = {**group.names, **{name: others for name in required if name not in group.names}}
+        entries = []
+        for name, wanted in wants.items():
+            if 1 not in wanted:
+                entries.append(Property(key_of((name,)), node_of(wanted), name in required))
+            elif name in required:
+                return None
+        rest: tuple[Property, ...] = ()
+        if 1 not in others and not (self._style.closed and group.listed and group.extra is None):
+            keys = Not(Literals(tuple(wants))) if wants else ANY_TEXT
+            rest = (Property(self._style.quoted(keys), node_of(others), False),)
+        ordered = self._style.key_order == "schema"
+        return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
+
+    def _tests(self, part: ObjectPart) -> Tests:
+        """What keys are asked: patterns, and whether they are the strings of some schema."""
+        tests: Tests = {}
+        found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
+        for demand in part.demands:
+            found += (*demand.inside, *demand.outside)
+            if demand.keys:
+                tests["keys", demand.keys] = self._key_test(demand.keys)
+        for pattern, at in found:
+            if ("pattern", pattern) not in tests:
+                tests["pattern", pattern] = (pattern, pattern_language(pattern, at))
+        if part.keys:
+            tests["keys", part.keys] = self._key_test(part.keys)
+        return tests
+
+    def _key_test(self, wanted: Want) -> Test:
+        parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
+        language = either(text(part, self._style) for part in parts)
+        return ((self._serial, wanted), language)
+
+    def _names(self, part: ObjectPart, tests: Tests) -> dict[str, None]:
+        """The keys that are looked at one by one."""
+        names: dict[str, None] = {}
+        for group in part.groups:
+            names.update(dict.fromkeys(group.names))
+        names.update(part.required)
+        names.update(dict.fromkeys(sorted(part.banned)))
+        for demand in part.demands:
+            names.update(dict.fromkeys(sorted(demand.names)))
+        for key, (_, language) in tests.items():
+            listed = finite_texts(language)
+            if listed is not None and len(listed) <= MAX_READINGS:
+                names.update(dict.fromkeys(listed))
+                tests[key] = (tests[key][0], Literals(listed))
+        return names
+
+    def _by_pattern(self, group: Group, inner: Want | None, holds: Holds, tests: Tests) -> Want:
+        """What one group says of a key (or a class of keys) that passes some tests."""
+        wanted, hit = inner or ANYTHING, inner is not None
+        for pattern, _, one in group.patterns:
+            if holds(tests["pattern", pattern]):
+                wanted, hit = join(wanted, one), True
+        return wanted if hit else group.extra or ANYTHING
+
+    def _entry(
+        self,
+        part: ObjectPart,
+        wanted: Want,
+        name: str | None,
+        holds: Holds,
+        tests: Tests,
+        place: str,
+    ) -> Value:
+        """The ways to read the value of a key, by the demands that it meets."""
+        ways: Ways = [(0, wanted)]
+        for bit, demand in enumerate(part.demands):
+            if name in demand.names:
+                continue
+            asked = [(("pattern", one), True) for one, _ in demand.inside]
+            asked += [(("pattern", one), False) for one, _ in demand.outside]
+            if demand.keys:
+                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as _tests has them
+            if any(holds(tests[key]) is not should for key, should in asked):
+                continue
+            split = []
+            for marks, one in ways:
+                met = join(one, demand.value)
+                split.append((marks | 1 << bit, met))
+                split += [(marks, one)] if met != one else []
+            ways = [way for way in split if 1 not in way[1]]
+            check_readings(len(ways), place)
+        return value_of(ways, self._node_of)
+
+    def _open(self, part: ObjectPart, names: dict[str, None], tests: Tests, place: str) -> tuple[Property, ...]:
+        """The classes of all other keys."""
+        closed = (
+            self._style.closed
+            and any(group.listed for group in part.groups)
+            and all(group.extra is None for group in part.groups)
+        )
+        infinite = [key for key, (_, language) in tests.items() if not isinstance(language, Literals)]
+        if part.keys and ("keys", part.keys) not in infinite:
+            return ()
+        patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
+        found: dict[Value, list[Regular]] = {}
+        for passed, language in classes([tests[key] for key in infinite], place):
+            held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
+            if part.keys and tests["keys", part.keys][0] not in held:
+                continue
+            if closed and not any(tests[key][0] in held for key in patterns):
+                continue
+
+            def holds(test: Test, held: set[Hashable] = held) -> bool:
+                return test[0] in held
+
+            wanted = ANYTHING
+            for group in part.groups:
+                inner = self._by_pattern(group, None, holds, tests) if group.patterns else group.extra
+                if inner:
+                    wanted = join(wanted, inner)
+            if 1 in wanted:
+                continue
+            found.setdefault(self._entry(part, wanted, None, holds, tests, place), []).append(language)
+        made = []
+        for value, languages in found.items():
+            keys = either(languages)
+            if names:
+                keys = Not(Literals(tuple(names))) if keys is ANY_TEXT else both(keys, Not(Literals(tuple(names))))
+            made.append(Property(self._style.quoted(keys), value, False))
+        return tuple(made)

@@ -1,0 +1,145 @@
+"""Which branches of `oneOf` a value may fit together; where none can, "exactly one" is "any"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from guideway.errors import LimitExceeded
+from guideway.frontends.json_schema.bundles import (
+    ANYTHING,
+    ARRAY,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Bundle,
+    ObjectPart,
+    Want,
+    join,
+    merge,
+)
+from guideway.frontends.json_schema.terms import Term
+
+__all__ = ["discriminator", "plainly_said", "rivals_of"]
+
+MAX_PAIRED = 300
+"""How many branches of `oneOf` are compared with each other where no one tag or value tells all of them apart."""
+
+TermOf = Callable[[int], Term]
+IsDead = Callable[[Want], bool]
+
+
+def rivals_of(
+    literals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf, is_dead: IsDead, place: str
+) -> list[list[int]]:
+    """For each branch the others that a value may fit as well. `faces`: what each branch comes down to; `is_dead`:
+    whether no value can meet a want.
+    """
+    rivals: list[list[int]] = [[] for _ in literals]
+    if _values_differ(faces) or _tags_differ(faces, term_of):
+        return rivals
+    if len(literals) > MAX_PAIRED:
+        raise LimitExceeded(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
+    for i, left in enumerate(faces):
+        for j in range(i):
+            if literals[i] == literals[j] or any(_can_meet(one, other, is_dead) for one in left for other in faces[j]):
+                rivals[i].append(j)
+                rivals[j].append(i)
+    return rivals
+
+
+def _can_meet(left: Bundle, right: Bundle, is_dead: IsDead) -> bool:
+    """Whether a value may fit both, as far as is seen at once: types, given values, required keys."""
+    both = merge(left, right)
+    if both is None:
+        return False
+    part = both.object
+    if both.types != OBJECT or part is None or both.boxes is not None or len(part.groups) < 2:
+        return True
+    wants = (plainly_said(part, name) for name in part.required)
+    return not any(1 in wanted or (len(wanted) > 1 and is_dead(wanted)) for wanted in wants)
+
+
+def plainly_said(part: ObjectPart, name: str) -> Want:
+    """What is plainly said of a key."""
+    wanted = ANYTHING
+    for group in part.groups:
+        inner = group.names.get(name)
+        if inner is None and not group.patterns:
+            inner = group.extra
+        wanted = join(wanted, inner or ANYTHING)
+    return wanted
+
+
+def _values_differ(faces: list[list[Bundle]]) -> bool:
+    """Whether all branches are given scalars, and none is in two of them."""
+    seen: set[object] = set()
+    count = 0
+    for bundle in (bundle for face in faces for bundle in face):
+        number, string = bundle.number, bundle.string
+        if (
+            bundle.types & (ARRAY | OBJECT)
+            or (bundle.types & NUMBER and (number is None or number.given is None))
+            or (bundle.types & STRING and (string is None or string.given is None))
+        ):
+            return False
+        mine: list[object] = [("word", bit) for bit in (1, 2, 4) if bundle.types & bit]
+        mine += number.given if number and number.given else ()
+        mine += string.given if string and string.given else ()
+        count += len(mine)
+        seen.update(mine)
+    return count == len(seen)
+
+
+def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
+    """Whether the values of one required key tell all branches apart."""
+    parts = [[bundle.object for bundle in face if bundle.types == OBJECT and bundle.boxes is None] for face in faces]
+    if any(len(mine) != len(face) or None in mine for mine, face in zip(parts, faces, strict=True)):
+        return False
+    first = next((part for mine in parts for part in mine), None)
+    for name in first.required if first else ():
+        tags: set[str] = set()
+        count = 0
+        for mine in parts:
+            found = [_tag_values(part, name, term_of) if name in part.required else None for part in mine if part]
+            if None in found:
+                break
+            values = {tag for one in found for tag in one or ()}
+            count += len(values)
+            tags |= values
+        else:
+            if count == len(tags):
+                return True
+    return False
+
+
+def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None:
+    """The strings that a key may have, where they are given."""
+    for group in part.groups:
+        for literal in group.names.get(name, ()):
+            if literal > 1 and not literal & 1:
+                own = term_of(literal).own
+                if own.types == STRING and own.string and own.string.given is not None:
+                    return set(own.string.given)
+    return None
+
+
+def discriminator(
+    rivals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf
+) -> tuple[str, dict[int, tuple[set[str], bool]]]:
+    """The key that tells most of some branches apart: for each of those its values, and whether it must be there."""
+    best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
+    parts = {j: [one.object for one in faces[j] if one.types == OBJECT and one.boxes is None] for j in rivals}
+    parts = {j: mine for j, mine in parts.items() if len(mine) == len(faces[j]) and mine and None not in mine}
+    names = {name for mine in parts.values() for part in mine if part for group in part.groups for name in group.names}
+    for name in sorted(names):
+        told: dict[int, tuple[set[str], bool]] = {}
+        taken: set[str] = set()
+        for j, mine in parts.items():
+            found = [_tag_values(part, name, term_of) for part in mine if part]
+            values = {tag for one in found for tag in one or ()}
+            if None not in found and values and taken.isdisjoint(values):
+                taken |= values
+                told[j] = (values, all(name in part.required for part in mine if part))
+        if len(told) > len(best[1]):
+            best = (name, told)
+    return best

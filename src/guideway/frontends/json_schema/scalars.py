@@ -1,0 +1,249 @@
+"""What a bundle says about numbers and strings, as regular languages and number nodes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache, lru_cache
+
+from guideway.errors import ConstraintError, Unsupported
+from guideway.frontends.formats import FORMATS, format_language
+from guideway.frontends.json_schema.bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
+from guideway.frontends.json_schema.keys import matches
+from guideway.frontends.json_schema.numbers import Bounds, integers, numbers
+from guideway.frontends.json_schema.style import Style
+from guideway.frontends.regex import parse_pattern
+from guideway.grammar.lengths import of_length
+from guideway.grammar.nodes import Cell, Leaf, Number
+from guideway.grammar.program import shared
+from guideway.grammar.regular import (
+    ANY_TEXT,
+    Cat,
+    Literals,
+    Not,
+    Regular,
+    Spelled,
+    Spelling,
+    both,
+    cat,
+    chars,
+    either,
+    literal,
+    optional,
+    repeat,
+)
+from guideway.jsontext.decoder import write_number
+
+__all__ = [
+    *(
+        "HARMLESS_FORMATS",
+        "SPECIFIED_FORMATS",
+        "any_key",
+        "any_scalar",
+        "is_asserted",
+        "number",
+        "other_keys",
+        "pattern_language",
+        "plain_scalar",
+    ),
+    *("string", "tested", "text"),
+]
+
+SPECIFIED_FORMATS = frozenset(
+    name
+    for line in (
+        "date date-time time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference uri-template",
+        "iri iri-reference uuid json-pointer relative-json-pointer regex",
+    )
+    for name in line.split()
+)
+"""The formats of the specification: these are enforced. Any other name says nothing."""
+
+HARMLESS_FORMATS = frozenset({"password", "path"})
+"""Names that Pydantic gives to any string."""
+
+_DIGIT = chars("09")
+_FREE_NUMBER = NumberPart()
+
+
+_ANY_NUMBER = shared(
+    cat(
+        optional(literal("-")),
+        either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
+        optional(cat(".", repeat(_DIGIT, 1))),
+        optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
+    )
+)
+
+
+_FREE_BOUNDS = Bounds()
+
+
+@cache
+def _free_digits(whole: bool) -> Regular:
+    return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
+
+
+def number(part: NumberPart | None, style: Style) -> Regular | Number:
+    """The numbers that a part allows."""
+    part = part or _FREE_NUMBER
+    bounded = part.low is not None or part.high is not None
+    special = bool(part.not_multiple or part.excluded)
+    if not style.plain_numbers:
+        if not (bounded or special or part.multiple or part.given is not None):
+            return _ANY_NUMBER
+        return Number(_cells(part), "any")
+    if part.given is not None:
+        return Literals(tuple(write_number(value) for value in sorted(part.given)))
+    if special or part.multiple not in ((), (1,)):
+        return Number(_cells(part), "plain")
+    bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
+    if bounds == _FREE_BOUNDS:
+        return _free_digits(bool(part.multiple))
+    return integers(bounds) if part.multiple else numbers(bounds)
+
+
+def _decimal(value: int | Decimal | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
+
+
+def _cells(part: NumberPart) -> tuple[Cell, ...]:
+    """One interval, or several around the numbers that are left out."""
+    multiple = tuple(map(Decimal, part.multiple))
+    missing = tuple(map(Decimal, part.not_multiple))
+    if part.given is not None:
+        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.given))
+    low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
+    cells = []
+    for value in sorted(map(Decimal, part.excluded)):
+        if (low is not None and value < low) or (high is not None and value > high):
+            continue
+        cells.append(Cell(low, value, open_low, True, multiple, missing))
+        low, open_low = value, True
+    cells.append(Cell(low, high, open_low, part.open_high, multiple, missing))
+    return tuple(
+        cell
+        for cell in cells
+        if cell.low is None
+        or cell.high is None
+        or cell.low < cell.high
+        or (cell.low == cell.high and not cell.open_low and not cell.open_high)
+    )
+
+
+def text(part: StringPart | None, style: Style) -> Regular:
+    """The characters that a part allows. Raises what `pattern_language` does."""
+    if part is None:
+        return ANY_TEXT
+    parts: list[Regular] = []
+    for holds, kind, name, place in part.tests:
+        language = pattern_language(name, place) if kind == "pattern" else _format(name, place, style)
+        if language is not None:
+            parts.append(language if holds else Not(language))
+        elif not holds:
+            return Literals(())  # the opposite of what says nothing
+    if part.given is not None:
+        return both(Literals(tuple(part.given)), *parts)
+    parts = of_length(parts, part.fewest, part.most)
+    if part.excluded:
+        parts.append(Not(Literals(tuple(sorted(part.excluded)))))
+    return both(*parts) if parts else ANY_TEXT
+
+
+@cache
+def _free_string(spelling: Spelling) -> Regular:
+    return shared(Cat((literal('"'), Spelled(ANY_TEXT, spelling), literal('"'))))
+
+
+@cache
+def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
+    """The node of a type of scalars about which nothing is said but (of numbers) that they are whole.
+
+    Kept by the identity of `part`: that of a plain term, which all schemas share.
+    """
+    if types == STRING:
+        return Leaf(_free_string(style.spelling))
+    if types == TRUE | FALSE:
+        return Leaf(shared(Literals(("true", "false"))))
+    if types == NULL:
+        return Leaf(shared(Literals(("null",))))
+    if types == NUMBER:
+        made = number(part, style)
+        return made if isinstance(made, Number) else Leaf(shared(made))
+    return None
+
+
+@cache
+def any_scalar(style: Style) -> Leaf:
+    """Null, a boolean, a number or a string."""
+    numbers = _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
+    return Leaf(shared(either((Literals(("null", "true", "false")), numbers, _free_string(style.spelling)))))
+
+
+@cache
+def any_key(style: Style) -> Regular:
+    """The key of an object about which nothing is said."""
+    return shared(style.quoted(ANY_TEXT))
+
+
+def other_keys(names: tuple[str, ...], style: Style) -> Regular:
+    """Every key but these."""
+    return style.quoted(Not(Literals(names)))
+
+
+@cache
+def _shared_format(name: str) -> Regular:
+    return shared(format_language(name))
+
+
+def string(part: StringPart | None, style: Style) -> Regular:
+    """The JSON strings that a part allows."""
+    if part is None:
+        return _free_string(style.spelling)
+    if part.given is not None and not part.tests:
+        return style.strings(part.given)
+    return style.quoted(text(part, style))
+
+
+def tested(part: StringPart) -> StringPart | None:
+    """The same without the given strings that its patterns rule out."""
+    given, left = part.given or {}, []
+    for test in part.tests:
+        holds, kind, name, place = test
+        try:
+            known = (name, pattern_language(name, place)) if kind == "pattern" else None
+        except ConstraintError:
+            known = None
+        if known is None:
+            left.append(test)
+        else:
+            given = {one: None for one in given if matches(known, one) is holds}
+    return StringPart(tests=tuple(left), given=given) if given else None
+
+
+@lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> Regular:
+    return parse_pattern(pattern, "ecma", search=True)
+
+
+def pattern_language(pattern: str, place: str) -> Regular:
+    """The texts in which a pattern is found. Raises `Unsupported` and `InvalidConstraint` with the place."""
+    try:
+        return _pattern(pattern)
+    except Unsupported as problem:
+        raise Unsupported(str(problem), place) from None
+    except ConstraintError as problem:
+        raise type(problem)(f"at {place!r}: {problem}", place) from None
+
+
+def _format(name: str, place: str, style: Style) -> Regular | None:
+    """None: it says nothing."""
+    if is_asserted(name, style):
+        return _shared_format(name)
+    if style.formats == "strict" and name not in HARMLESS_FORMATS:
+        raise Unsupported(f"the format {name!r}", place)
+    return None
+
+
+def is_asserted(name: str, style: Style) -> bool:
+    """Whether the name of a format says which texts are allowed."""
+    return style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS

@@ -1,0 +1,414 @@
+"""A document read straight on: schemas that say one thing, as most do -> their nodes at once.
+
+The keys of an object, the items of an array, bounds of a scalar. What says more, or is not plainly right, is left to
+terms and bundles (reading.py, expand.py, lowering.py), which documents that have nothing of it do without; of what is
+read here they make the same nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, NoReturn, Protocol
+
+from guideway.errors import ConstraintError, LimitExceeded
+from guideway.frontends.json_schema.bundles import FREE, NumberPart
+from guideway.frontends.json_schema.common import SPACE_LEAF, VALUES, common_of, joined
+from guideway.frontends.json_schema.keywords import Dialect
+from guideway.frontends.json_schema.reading import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
+from guideway.frontends.json_schema.scalars import number
+from guideway.frontends.json_schema.style import Style
+from guideway.frontends.json_schema.terms import Term
+from guideway.grammar.nodes import (
+    Alternative,
+    Array,
+    Grammar,
+    Leaf,
+    Node,
+    Number,
+    Object,
+    Origin,
+    Property,
+    Sequence,
+    pointer_of,
+)
+from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
+
+__all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
+
+MAX_NODES = 200_000
+"""How many nodes a schema may come to."""
+
+_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
+_ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
+_STRING = frozenset({"type", "minLength", "maxLength", "pattern", "format"})
+_TEXTS = frozenset({"type", "enum"})
+_BOUNDS = frozenset({"type", "minimum", "maximum", "multipleOf", "format"})
+_SCHEMA_TYPES = frozenset({dict, bool})
+_NUMBERS = frozenset({int, Decimal, type(None)})
+_STR = frozenset({str})
+_NO_PROPERTIES: dict[str, Any] = {}
+_NO_NAMES: list[str] = []
+_GIVEN = frozenset({str, bool, type(None)})
+_ENUM = frozenset({"enum"})
+_TOLD = frozenset({"type", "enum", "$ref"})
+_FRAMES = ("array", "object")
+_NUMBER_KINDS = frozenset({"number", "integer"})
+_NULL = Leaf(Literals(("null",)))
+_MAX_BRANCHES = 64
+_REF = frozenset({"$ref"})
+_ITEMS, _ENTRIES = _ARRAY - {"type"}, _OBJECT - {"type"}
+_LENGTHS = _STRING - {"type"}
+_SPEAKING = (("array", _ITEMS), ("object", _ENTRIES), ("string", _LENGTHS))
+_SEVERAL = _ARRAY | _OBJECT | _STRING
+_ALL_KINDS = list(TYPE_BITS)
+_NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
+_keywords_of = KEYWORD_NAMES.intersection
+_NEVER = -1  # in the place of a node's number: there is no value
+
+
+def reserve(grammar: Grammar, place: Origin) -> int:
+    """A number for a node, as long as there are not too many."""
+    found = grammar.reserve(place)
+    if found > MAX_NODES:
+        _refuse_nodes(place)
+    return found
+
+
+def _refuse_nodes(place: Origin) -> NoReturn:
+    where = pointer_of(place)
+    raise LimitExceeded(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
+
+
+class Rest(Protocol):
+    """What makes the nodes that are not made here."""
+
+    def define(self, number: int, wanted: Any, level: int) -> None:
+        """One that was put aside in `todo`."""
+
+    def define_schema(self, number: int, schema: dict[str, Any]) -> None:
+        """That of a schema."""
+
+    def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
+        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+
+    def finish(self) -> None:
+        """Refuse what cannot be enforced."""
+
+
+class Straight:
+    """One walk over one document, whose schemas have no identifiers within, in a style that knows no levels.
+
+    `numbers`: of nodes, by the identity of schemas, which the document keeps; `plain`: by terms that are the same
+    wherever they stand; `todo`: nodes that are still to be made: what of, and its keywords (or level).
+    """
+
+    def __init__(
+        self, document: dict[str, Any], style: Style, dialect: Dialect, rest: Callable[[Straight], Rest]
+    ) -> None:
+        self._document = document
+        self.grammar = Grammar()
+        self.numbers: dict[int, int] = {}
+        self.plain: dict[Term, int] = {}
+        self.todo: list[tuple[int, Any, Any]] = []
+        self._keys: dict[str, Regular] = {}  # the same key is one expression
+        self._any = _NEVER
+        self._dialect = dialect
+        self._make_rest = rest
+        self._rest: Rest | None = None
+        self._common = common_of(style)
+
+    def run(self) -> Grammar:
+        """The grammar; `Unsupported` names every place that is refused."""
+        grammar, todo = self.grammar, self.todo
+        root = self.number_of(self._document, "")
+        if root == _NEVER:
+            root = grammar.add(Leaf(NEVER), "")
+        while todo:
+            number, what, names = todo.pop()
+            if type(what) is not dict:
+                self.rest.define(number, what, names)
+            elif (node := self._node(grammar.places[number], what, names)) is not None:
+                grammar.nodes[number] = node
+            else:
+                self.rest.define_schema(number, what)
+        if self._rest is not None:
+            self._rest.finish()
+        if self._common.spaced:
+            space = len(grammar.nodes)
+            grammar.nodes += (SPACE_LEAF, Sequence((space, root, space)))
+            grammar.places += (None, None)
+            root = space + 1
+        grammar.root = root
+        return grammar
+
+    @property
+    def rest(self) -> Rest:
+        """What makes the other nodes; it is made when it is needed."""
+        if self._rest is None:
+            self._rest = self._make_rest(self)
+        return self._rest
+
+    def any_number(self) -> int:
+        """The number of the node of any value."""
+        if self._any == _NEVER:
+            self._any = self._add_anything(None)
+        return self._any
+
+    def _add_anything(self, place: Origin) -> int:
+        grammar, common = self.grammar, self._common
+        number = len(grammar.nodes)
+        grammar.first = common.first
+        grammar.nodes += common.anything(number)
+        grammar.places += (place, None, None, None)
+        return number
+
+    def number_of(self, schema: dict[str, Any], place: Origin) -> int:
+        """The number of a schema's node, -1: there is no value."""
+        found = self.numbers.get(id(schema))
+        if found is not None:
+            return found
+        if not schema:
+            return self.any_number()
+        if "$ref" in schema and (found := self._reference(schema, place)) is not None:
+            return found
+        return self.own_number(schema, place)
+
+    def own_number(self, schema: dict[str, Any], place: Origin) -> int:
+        """The same of one that does not only refer to another, and is met for the first time."""
+        names, grammar = _keywords_of(schema), self.grammar
+        term = plain_term(schema, names, self._dialect) if len(names) < 2 else None
+        if term is None:
+            found = self.numbers[id(schema)] = len(grammar.nodes)
+            grammar.nodes.append(None)
+            grammar.places.append(place)
+            self.todo.append((found, schema, names))
+            if found > MAX_NODES:
+                _refuse_nodes(place)
+            return found
+        known = self.plain.get(term)
+        if known is None:
+            scalar = self._common.scalars[term]
+            if term.own is FREE:
+                known = self._add_anything(place)
+            else:
+                known = len(grammar.nodes)
+                grammar.nodes.append(scalar)
+                grammar.places.append(place)
+                if scalar is None:
+                    self.todo.append((known, schema, names))
+            self.plain[term] = known
+        self.numbers[id(schema)] = known
+        return known
+
+    def _reference(self, schema: dict[str, Any], place: Origin) -> int | None:
+        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+        found = self._target(schema)
+        if found is not None:
+            return self.number_of(found, schema["$ref"][1:])
+        return self.rest.reference(schema, place)
+
+    def _target(self, schema: dict[str, Any]) -> dict[str, Any] | None:
+        """The schema that another is a plain reference to."""
+        reference = schema["$ref"]
+        alone = len(schema) == 1 or self._dialect.ref_alone or KEYWORD_NAMES.isdisjoint(schema.keys() - _REF)
+        if not alone or type(reference) is not str or not reference.startswith("#/") or not _NO_ESCAPES(reference):
+            return None
+        found: Any = self._document
+        for name in reference[2:].split("/"):
+            found = found.get(name) if type(found) is dict else None
+        return found if type(found) is dict and "$ref" not in found else None
+
+    def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
+        """The node of a schema with such keywords; None where a closer look is needed."""
+        if not names.isdisjoint(self._dialect.unknown):
+            return None
+        kind = schema.get("type")
+        if kind == "object":
+            return self._object(place, schema) if names <= _OBJECT else None
+        if kind == "array":
+            return self._array(place, schema) if names <= _ARRAY else None
+        if "enum" in names:
+            return self._given(schema["enum"], schema.get("type", _ALL_KINDS)) if names <= _TEXTS else None
+        if kind == "string":
+            return self._string(schema) if names <= _STRING else None
+        if kind == "number" or kind == "integer":
+            return self._number(schema, kind == "integer") if names <= _BOUNDS else None
+        if len(names) == 1 and ("anyOf" in names or "oneOf" in names):
+            return self._either(place, schema, *names)
+        return self._several(place, schema, names) if names <= _SEVERAL else None
+
+    def _several(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
+        """The node of a schema of several types, of which the keywords speak about all but numbers."""
+        kinds = schema["type"] if "type" in names else _ALL_KINDS
+        if type(kinds) is not list or not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+            return None
+        if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _SPEAKING):
+            return None
+        nodes: list[Node | None] = [*self._common.several(tuple(kinds))]
+        if not names.isdisjoint(_LENGTHS):
+            text = self._string(schema)
+            if text is None:
+                return None
+            nodes = [*joined(set(kinds), [*self._common.several(tuple(_NUMBER_KINDS.intersection(kinds))), text])]
+        if "array" in kinds:
+            nodes.append(self._array(place, schema))
+        if "object" in kinds:
+            nodes.append(self._object(place, schema))
+        return None if None in nodes else self._any_of(place, nodes)
+
+    def _any_of(self, place: Origin, nodes: list[Any]) -> Node:
+        return nodes[0] if len(nodes) == 1 else Alternative(tuple([self.grammar.add(node, place) for node in nodes]))
+
+    def _either(self, place: Origin, schema: dict[str, Any], name: str) -> Node | None:
+        """The node of `anyOf`, or of `oneOf` that types tell apart, each branch of one type."""
+        branches = schema[name]
+        if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
+            return None
+        if not all(type(one) is dict and not _TOLD.isdisjoint(one) for one in branches):
+            return None  # before a node is made of the others, which may be of no account
+        found: dict[str, list[Node]] = {}
+        bare: set[str] = set()
+        seen: set[int] = set()
+        for i, one in enumerate(branches):
+            at: Origin = (place, name, i)
+            if type(one) is dict and "$ref" in one and (target := self._target(one)) is not None:
+                at, one = one["$ref"][1:], target
+            if id(one) in seen and name == "anyOf":
+                continue
+            seen.add(id(one))
+            names = _keywords_of(one) if type(one) is dict else None
+            kind = one.get("type", "string" if names == _ENUM and _are_texts(one["enum"]) else None) if names else None
+            node = self._branch(at, one, kind, names) if names and type(kind) is str else None
+            if node is None or type(kind) is not str:
+                return None
+            kind = "number" if kind == "integer" else kind
+            if len(names or ()) == 1:
+                bare.add(kind)
+            if kind in found and (name == "oneOf" or kind not in _FRAMES or kind in bare):
+                return None
+            found.setdefault(kind, []).append(node)
+        scalars: list[Any] = [node for kind in ("number", "string") for node in found.get(kind, ())]
+        frames = [node for kind in _FRAMES for node in found.get(kind, ())]
+        return self._any_of(place, [*joined(found.keys(), scalars), *frames])
+
+    def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
+        if kind in ("null", "boolean"):
+            return _NULL if len(names) == 1 else None  # as `joined` writes it
+        return self._node(place, schema, names)
+
+    def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
+        properties, required = schema.get("properties", _NO_PROPERTIES), schema.get("required", _NO_NAMES)
+        extra = schema.get("additionalProperties", True)
+        if type(properties) is not dict or type(required) is not list or type(extra) not in _SCHEMA_TYPES:
+            return None
+        common, numbers, entries, missing = self._common, self.numbers, [], []
+        for name in required:
+            if type(name) is not str:
+                return None
+            if name not in properties:
+                missing.append(name)
+        needed = set(required)
+        for name, one in properties.items():
+            if type(one) is dict:
+                value = numbers.get(id(one), _NEVER)
+                if value == _NEVER:
+                    plain = one and "$ref" not in one
+                    value = (self.own_number if plain else self.number_of)(one, (place, "properties", name))
+            elif one is True:
+                value = self.any_number()
+            elif one is False:
+                value = _NEVER
+            else:
+                return None  # which is refused, whatever else was made
+            if value != _NEVER:
+                entries.append(Property(self._key(name), value, name in needed))
+            elif name in needed:
+                return None
+        closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
+        if closed and not missing:
+            extra = False
+        others = extra
+        if type(extra) is dict:
+            others = self.number_of(extra, (place, "additionalProperties"))
+        elif extra:
+            others = self.any_number()
+        else:
+            others = _NEVER
+        if missing:
+            if others == _NEVER:
+                return None
+            missing = list(dict.fromkeys(missing))
+            entries += [Property(self._key(name), others, True) for name in missing]
+        rest: tuple[Property, ...] = ()
+        if others != _NEVER and not closed:
+            names = (*properties, *missing)
+            rest = (Property(common.quoted(Not(Literals(names))) if names else common.key, others, False),)
+        return Object(common.braces, tuple(entries), rest, common.ordered)
+
+    def _key(self, name: str) -> Regular:
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = self._common.new_key(name)
+        return key
+
+    def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
+        items, least, most = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
+        if type(items) not in _SCHEMA_TYPES or not _are_bounds(least, most) or not most or items is False:
+            return None
+        value = self.any_number() if items is True else self.number_of(items, (place, "items"))
+        if value == _NEVER:
+            return None
+        return Array(self._common.brackets, (), value, least, most if "maxItems" in schema else None)
+
+    def _given(self, values: Any, kinds: Any) -> Leaf | None:
+        if type(values) is not list:
+            return None
+        if values and (kinds == "string" or kinds is _ALL_KINDS) and _STR.issuperset(map(type, values)):
+            return Leaf(self._common.style.strings(dict.fromkeys(values)))
+        kinds = kinds if type(kinds) is list else [kinds]
+        if not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+            return None
+        if not _GIVEN.issuperset(map(type, values)):
+            return None
+        texts: list[Regular] = []
+        words = tuple(word for kind, value, word in VALUES if kind in kinds and any(value is one for one in values))
+        if words:
+            texts.append(Literals(words))
+        strings = dict.fromkeys([one for one in values if type(one) is str]) if "string" in kinds else None
+        if strings:
+            texts.append(self._common.style.strings(strings))
+        return Leaf(either(texts)) if texts else None
+
+    def _string(self, schema: dict[str, Any]) -> Leaf | None:
+        least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
+        tests = tuple([(name, value) for name, value in schema.items() if name == "pattern" or name == "format"])
+        if not _are_bounds(least, most) or not all(type(value) is str for _, value in tests):
+            return None
+        try:
+            return self._common.string(least, most if "maxLength" in schema else None, tests)
+        except ConstraintError:  # which is raised again, with the place
+            return None
+
+    def _number(self, schema: dict[str, Any], whole: bool) -> Leaf | Number | None:
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if type(low) not in _NUMBERS or type(high) not in _NUMBERS or (low is None and "minimum" in schema):
+            return None
+        if (high is None and "maximum" in schema) or (low is not None and high is not None and low > high):
+            return None
+        divisor = schema.get("multipleOf", 1)
+        if type(divisor) not in (int, Decimal) or divisor <= 0 or type(schema.get("format", "")) is not str:
+            return None
+        multiple = (1,) if whole else ()
+        multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
+        made = number(NumberPart(low, high, multiple=multiple), self._common.style)
+        return made if isinstance(made, Number) else Leaf(made)
+
+
+def _are_texts(values: Any) -> bool:
+    return type(values) is list and _STR.issuperset(map(type, values))
+
+
+def _are_bounds(least: Any, most: Any) -> bool:
+    return type(least) is int and type(most) is int and 0 <= least <= most <= MAX_COUNT

@@ -1,0 +1,169 @@
+"""How JSON is written: what the profile and its knobs come down to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal, get_args
+
+from guideway.errors import InvalidConstraint
+from guideway.grammar.nodes import Punctuation
+from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
+from guideway.jsontext.decoder import write_json
+
+__all__ = [
+    "MAX_INDENTED",
+    "QUOTE",
+    "Escapes",
+    "Formats",
+    "KeyOrder",
+    "Numbers",
+    "Profile",
+    "Style",
+    "Whitespace",
+    "make_style",
+]
+
+Profile = Literal["generation", "exact"]
+KeyOrder = Literal["schema", "any"]
+Whitespace = Literal["one-line", "compact", "indented", "any"]
+Escapes = Literal["canonical", "any"]
+Numbers = Literal["plain", "any"]
+QUOTE = literal('"')
+INDENT = "  "
+MAX_INDENTED = 8
+"""Down to which level `whitespace="indented"` begins new lines: what stands deeper is written on one line."""
+
+Formats = Literal["known", "annotate", "strict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The choices that a profile stands for.
+
+    `closed`: an object whose schema gives `properties` but not `additionalProperties` has no other keys.
+    `plain_numbers`: no exponents, and no `1.0` for `1`; else every legal spelling.
+    """
+
+    key_order: KeyOrder
+    whitespace: Whitespace
+    escapes: Escapes
+    formats: Formats
+    closed: bool
+    plain_numbers: bool
+
+    @property
+    def spelling(self) -> Spelling:
+        """How characters stand in strings."""
+        return "json" if self.escapes == "canonical" else "json-any"
+
+    @property
+    def comma(self) -> str:
+        """What stands between two entries."""
+        return ", " if self.whitespace in ("one-line", "indented") else ","
+
+    @property
+    def colon(self) -> str:
+        """What stands between a key and its value."""
+        return ": " if self.whitespace in ("one-line", "indented") else ":"
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a given value has one text."""
+        return (
+            self.key_order == "schema"
+            and self.whitespace in ("one-line", "compact")
+            and self.escapes == "canonical"
+            and self.plain_numbers
+        )
+
+    def marks(self, brackets: str, level: int = 0) -> Punctuation:
+        """The punctuation of an array or object, which stands in `level` others."""
+        if self.whitespace == "indented" and level < MAX_INDENTED:
+            line = "\n" + level * INDENT
+            return Punctuation(brackets[0] + line + INDENT, "," + line + INDENT, ": ", line + brackets[1])
+        return Punctuation(brackets[0], self.comma, self.colon, brackets[1], space=self.whitespace == "any")
+
+    def strings(self, texts: Iterable[str]) -> Regular:
+        """One of the given strings, as JSON."""
+        return _strings(tuple(texts), self.escapes)
+
+    @property
+    def key_of(self) -> Callable[[str], Regular]:
+        """Gives the only string that a key may be, as JSON."""
+        return _key_of(self.escapes)
+
+    def new_key(self, key: str) -> Regular:
+        """The same as an object of its own, for who keeps it: keys that no other schema has are not worth a memo."""
+        return _new_strings((key,), self.escapes)
+
+    def quoted(self, language: Regular) -> Regular:
+        """The JSON strings whose characters are in the language."""
+        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+
+
+def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
+    if escapes == "canonical":
+        return Literals(tuple(map(write_json, texts)))
+    return Cat((QUOTE, Spelled(Literals(texts), "json-any"), QUOTE))
+
+
+_strings = lru_cache(maxsize=16384)(_new_strings)
+"""The same objects for the same texts in all schemas."""
+
+
+@cache
+def _key_of(escapes: Escapes) -> Callable[[str], Regular]:
+    return lru_cache(maxsize=16384)(lambda key: _strings((key,), escapes))
+
+
+def make_style(
+    profile: Profile,
+    key_order: KeyOrder | None,
+    whitespace: Whitespace | None,
+    escapes: Escapes | None,
+    numbers: Numbers | None,
+    formats: Formats,
+) -> Style:
+    """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
+    knobs = (profile, key_order, whitespace, escapes, numbers, formats)
+    plain = key_order is None and whitespace is None and escapes is None and numbers is None and formats == "known"
+    try:
+        return (_PROFILES.get(profile) if plain else None) or _style(*knobs)
+    except TypeError:  # a list cannot be looked up; what is wrong with it is said as of any other value
+        return _style.__wrapped__(*knobs)
+
+
+@lru_cache(maxsize=256)
+def _style(
+    profile: Profile,
+    key_order: KeyOrder | None,
+    whitespace: Whitespace | None,
+    escapes: Escapes | None,
+    numbers: Numbers | None,
+    formats: Formats,
+) -> Style:
+    for name, value, allowed in (
+        ("profile", profile, Profile),
+        ("key_order", key_order, KeyOrder),
+        ("whitespace", whitespace, Whitespace),
+        ("escapes", escapes, Escapes),
+        ("numbers", numbers, Numbers),
+        ("formats", formats, Formats),
+    ):
+        if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
+            raise InvalidConstraint(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
+    exact = profile == "exact"
+    return Style(
+        key_order=key_order or ("any" if exact else "schema"),
+        whitespace=whitespace or ("any" if exact else "one-line"),
+        escapes=escapes or ("any" if exact else "canonical"),
+        formats=formats,
+        closed=not exact,
+        plain_numbers=(numbers or ("any" if exact else "plain")) == "plain",
+    )
+
+
+_PROFILES: dict[str, Style] = {name: _style(name, None, None, None, None, "known") for name in get_args(Profile)}
+"""As they are, without a look at every knob."""

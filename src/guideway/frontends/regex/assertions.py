@@ -1,0 +1,70 @@
+"""What `^`, `$`, `\\b` and `\\B` ask for, in each dialect and under its flags."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from guideway.frontends.regex import character_ranges as tables
+from guideway.frontends.regex.character_ranges import Ranges
+from guideway.frontends.regex.scanner import Dialect
+from guideway.frontends.regex.syntax import AT_END, AT_START, Look, Part, characters, choice, series, times
+from guideway.frontends.regex.unicode_properties import fold
+
+__all__ = ["boundary", "line_end", "line_start", "no_boundary"]
+
+_NEWLINE: Ranges = ((0x0A, 0x0A),)
+_ANY_CHARACTER: Ranges = ((0, 0x10FFFF),)
+
+
+def line_start(dialect: Dialect, multi_line: bool, at: int) -> Part:
+    """`^`."""
+    if not multi_line:
+        return AT_START
+    newline = _NEWLINE if dialect == "python" else tables.ECMA_NEWLINE
+    return choice([AT_START, Look(characters(newline), False, False, at)])
+
+
+def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
+    """`$`, which in Python's `re` also holds before a newline that ends the text."""
+    if dialect == "python":
+        newline = characters(_NEWLINE)
+        if multi_line:
+            return choice([AT_END, Look(newline, True, False, at)])
+        return Look(series([times(newline, 0, 1, at), AT_END]), True, False, at)
+    if multi_line:
+        return choice([AT_END, Look(characters(tables.ECMA_NEWLINE), True, False, at)])
+    return AT_END
+
+
+def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tuple[Part, Part, Part, Part]:
+    """A word's character before, none before, one after, none after."""
+    if dialect == "python":
+        word = tables.python_class(r"\w", ascii_only)
+    else:
+        word = fold(tables.ECMA_WORD) if ignore_case else tables.ECMA_WORD
+    part = characters(word)
+    before, after = Look(part, False, False, at), Look(part, True, False, at)
+    return before, Look(part, False, True, at), after, Look(part, True, True, at)
+
+
+def boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
+    """`\\b`."""
+    before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
+    return choice([series([before, none_after]), series([none_before, after])])
+
+
+def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
+    """`\\B`; whether it holds in the empty text depends on the version of Python."""
+    before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
+    neither = series([none_before, none_after])
+    if dialect == "python" and not _holds_in_nothing():
+        any_character = characters(_ANY_CHARACTER)
+        some = [Look(any_character, ahead, False, at) for ahead in (False, True)]
+        neither = series([neither, choice(list(some))])
+    return choice([series([before, after]), neither])
+
+
+@lru_cache(maxsize=1)
+def _holds_in_nothing() -> bool:
+    return re.search(r"\B", "") is not None

@@ -1,0 +1,213 @@
+"""Escapes and `[classes]`: which characters they mean, in Python's `re` and in ECMA-262.
+
+An atom of a class is a character, a range or a category; `Item.source` is the same in Python's spelling, from which
+`(?i)` is worked out (see tables.py).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from guideway.frontends.regex import character_ranges as tables
+from guideway.frontends.regex.character_ranges import Ranges
+from guideway.frontends.regex.scanner import Scanner
+from guideway.frontends.regex.unicode_properties import fold, property_ranges
+
+__all__ = ["Item", "parse_class", "parse_escape"]
+
+_HEX = "0123456789abcdefABCDEF"
+_OCTAL = "01234567"
+_DIGITS = "0123456789"
+_PYTHON_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "\\": "\\"}
+_ECMA_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
+_HEX_LENGTHS = {"python": {"x": 2, "u": 4, "U": 8}, "ecma": {"x": 2, "u": 4}}
+_ECMA_CATEGORIES = {"d": tables.ECMA_DIGIT, "w": tables.ECMA_WORD, "s": tables.ECMA_SPACE}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What an escape or an atom of a class stands for; `code` where that is one character."""
+
+    ranges: Ranges
+    source: str
+    code: int | None = None
+
+
+def _single(code: int) -> Item:
+    return Item(((code, code),), f"\\U{code:08x}", code)
+
+
+def parse_escape(scanner: Scanner, ascii_only: bool, in_class: bool) -> Item:
+    """The escape after a backslash that the scanner has just stepped over. Anchors are the caller's matter."""
+    start = scanner.at - 1
+    char = scanner.take()
+    if not char:
+        scanner.invalid("the pattern ends in a backslash: expected an escape", start)
+    if char in "dwsDWS":
+        return _category(scanner, char, ascii_only)
+    if char in _HEX_LENGTHS[scanner.dialect]:
+        return _single(_hex_escape(scanner, char, start))
+    if scanner.dialect == "python":
+        return _python_escape(scanner, char, start, in_class)
+    return _ecma_escape(scanner, char, start, in_class)
+
+
+def _category(scanner: Scanner, char: str, ascii_only: bool) -> Item:
+    if scanner.dialect == "python":
+        return Item(tables.python_class(f"\\{char}", ascii_only), f"\\{char}")
+    ranges = _ECMA_CATEGORIES[char.lower()]
+    return Item(ranges if char.islower() else tables.invert(ranges), f"\\{char}")
+
+
+def _hex_escape(scanner: Scanner, char: str, start: int) -> int:
+    if char == "u" and scanner.dialect == "ecma" and scanner.skip("{"):
+        digits = scanner.take_until("}", "the escape \\u{")
+        code = int(digits, 16) if digits and not digits.strip(_HEX) else -1
+    else:
+        length = _HEX_LENGTHS[scanner.dialect][char]
+        digits = scanner.take_while(_HEX, length)
+        if len(digits) < length:
+            scanner.invalid(f"the escape \\{char} needs {length} hexadecimal digits", start)
+        code = int(digits, 16)
+    if not 0 <= code <= 0x10FFFF:
+        scanner.invalid("the escape names no character (the last one is 10FFFF)", start)
+    if scanner.dialect == "ecma" and 0xD800 <= code <= 0xDBFF:
+        return _surrogate_pair(scanner, code)
+    return code
+
+
+def _surrogate_pair(scanner: Scanner, high: int) -> int:
+    back = scanner.at
+    if scanner.skip("\\u"):
+        digits = scanner.take_while(_HEX, 4)
+        low = int(digits, 16) if len(digits) == 4 else 0
+        if 0xDC00 <= low <= 0xDFFF:
+            return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+    scanner.at = back
+    return high
+
+
+def _python_escape(scanner: Scanner, char: str, start: int, in_class: bool) -> Item:
+    if char in _PYTHON_SIMPLE:
+        return _single(ord(_PYTHON_SIMPLE[char]))
+    if char == "b" and in_class:
+        return _single(0x08)
+    if char == "N":
+        return _single(_named(scanner, start))
+    if char in _DIGITS:
+        return _single(_octal(scanner, char, start, in_class))
+    if char.isascii() and char.isalpha():
+        scanner.invalid(f"\\{char} is not an escape{' in a class' if in_class else ''} of Python's re", start)
+    return _single(ord(char))
+
+
+def _named(scanner: Scanner, start: int) -> int:
+    if not scanner.skip("{"):
+        scanner.invalid("expected {name} after \\N")
+    name = scanner.take_until("}", "the escape \\N{")
+    try:
+        return ord(unicodedata.lookup(name))
+    except (KeyError, TypeError):
+        scanner.invalid(f"no character has the name {name!r}", start)
+
+
+def _octal(scanner: Scanner, first: str, start: int, in_class: bool) -> int:
+    """`\\0` and up to two octal digits, or three of them; else it is a back-reference."""
+    if first == "0" or (in_class and first in _OCTAL):
+        digits = first + scanner.take_while(_OCTAL, 2)
+    else:
+        more = scanner.pattern[scanner.at : scanner.at + 2]
+        if in_class:
+            scanner.invalid(f"\\{first} is not an escape in a class of Python's re", start)
+        if first not in _OCTAL or len(more) < 2 or more.strip(_OCTAL):
+            scanner.unsupported("a back-reference", start)
+        scanner.at += 2
+        digits = first + more
+    code = int(digits, 8)
+    if code > 0o377:
+        scanner.invalid("an octal escape goes up to \\377", start)
+    return code
+
+
+def _ecma_escape(scanner: Scanner, char: str, start: int, in_class: bool) -> Item:
+    if char in _ECMA_SIMPLE:
+        return _single(ord(_ECMA_SIMPLE[char]))
+    if char == "b" and in_class:
+        return _single(0x08)
+    if char == "c":
+        letter = scanner.take()
+        if not (letter.isascii() and letter.isalpha()):
+            scanner.invalid("expected a letter A to Z after \\c", start)
+        return _single(ord(letter) % 32)
+    if char == "0" and (not scanner.next or scanner.next not in _DIGITS):
+        return _single(0)
+    if char in "pP":
+        return _property(scanner, char, start)
+    if char == "k" or char in _DIGITS:
+        scanner.unsupported("a back-reference", start)
+    if char.isascii() and char.isalpha():
+        scanner.invalid(f"\\{char} is not an escape of ECMA-262, whose patterns JSON Schema uses", start)
+    return _single(ord(char))
+
+
+def _property(scanner: Scanner, char: str, start: int) -> Item:
+    if not scanner.skip("{"):
+        scanner.invalid(f"expected {{name}} after \\{char}", start)
+    name = scanner.take_until("}", f"the property \\{char}{{")
+    ranges = property_ranges(name)
+    if ranges is None:
+        scanner.invalid(f"there is no Unicode property {name!r} (names as in \\p{{L}}, \\p{{Script=Greek}})", start)
+    return Item(ranges if char == "p" else tables.invert(ranges), "")
+
+
+def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges:
+    """The class after a `[` that the scanner has just stepped over."""
+    if scanner.dialect == "ecma" and ignore_case:
+        negated = scanner.next == "^"
+        plain = parse_class(scanner, ascii_only, False)
+        return tables.invert(fold(tables.invert(plain))) if negated else fold(plain)
+    start = scanner.at - 1
+    negated = scanner.skip("^")
+    items: list[Item] = []
+    first = True
+    while True:
+        if not scanner.next:
+            scanner.invalid("the class has no closing ']'", start)
+        if scanner.next == "]" and not (first and scanner.dialect == "python"):
+            scanner.at += 1
+            break
+        items += _range(scanner, ascii_only, start)
+        first = False
+    ranges = tables.merge(r for item in items for r in item.ranges)
+    ranges = tables.invert(ranges) if negated else ranges
+    if ignore_case and items:
+        source = "".join(item.source for item in items)
+        return tables.fold_class(f"[{'^' if negated else ''}{source}]", ranges, ascii_only)
+    return ranges
+
+
+def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
+    """One atom, or `low-high`, or an atom and the `-` that ends the class."""
+    at = scanner.at
+    low = _class_atom(scanner, ascii_only)
+    if scanner.next != "-" or scanner.pattern[scanner.at + 1 : scanner.at + 2] == "]":
+        return [low]
+    scanner.at += 1
+    if not scanner.next:
+        scanner.invalid("the class has no closing ']'", start)
+    high = _class_atom(scanner, ascii_only)
+    if low.code is None or high.code is None:
+        if scanner.dialect == "ecma":  # Annex B: then the dash is a dash
+            return [low, _single(ord("-")), high]
+        scanner.invalid("a range in a class goes from one character to another", at)
+    if low.code > high.code:
+        scanner.invalid("the range in the class runs backwards", at)
+    return [Item(((low.code, high.code),), f"{low.source}-{high.source}")]
+
+
+def _class_atom(scanner: Scanner, ascii_only: bool) -> Item:
+    char = scanner.take()
+    if char == "\\":
+        return parse_escape(scanner, ascii_only, in_class=True)
+    return _single(ord(char))

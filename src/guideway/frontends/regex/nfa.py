@@ -1,0 +1,144 @@
+"""The graph of places that a pattern with assertions is drawn from; see drawing.py.
+
+An edge between places takes a character, or none and then perhaps under a condition: that an assertion holds there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from guideway.frontends.regex.character_ranges import Ranges
+from guideway.frontends.regex.syntax import Choice, Edge, Look, Part, Plain, Series, Times
+from guideway.grammar.regular import MAX_CODE_POINT, Cat, Chars, Either, Literals, Regular, Repeat
+
+__all__ = ["MAX_PLACES", "Places", "TooLargeToDraw", "Watch", "classes"]
+
+MAX_PLACES = 20_000
+"""How many places a pattern that is drawn out may have, counts written out."""
+
+
+class TooLargeToDraw(Exception):
+    """A budget ran out; the text says which."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """An assertion, and from where to where its part goes."""
+
+    look: Look | Edge
+    start: int = 0
+    final: int = 0
+
+
+@dataclass(slots=True)
+class Places:
+    """`free[p]`: where to without a character, and under which watch (its number, and whether it must not hold).
+
+    `takes[p]`: which characters, and where to. Assertions inside another one have greater numbers.
+    """
+
+    free: list[list[tuple[int, tuple[int, bool] | None]]] = field(default_factory=lambda: [[]])
+    takes: list[tuple[Ranges, int] | None] = field(default_factory=lambda: [None])
+    watches: list[Watch] = field(default_factory=list)
+
+    def place(self) -> int:
+        if len(self.free) >= MAX_PLACES:
+            raise TooLargeToDraw(f"more than {MAX_PLACES} places")
+        self.free.append([])
+        self.takes.append(None)
+        return len(self.free) - 1
+
+    def link(self, start: int, end: int, watch: tuple[int, bool] | None = None) -> None:
+        self.free[start].append((end, watch))
+
+    def add(self, part: Part) -> tuple[int, int]:
+        """The part between two new places."""
+        start, final = self.place(), self.place()
+        work: list[tuple[Part | Regular, int, int]] = [(part, start, final)]
+        while work:
+            one, low, high = work.pop()
+            match one:
+                case Plain(language):
+                    work.append((language, low, high))
+                case Series(parts) | Cat(parts):
+                    for inner in parts[:-1]:
+                        between = self.place()
+                        work.append((inner, low, between))
+                        low = between
+                    if parts:
+                        work.append((parts[-1], low, high))
+                    else:
+                        self.link(low, high)
+                case Choice(parts) | Either(parts):
+                    work += [(inner, low, high) for inner in parts]
+                case Times(inner, least, most) | Repeat(inner, least, most):
+                    self._repeat(inner, least, most, low, high, work)
+                case Chars(ranges):
+                    between = self.place()
+                    self.link(low, between)
+                    self.takes[between] = (ranges, high)
+                case Literals(texts):
+                    for text in texts:
+                        self._text(text, low, high)
+                case Look() | Edge():
+                    self._watch(one, low, high, work)
+                case _:
+                    raise TypeError(one)
+        return start, final
+
+    def _text(self, text: str, low: int, high: int) -> None:
+        for char in text:
+            between, after = self.place(), self.place()
+            self.link(low, between)
+            self.takes[between] = (((ord(char), ord(char)),), after)
+            low = after
+        self.link(low, high)
+
+    def _repeat(
+        self,
+        part: Part | Regular,
+        least: int,
+        most: int | None,
+        low: int,
+        high: int,
+        work: list[tuple[Part | Regular, int, int]],
+    ) -> None:
+        copies = least if most is None else most
+        if copies > MAX_PLACES:
+            raise TooLargeToDraw(f"more than {MAX_PLACES} places")
+        for count in range(copies):
+            if count >= least:
+                self.link(low, high)
+            between = self.place()
+            work.append((part, low, between))
+            low = between
+        if most is None:
+            loop = self.place()
+            self.link(low, loop)
+            work.append((part, loop, loop))
+            low = loop
+        self.link(low, high)
+
+    def _watch(self, one: Look | Edge, low: int, high: int, work: list[tuple[Part | Regular, int, int]]) -> None:
+        watch = Watch(one)
+        if isinstance(one, Look):
+            watch.start, watch.final = self.place(), self.place()
+            work.append((one.part, watch.start, watch.final))
+        self.watches.append(watch)
+        self.link(low, high, (len(self.watches) - 1, isinstance(one, Look) and one.negative))
+
+
+def classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:
+    """The characters in classes that the sets do not tell apart, with the sets (as bits) that hold each class."""
+    changes: dict[int, int] = {0: 0, MAX_CODE_POINT + 1: 0}
+    for number, ranges in enumerate(sets):
+        for low, high in ranges:
+            changes[low] = changes.get(low, 0) ^ (1 << number)
+            changes[high + 1] = changes.get(high + 1, 0) ^ (1 << number)
+    found: dict[int, list[tuple[int, int]]] = {}
+    points, held = sorted(changes), 0
+    for low, after in pairwise(points):
+        held ^= changes[low]
+        found.setdefault(held, []).append((low, after - 1))
+    return [(tuple(ranges), held) for held, ranges in found.items()]

@@ -1,0 +1,242 @@
+"""What a pattern says, as a tree: parts without assertions are languages already, the others stand as written.
+
+An assertion (`^`, `$`, `\\b`, look-around) matches no character; what it asks for depends on what lies around it. Parts
+that hold none are folded into one language as soon as they are read, so that trees stay small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from guideway.frontends.regex.character_ranges import Ranges
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, repeated
+
+__all__ = [
+    "ANYTHING",
+    "AT_END",
+    "AT_START",
+    "MAX_COUNT",
+    "NOTHING",
+    "Choice",
+    "Edge",
+    "Look",
+    "Named",
+    "Part",
+    "Plain",
+    "Series",
+    "Times",
+    "characters",
+    "choice",
+    "either",
+    "joined",
+    "series",
+    "times",
+    "width",
+]
+
+MAX_COUNT = 4_294_967_294
+"""The largest count that is told apart; Python's `re` takes no larger one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plain:
+    """A part without assertions: its texts, and how many characters they have (`most` None: any number)."""
+
+    language: Regular
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One after the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Any of the parts."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """The part, `least` to `most` times, as often as can be or (`lazy`) as seldom; `at`: its place in the pattern.
+
+    `empty`: beyond `least` there may be one time more that reads nothing, and it is the last.
+    """
+
+    part: Part
+    least: int
+    most: int | None
+    at: int
+    lazy: bool = False
+    empty: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """The start or the end of the text."""
+
+    start: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What follows begins, or what lies before ends, with a text of the part; or (`negative`) it does not."""
+
+    part: Part
+    ahead: bool
+    negative: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """A group with a name; only where captures are asked for."""
+
+    part: Part
+    name: str
+
+
+Part = Plain | Series | Choice | Times | Edge | Look | Named
+
+NOTHING = Plain(EMPTY, 0, 0)
+ANYTHING = Plain(ANY_TEXT, 0, None)
+AT_START, AT_END = Edge(True), Edge(False)
+
+
+def characters(ranges: Ranges) -> Plain:
+    """One character."""
+    kept = tuple(r for r in ranges if not 0xD800 <= r[0] <= r[1] <= 0xDFFF)
+    if not kept:
+        return Plain(NEVER, 1, 1)
+    if len(kept) == 1 and kept[0][0] == kept[0][1]:
+        return Plain(Literals((chr(kept[0][0]),)), 1, 1)
+    return Plain(ANY_CHAR if kept == ANY_CHAR.ranges else Chars(kept), 1, 1)
+
+
+def series(parts: Iterable[Part]) -> Part:
+    """One after the other."""
+    made: list[Part] = []
+    run: list[Plain] = []
+    for part in parts:
+        for one in part.parts if isinstance(part, Series) else (part,):
+            if isinstance(one, Plain):
+                run.append(one)
+                continue
+            if run:
+                made.append(joined(run))
+                run = []
+            made.append(one)
+    if run:
+        made.append(joined(run))
+    if not made:
+        return NOTHING
+    return made[0] if len(made) == 1 else Series(tuple(made))
+
+
+def joined(parts: list[Plain]) -> Plain:
+    """One after the other, of parts without assertions; at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Regular] = []
+    word: list[str] = []
+    for part in parts:
+        language = part.language
+        for one in language.parts if isinstance(language, Cat) else (language,):
+            if isinstance(one, Literals) and len(one.texts) == 1:
+                word.append(one.texts[0])
+                continue
+            if word:
+                flat.append(Literals(("".join(word),)))
+                word = []
+            flat.append(one)
+    if word:
+        flat.append(Literals(("".join(word),)))
+    least = _bounded(sum(part.least for part in parts))
+    most = _added([part.most for part in parts])
+    if any(one is NEVER for one in flat):
+        return Plain(NEVER, least, most)
+    return Plain(flat[0] if len(flat) == 1 else Cat(tuple(flat)), least, most)
+
+
+def _bounded(count: int) -> int:
+    return min(count, MAX_COUNT)
+
+
+def _added(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def choice(parts: list[Part]) -> Part:
+    """Any of the parts; at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    plain = [part for part in parts if isinstance(part, Plain)]
+    return either(plain) if len(plain) == len(parts) else Choice(tuple(parts))
+
+
+def either(plain: list[Plain]) -> Plain:
+    """Any of some parts without assertions; at least one."""
+    if len(plain) == 1:
+        return plain[0]
+    flat: list[Regular] = []
+    texts: list[str] = []
+    for part in plain:
+        language = part.language
+        for one in language.parts if isinstance(language, Either) else (language,):
+            if isinstance(one, Literals):
+                texts += one.texts
+            else:
+                flat.append(one)
+    if any(one is EMPTY for one in flat):
+        texts.append("")
+        flat = [one for one in flat if one is not EMPTY]
+    if texts:
+        flat.append(Literals(tuple(dict.fromkeys(texts))))
+    mosts = [part.most for part in plain]
+    most = None if None in mosts else max(most for most in mosts if most is not None)
+    return Plain(flat[0] if len(flat) == 1 else Either(tuple(flat)), min(part.least for part in plain), most)
+
+
+def times(part: Part, least: int, most: int | None, at: int) -> Part:
+    """The part, `least` to `most` times."""
+    if most == 0:
+        return NOTHING
+    if (least, most) == (1, 1):
+        return part
+    if not isinstance(part, Plain):
+        return choice([part, NOTHING]) if (least, most) == (0, 1) else Times(part, least, most, at)
+    longest = None if most is None or part.most is None else _bounded(part.most * most)
+    if part.language is NEVER:
+        return Plain(NEVER, part.least, part.most) if least else NOTHING
+    fewest, longest = _bounded(part.least * least), 0 if part.most == 0 else longest
+    return Plain(repeated(part.language, least, most), fewest, longest)
+
+
+def width(part: Part) -> tuple[int, int | None]:
+    """The fewest and the most characters that a part matches."""
+    # Recursion is bounded: the parser limits how deep groups with assertions nest.
+    match part:
+        case Plain(_, least, most):
+            return least, most
+        case Series(parts):
+            widths = [width(one) for one in parts]
+            return _bounded(sum(least for least, _ in widths)), _added([most for _, most in widths])
+        case Choice(parts):
+            widths = [width(one) for one in parts]
+            mosts = [most for _, most in widths]
+            longest = None if None in mosts else max(most for most in mosts if most is not None)
+            return min(least for least, _ in widths), longest
+        case Times(inner, least, most):
+            low, high = width(inner)
+            return _bounded(low * least), 0 if high == 0 else None if high is None or most is None else high * most
+        case Named(inner):
+            return width(inner)
+        case _:
+            return 0, 0

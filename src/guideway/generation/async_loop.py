@@ -1,0 +1,115 @@
+"""One thread per model generates for all asynchronous calls: their rows share its rounds, join and leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from weakref import WeakKeyDictionary
+
+from guideway.generation.plan import Job
+from guideway.generation.scheduler import Row, step
+from guideway.sessions import Model
+
+__all__ = ["Call", "Loop", "loop_of"]
+
+
+class Call:
+    """A job in a loop. `moved` is told of the rows of each round, `done` once of the end; both in the loop's thread."""
+
+    def __init__(
+        self, job: Job, moved: Callable[[list[Row]], None], done: Callable[[BaseException | None], None]
+    ) -> None:
+        self.job = job
+        self.moved = moved
+        self.done = done
+        self.cancelled = False
+        self.waiting: Iterator[Row] = job.rows()
+        self.exhausted = False
+        self.active: list[Row] = []
+
+
+class Loop:
+    """The rounds of one model. The thread begins with the first call, and ends with the last."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._calls: list[Call] = []
+        self._running = False
+
+    def add(self, call: Call) -> None:
+        """A call joins; its rows go on with those that are there."""
+        with self._guard:
+            self._calls.append(call)
+            if not self._running:
+                self._running = True
+                threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._guard:
+                ended = [call for call in self._calls if call.cancelled or (call.exhausted and not call.active)]
+                self._calls = [call for call in self._calls if call not in ended]
+                calls = list(self._calls)
+                self._running = bool(calls)
+            for call in ended:
+                _tell(call, None)
+            if not calls:
+                return
+            try:
+                self._round(calls)
+            except BaseException as error:  # the engine failed: nobody can go on
+                for call in calls:
+                    call.cancelled = True
+                    _tell(call, error)
+
+    def _round(self, calls: list[Call]) -> None:
+        """Let rows join, run them all once, and tell their calls."""
+        most = max(call.job.width for call in calls)
+        going = sum(len(call.active) for call in calls)
+        for call in calls:
+            while going < most and len(call.active) < call.job.width and not call.exhausted:
+                if _joined(call):
+                    going += 1
+        step([row for call in calls for row in call.active])
+        for call in calls:
+            moved, call.active = call.active, [row for row in call.active if not row.is_over]
+            if moved and not call.cancelled:
+                _act(call, moved)
+
+
+def _joined(call: Call) -> bool:
+    """Let the next row of a call join, where there is one."""
+    try:
+        row = next(call.waiting, None)
+    except Exception as error:
+        call.exhausted = call.cancelled = True
+        _tell(call, error)
+        return False
+    if row is None:
+        call.exhausted = True
+        return False
+    call.active.append(row)
+    return True
+
+
+def _act(call: Call, moved: Iterable[Row]) -> None:
+    try:
+        call.moved(list(moved))
+    except Exception as error:  # what went wrong in a row, or in reading its value, is its call's alone
+        call.cancelled = True
+        _tell(call, error)
+
+
+def _tell(call: Call, error: BaseException | None) -> None:
+    done, call.done = call.done, lambda _: None  # only once
+    done(error)
+
+
+_LOOPS: WeakKeyDictionary[Model, Loop] = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
+def loop_of(model: Model) -> Loop:
+    """The loop of this model."""
+    with _GUARD:
+        return _LOOPS.setdefault(model, Loop())

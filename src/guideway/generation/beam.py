@@ -1,0 +1,119 @@
+"""`beam_search`: the most probable texts that fit, by keeping the best beginnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from guideway import masks
+from guideway.generation.options import Options, Prompt, check_names
+from guideway.generation.plan import Plan
+from guideway.generation.results import Generation
+from guideway.generation.scheduler import FinishReason, Limits, Row
+from guideway.sampling import Step, log_softmax
+from guideway.sessions import Model, Session, feed_all
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["beam_search"]
+
+_TAKEN = ("max_tokens", "close", "keep_kv")
+
+
+@dataclass
+class _Beam:
+    session: Session
+    steps: tuple[Step, ...]
+    logprob: float
+
+
+def beam_search(
+    model: Model,
+    prompt: Prompt,
+    output: object = None,
+    *,
+    width: int = 4,
+    count: int | None = None,
+    **options: Unpack[Options],
+) -> list[Generation[Any]]:
+    """The `count` (default: `width`) most probable texts that were found, the best first, each with its `steps`.
+
+    In every round the `width` most probable beginnings go on, by their log-probability under the model (not
+    renormalised by the mask); texts that have ended step aside. It stops when no beginning can beat the worst result
+    any more: a longer text is never more probable. Where `width` is at least the number of beginnings, the result is
+    exact. Of `Options` it takes max_tokens, close and keep_kv; the others are refused by name (`ValueError`). Errors
+    are those of `generate`.
+    """
+    check_names(options)
+    if refused := [name for name in options if name not in _TAKEN]:
+        raise ValueError(
+            f"{refused[0]} and a beam search exclude each other; of the options it takes {', '.join(_TAKEN)}"
+        )
+    count = width if count is None else count
+    if width < 1 or count < 1:
+        raise ValueError(f"width and count must be at least 1, got {width} and {count}")
+    plan = Plan(model, output, options)
+    prompted = plan.prompted(prompt)
+    row = plan.row(prompted, 0)
+    limits, start = row.limits, len(row.session)
+    live, ended = [_Beam(row.session, (), 0.0)], list[tuple[float, Generation[Any]]]()
+    for taken in range(limits.max_tokens):
+        feed_all([beam.session for beam in live])
+        chosen = _best(live, limits, taken, width)
+        live = []
+        for beam, step in chosen:
+            session = beam.session.fork()
+            session.feed([step.token_id])
+            after = _Beam(session, (*beam.steps, step), beam.logprob + step.logprob)
+            is_end = step.token_id in model.tokenizer.eos_ids
+            if is_end:
+                ended.append((after.logprob, _result(plan, after, limits, start, "stop")))
+            elif taken + 1 < limits.max_tokens:
+                live.append(after)
+            elif plan.source is None:  # a constraint's text that was cut is no result
+                ended.append((after.logprob, _result(plan, after, limits, start, "length")))
+        ended = sorted(ended, key=lambda one: -one[0])[:count]
+        live = sorted(live, key=lambda beam: -beam.logprob)[:width]
+        if len(ended) == count:
+            live = [beam for beam in live if beam.logprob > ended[-1][0]]
+        if not live:
+            break
+    return [result for _, result in ended]
+
+
+def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, Step]]:
+    """The most probable ways on: `width` that go on, and all that end and are as probable as these."""
+    found: list[tuple[float, int, int, Step]] = []
+    for number, beam in enumerate(live):
+        session = beam.session
+        only = session.only_legal(limits.max_tokens - taken if limits.close else None)
+        logprobs = log_softmax(session.shared_logits())
+        allowed = np.arange(logprobs.size) if session.mask is None else masks.ids(session.mask, logprobs.size)
+        legal = logprobs[allowed]
+        inside = float(np.logaddexp.reduce(legal))
+        ends = np.isin(allowed, session.tokenizer.eos_ids)
+        best = np.argsort(-np.where(ends, -np.inf, legal), kind="stable")[:width]
+        for at in {*best.tolist(), *np.flatnonzero(ends).tolist()}:
+            logprob = float(legal[at])
+            step = Step(
+                int(allowed[at]), logprob, logprob - inside, max(0.0, -float(np.expm1(inside))), only is not None
+            )
+            if logprob > -np.inf:
+                found.append((beam.logprob + logprob, number, step.token_id, step))
+    found.sort(key=lambda one: (-one[0], one[1], one[2]))
+    going, chosen = 0, []
+    for _, number, token_id, step in found:
+        is_end = token_id in live[number].session.tokenizer.eos_ids
+        going += not is_end
+        if is_end or going <= width:
+            chosen.append((live[number], step))
+    return chosen
+
+
+def _result(plan: Plan, beam: _Beam, limits: Limits, start: int, reason: FinishReason) -> Generation[Any]:
+    row = Row(beam.session, replace(limits, close=False), begun=len(beam.session) - start, steps=beam.steps)
+    row.finish_reason = reason
+    return replace(plan.result(row), forced=sum(step.forced for step in beam.steps))

@@ -1,0 +1,76 @@
+"""Several tokens of rows that nobody watches, as one call to the engine.
+
+Between the passes there are only the draws, and what a constraint asks for; what a session keeps besides is made once,
+at the end. The tokens are those that single steps would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from guideway.engines.base import Cache, Draw, StepEngine
+
+if TYPE_CHECKING:
+    from guideway.generation.scheduler import Row
+
+__all__ = ["stride"]
+
+STRIDE_SECONDS = 0.05
+"""Other threads that want the model wait so long, or for one pass; what comes once a stride is nothing beside it."""
+
+
+def stride(rows: Sequence[Row]) -> None:
+    """Draw several tokens in each of these rows (`Row.strides`), all of one model.
+
+    It ends where a row ends, goes back or fails; where a later pass fails, which then runs again as the first of the
+    next; and when its time is over. Raises as `feed_all`.
+    """
+    begun = perf_counter()
+    sessions, takers = [row.session for row in rows], [row.taker() for row in rows]
+    starts = [(len(session), session.model_seconds, session.mask_seconds) for session in sessions]
+    drawing, first, width = 0.0, 0.0, len(sessions[0].tokenizer.vocabulary)
+    pads = sessions[0].model.engine.vocab_size > width  # ids beyond have no text
+    alone = takers[0] if len(takers) == 1 else None
+
+    def draw(logits: Any) -> list[list[int]] | None:
+        nonlocal drawing, first
+        start = perf_counter()
+        first = first or start - begun
+        if pads:
+            logits = logits[:, :width]
+        taken = [alone(logits[0])] if alone else [take(here) for take, here in zip(takers, logits, strict=True)]
+        more = [ids for ids in taken if ids is not None]
+        over = len(more) < len(taken) or start - begun >= STRIDE_SECONDS
+        drawing += perf_counter() - start
+        return None if over else more
+
+    model, count = sessions[0].model, len(rows)
+    plans = [session._plan() for session in sessions]
+    before, waiting = [cache for cache, _ in plans], [ids for _, ids in plans]
+    made = model.run(_go_on, model.engine, waiting, before, draw)
+    running = (perf_counter() - begun - drawing) / count
+    for row, cache, past, (start, seconds, masking) in zip(rows, made, before, starts, strict=True):
+        session = row.session
+        session._went_on(cache, cache.length - (0 if past is None else past.length), row.lowest)
+        session.model_seconds += running
+        session.sample_seconds += max(0.0, drawing / count - (session.mask_seconds - masking))
+        row.settle(start, seconds + first / count)
+
+
+def _go_on(
+    engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
+) -> Sequence[Cache]:
+    """`go_on` of an engine, see `Draw`; the same by its `forward` for one that has none."""
+    own = getattr(engine, "go_on", None)
+    if own is not None:
+        found: Sequence[Cache] = own(rows, caches, draw)
+        return found
+    logits, made = engine.forward(rows, caches)
+    while (more := draw(logits)) is not None:
+        try:
+            logits, made = engine.forward(more, made)
+        except Exception:  # it comes again where these tokens run next, and is told of there
+            break
+    return made

@@ -1,0 +1,395 @@
+"""The loop that generates: rows that share a model, each with its own constraint, sampler and limits.
+
+One round: take what is forced, run the model over what waits in all rows, draw one token in each. A row that has
+finished leaves, and the next one joins.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from guideway.compiler import tokens_needed
+from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
+from guideway.generation.multi_step import stride
+from guideway.generation.stop_checker import Watch
+from guideway.matcher import Matcher
+from guideway.sampling import Step, report
+from guideway.sessions.batch_step import feed_all
+from guideway.sessions.session import Session
+
+__all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
+
+FinishReason = Literal["stop", "length"]
+
+MOST_TAKEN_BACK = 512
+"""How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds spent. Rows that run together share the model's.
+
+    `prompt`: the model's first pass, over the prompt and what is forced right behind it. `model`: its further passes.
+    `mask`: the constraint. `sample`: drawing.
+    """
+
+    prompt: float
+    model: float
+    mask: float
+    sample: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a row ends, and what it must not hold.
+
+    `max_tokens`: EOS included. `min_tokens`: no EOS before so many tokens, as far as the constraint goes on. `stop`:
+    strings that end the text in front of them. `stop_ids`: ids that end it, beside EOS. `stop_when`: asked with the
+    text after every draw. `ban`: strings that the text never holds. `close`: under a constraint, take only tokens
+    after which the text can be completed within `max_tokens`. `logprobs`: keep a `Step` of every token, with so many
+    alternatives; None: none.
+    """
+
+    max_tokens: int
+    min_tokens: int = 0
+    stop: tuple[str, ...] = ()
+    stop_ids: frozenset[int] = frozenset()
+    stop_when: Callable[[str], bool] | None = None
+    ban: tuple[str, ...] = ()
+    close: bool = True
+    logprobs: int | None = None
+
+
+class Row:
+    """One sequence on its way: a session behind its prompt, and the limits it has.
+
+    `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
+    met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
+    `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
+    them with these `steps`. `lowest`: to which place it went back in a stride. `healed`: the text at the start that is
+    no output; `free_after`: the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs
+    more than `max_tokens`, `Unsatisfiable` for a banned string in what has begun.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        limits: Limits,
+        *,
+        begun: int = 0,
+        steps: Sequence[Step] = (),
+        healed: str = "",
+        free_after: bool = False,
+    ) -> None:
+        self.session = session
+        self.limits = limits
+        self.finish_reason: FinishReason | None = None
+        self.error: BaseException | None = None
+        self.steps: list[Step] = list(steps)
+        self._unseen = begun - len(steps)  # how many tokens at the start have no step
+        self._eos_ids = frozenset(session.tokenizer.eos_ids)
+        self._start = len(session) - begun
+        self._forced: set[int] = set()  # places in the session
+        self._forbidden: dict[int, set[int]] = {}  # at which place of the session which ids must not come (again)
+        self._taken_back, self._furthest = 0, 0  # how often it went back since it was as far as never before
+        self._prompt_seconds: float | None = None
+        self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
+        banned = tuple(text.encode() for text in limits.ban)
+        self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
+        self._free_after = self.watch.skipped if free_after else 0
+        matcher = session.matcher
+        if limits.close and matcher is not None and (needed := tokens_needed(matcher)) > self.left:
+            raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        if begun and self._watched(self.tokens, matcher) is not None:
+            raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
+        if self.watch.cut is not None:
+            self.finish_reason = "stop"
+        self._ends = self._eos_ids | limits.stop_ids
+        self._unwatched = not limits.ban and limits.stop_when is None and limits.logprobs is None
+        self.lowest = sys.maxsize
+
+    @property
+    def tokens(self) -> list[int]:
+        """The ids that were generated so far, EOS included."""
+        return self.session.tokens[self._start :]
+
+    @property
+    def left(self) -> int:
+        """How many tokens it may still take."""
+        return self.limits.max_tokens - (len(self.session) - self._start)
+
+    @property
+    def forced(self) -> int:
+        return len(self._forced)
+
+    @property
+    def is_over(self) -> bool:
+        return self.finish_reason is not None or self.error is not None
+
+    @property
+    def timings(self) -> Timings:
+        session = self.session
+        prompt = session.model_seconds if self._prompt_seconds is None else self._prompt_seconds
+        return Timings(
+            prompt=prompt,
+            model=session.model_seconds - prompt,
+            mask=session.mask_seconds - self._mask_before,
+            sample=session.sample_seconds - self._sample_before,
+        )
+
+    def take_forced(self) -> None:
+        """Take tokens as long as there is no alternative, without running the model.
+
+        Where every token's probability is asked for, the model must run over each, and `draw` takes them.
+        """
+        while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
+            ids = self._forced_bytes() or self._only()
+            if not ids:
+                break
+            self._take(ids, forced=True)
+
+    def draw(self) -> None:
+        """Draw one token and take it; `take_forced` and the forward pass (`feed_all`) come before."""
+        session = self.session
+        if self._prompt_seconds is None:
+            self._prompt_seconds = session.model_seconds
+        limits = self.limits
+        if session.matcher is not None:  # `take_forced` looked, unless every token's probability is asked for
+            look = limits.logprobs is not None
+        else:
+            look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
+        only = self._only() if look else []
+        attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
+        token_id = only[0] if only else session.draw(attempt=attempt)
+        if limits.logprobs is not None:
+            logits, mask = session.shared_logits(), session.mask
+            self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
+        self._take([token_id], forced=bool(only))
+        ask = limits.stop_when
+        if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
+            self.finish_reason = "stop"
+
+    @property
+    def strides(self) -> bool:
+        """Whether its next tokens ask for nothing but their logits (`stride`)."""
+        if not self._unwatched or self._forbidden or not self.session.is_waiting:
+            return False
+        return len(self.session) - self._start >= self.limits.min_tokens
+
+    def taker(self) -> Callable[[Any], list[int] | None]:
+        """What draws a token from logits and takes it, in a stride; gives the ids to run next, or None."""
+        self.lowest = sys.maxsize
+        self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
+        return self._free_taker() if self._free else self._take_held
+
+    def _free_taker(self) -> Callable[[Any], list[int] | None]:
+        """Of a row of which only the end is looked for; `settle` does the rest."""
+        session, ends, most = self.session, self._ends, len(self.session) + self.left
+        tokens = session._tokens  # what is done here is done for every token of every free text
+        bare = session.sampler.quick
+
+        def take(logits: Any) -> list[int] | None:
+            nonlocal bare
+            token_id = None
+            try:
+                if bare is not None:
+                    try:
+                        token_id = bare(logits, None)
+                    except TypeError:  # a tensor, or of another type or layout than the kernel takes
+                        bare = None
+                if token_id is None:
+                    token_id = session.draw_from(logits, None)
+            except Exception as error:
+                self.error = error
+                return None
+            tokens.append(token_id)
+            return None if token_id in ends or len(tokens) >= most else [token_id]
+
+        return take
+
+    def _take_held(self, logits: Any) -> list[int] | None:
+        session = self.session
+        ran = len(session)
+        try:
+            mask = session.mask if session.matcher is not None else None
+            self._take([session.draw_from(logits, mask)], forced=False)
+            if session.matcher is not None and not self.is_over:
+                self.take_forced()
+        except Exception as error:
+            self.error = error
+        return None if self.is_over or self._forbidden else session._tokens[ran:]
+
+    def settle(self, start: int, seconds: float) -> None:
+        """A stride is over; it began at this place, and `seconds` is the model's time up to its first draw."""
+        is_first = self._prompt_seconds is None
+        if is_first:
+            self._prompt_seconds = seconds
+        if self._free and (ids := self.session.tokens[start:]):
+            self._took(ids, start, None)
+        if (not self._free) if self.is_over else is_first:  # a free row's end was kept by `_took`
+            self.session.keep_prefix()
+
+    def _only(self) -> list[int]:
+        """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
+        while True:
+            place = len(self.session)
+            without = self._forbidden.get(place, set())
+            budget = self.left if self.limits.close else None
+            try:
+                one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
+            except Unsatisfiable:
+                self._take_back(1)
+            except BudgetTooSmall:  # the way on became longer than it looked (an item must differ from those before)
+                matcher = self.session.matcher
+                missing = (matcher.tokens_to_finish() if matcher is not None else 0) - self.left
+                if place == self._start:
+                    raise
+                self._take_back(min(max(missing, 0) + 1, place - self._start))
+            else:
+                return [] if one is None else [one]
+
+    def _legal(self, budget: int | None, without: set[int], *, early: bool) -> int | None:
+        if early:
+            try:
+                return self.session.only_legal(budget, without=without | self._eos_ids)
+            except Unsatisfiable:
+                if self.session.matcher is None:
+                    raise
+        return self.session.only_legal(budget, without=without)
+
+    def _forced_bytes(self) -> list[int]:
+        """The tokens over forced bytes, unless spelling them so would leave too few to finish, or was refused."""
+        matcher = self.session.matcher
+        if matcher is None or len(self.session) in self._forbidden:
+            return []
+        ids = matcher.forced_tokens()
+        if not ids or len(ids) >= self.left:
+            return []
+        if self.limits.close:
+            self.session.feed(ids)
+            needed = matcher.tokens_to_finish()
+            self.session.rewind(len(ids))
+            if needed > self.left - len(ids):
+                return []
+        return ids
+
+    def _take(self, ids: Sequence[int], *, forced: bool) -> None:
+        session = self.session
+        start, matcher = len(session), session.matcher
+        if forced:
+            session.feed(ids)
+            self._forced.update(range(start, len(session)))
+        else:
+            session.take(ids)
+        self._took(ids, start, matcher)
+
+    def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
+        """The session took these, from this place on; it had this matcher then."""
+        session = self.session
+        reached = len(session)
+        found = self._watched(ids, matcher)
+        if found is not None:
+            place, begun = found
+            session.rewind(reached - start - place - 1)
+            self._take_back(start - self._start + place + 1 - begun)
+            return
+        if reached > self._furthest:
+            self._taken_back, self._furthest = 0, reached
+        ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
+        if ended or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
+            self.finish_reason = "stop"
+        elif reached - self._start >= self.limits.max_tokens:
+            self.finish_reason = "length"
+        if self.finish_reason is not None:
+            session.keep_prefix()  # what is asked next often begins with this text and its answer
+        if self._free_after and self.watch.size >= self._free_after:
+            session.constrain(None)
+            self._free_after = 0
+
+    def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
+        """Note the text of these ids, up to the first in which a banned string is whole: its place, and where the
+        string began. Special ids have a name as text where a constraint asked for them: all but an end that it did not.
+        """
+        if matcher is None and self.watch.is_idle:
+            self.watch.extend(ids)
+            return None
+        last, push = len(ids) - 1, self.watch.push
+        for place, token_id in enumerate(ids):
+            named = matcher is not None and not (place == last and matcher.is_finished)
+            begun = push(token_id, named=named)
+            if begun is not None:
+                return place, begun
+        return None
+
+    def _take_back(self, count: int) -> None:
+        """Give tokens back; the first of them must not come there again."""
+        place = len(self.session) - count
+        kept = place - self._start
+        self._taken_back += 1
+        if kept < self.watch.shown_tokens:
+            raise Unsatisfiable(f"no text that fits goes on from what was shown (banned strings: {self.limits.ban})")
+        if self._taken_back > MOST_TAKEN_BACK:
+            raise LimitExceeded(
+                f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"
+            )
+        token_id = self.session.rewind(count)[0]
+        self.lowest = min(self.lowest, place)
+        self.watch.pop(count)
+        self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
+        self._forbidden.setdefault(place, set()).add(token_id)
+        self._forced = {at for at in self._forced if at < place}
+        del self.steps[max(0, kept - self._unseen) :]
+
+
+def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iterator[list[Row]]:
+    """Generate, at most `width` rows at a time: one that has finished leaves, and the next one joins.
+
+    `strides`: a round may take several tokens, where nobody looks at the rows in between. Yields after each round the
+    rows that took part. What goes wrong in one row ends that row (`Row.error`); what goes wrong in the engine is
+    raised.
+    """
+    queue, active = iter(waiting), list[Row]()
+    while True:
+        while len(active) < width and (row := next(queue, None)) is not None:
+            active.append(row)
+        if not active:
+            return
+        step(active, strides=strides)
+        yield active
+        for row in active:
+            if row.is_over:
+                active = [row for row in active if not row.is_over]
+                break
+
+
+def step(rows: Sequence[Row], *, strides: bool = False) -> None:
+    """One round. `strides`: as in `rounds`."""
+    going = []
+    for row in rows:
+        if row.session.matcher is not None:
+            try:
+                row.take_forced()
+            except Exception as error:
+                row.error = error
+        if not row.is_over:
+            going.append(row)
+    if strides and going and all(row.strides for row in going):
+        stride(going)
+        return
+    feed_all([row.session for row in going])
+    for row in going:
+        try:
+            row.draw()
+        except Exception as error:
+            row.error = error
+
+
+def decode(rows: Sequence[Row]) -> None:
+    """Generate until every row has finished. Raises what ended a row instead."""
+    for moved in rounds([row for row in rows if not row.is_over], len(rows) or 1, strides=True):
+        for row in moved:
+            if row.error is not None:
+                raise row.error

@@ -1,0 +1,273 @@
+"""`smc`: texts drawn as the model would write them if it only ever wrote what fits, by sequential Monte Carlo.
+
+Masking renormalises step by step, so it favours beginnings that look probable and then leave little choice. Particles
+carry the mass that the mask removed as a weight, and the weights decide who goes on: Doucet, de Freitas and Gordon 2001
+for the method; Lew et al. 2023 and Loula et al. 2025 for language models. Where a constraint can only be asked token by
+token, adaptive weighted rejection (Lipkin et al. 2025) stands in for the mask.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway import masks
+from guideway.errors import BudgetTooSmall
+from guideway.generation.options import Options, Prompt, check_names
+from guideway.generation.plan import Plan
+from guideway.generation.results import Generation
+from guideway.generation.scheduler import Limits, Row
+from guideway.sampling import log_softmax, uniform
+from guideway.sessions import Model, Session, feed_all
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["Posterior", "rejection", "smc"]
+
+_TAKEN = ("max_tokens", "temperature", "seed", "keep_kv")
+_RESAMPLING_ROW = -1  # of the random numbers: no particle has it
+_FIRST_STREAM = 8  # of a particle's draws at one position
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Particles and their weights, which sum to 1.
+
+    `log_evidence`: the estimate of the log-probability that the model, left alone, writes something that fits (times
+    the potential). `effective`: how many equally weighted draws they are worth.
+    """
+
+    generations: tuple[Generation[Any], ...]
+    weights: NDArray[np.float64]
+    log_evidence: float
+
+    @property
+    def effective(self) -> float:
+        return float(1.0 / np.square(self.weights).sum())
+
+    def probabilities(self) -> dict[str, float]:
+        """The texts that came up and their probabilities, the most probable first."""
+        found: dict[str, float] = {}
+        for one, weight in zip(self.generations, self.weights.tolist(), strict=True):
+            found[one.text] = found.get(one.text, 0.0) + weight
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+@dataclass
+class _Particle:
+    session: Session
+    log_weight: float = 0.0
+    potential: float = 0.0
+    ended: bool = False
+
+
+def smc(
+    model: Model,
+    prompt: Prompt,
+    output: object = None,
+    *,
+    particles: int = 32,
+    proposal: Literal["mask", "rejection"] = "mask",
+    allows: Callable[[str, bool], bool] | None = None,
+    potential: Callable[[str, bool], float] | None = None,
+    resample_below: float = 0.5,
+    **options: Unpack[Options],
+) -> Posterior:
+    """Draw from the model's own distribution over whole texts, given that they fit; not from step by step masking.
+
+    `output`: the constraint, as in `generate`. `allows(text, ended)`: a further one, asked about beginnings; False says
+    that nothing that begins so is right. `potential(text, ended)`: a log-weight that texts have beside; -inf: none.
+    `proposal`: "mask" computes which tokens fit and weighs by their mass; "rejection" draws from the model and asks
+    about each token drawn, which estimates that mass without bias. `allows` is always asked so. `resample_below`:
+    particles are drawn anew where their effective number falls below this part of them; 0: never.
+
+    Of `Options`: max_tokens, temperature (default 1), seed, keep_kv. A text that has not ended after `max_tokens`
+    weighs nothing. As `particles` grows, the result converges to the exact distribution, and the mean of
+    exp(`log_evidence`) is exact for any number. Raises `BudgetTooSmall` where no particle came to an end, and what
+    `generate` raises.
+    """
+    check_names(options)
+    if refused := [name for name in options if name not in _TAKEN]:
+        raise ValueError(f"{refused[0]} and smc exclude each other; of the options it takes {', '.join(_TAKEN)}")
+    if particles < 1 or not 0 <= resample_below <= 1:
+        raise ValueError(f"particles must be at least 1 and resample_below 0 to 1: {particles}, {resample_below}")
+    if proposal not in ("mask", "rejection"):
+        raise ValueError(f"proposal is 'mask' or 'rejection', not {proposal!r}")
+    heat = options.get("temperature")
+    heat = 1.0 if heat is None else heat
+    if not heat > 0:
+        raise ValueError(f"temperature must be above 0 for smc, got {heat}")
+    plan = Plan(model, output, options)
+    row = plan.row(plan.prompted(prompt), 0)
+    start = len(row.session)
+    ways = _Ways(proposal, allows, potential, heat, start)
+    feed_all([row.session])  # once for all
+    cloud = [_Particle(row.session.fork(row=number)) for number in range(particles)]
+    log_evidence = 0.0
+    for taken in range(row.limits.max_tokens):
+        going = [one for one in cloud if not one.ended]
+        if not going:
+            break
+        feed_all([one.session for one in going])
+        for one in going:
+            ways.extend(one)
+        if _effective(cloud) < resample_below * particles:
+            log_evidence += _mean(cloud)
+            cloud = _resampled(cloud, uniform(row.session.seed, _RESAMPLING_ROW, taken))
+    for one in cloud:
+        one.log_weight = one.log_weight if one.ended else -math.inf
+    log_evidence += _mean(cloud)
+    if log_evidence == -math.inf:
+        raise BudgetTooSmall(f"no particle came to an end that fits within {row.limits.max_tokens} tokens")
+    weights = _weights(cloud)
+    kept = [(one, float(weight)) for one, weight in zip(cloud, weights, strict=True) if weight > 0]
+    results = tuple(_result(plan, one.session, row.limits, start) for one, _ in kept)
+    return Posterior(results, np.array([weight for _, weight in kept]), log_evidence)
+
+
+class _Ways:
+    """How a particle takes its next token, and what that does to its weight."""
+
+    def __init__(
+        self,
+        proposal: str,
+        allows: Callable[[str, bool], bool] | None,
+        potential: Callable[[str, bool], float] | None,
+        heat: float,
+        start: int,
+    ) -> None:
+        self._masked = proposal == "mask"
+        self._allows = allows
+        self._potential = potential
+        self._heat = heat
+        self._start = start
+
+    def extend(self, one: _Particle) -> None:
+        session = one.session
+        logprobs = log_softmax(session.shared_logits(), self._heat)
+        if self._masked and session.matcher is not None:
+            session.only_legal()
+            outside = np.ones(logprobs.size, dtype=bool)
+            outside[masks.ids(session.mask, logprobs.size) if session.mask is not None else slice(None)] = False
+            logprobs[outside] = -np.inf
+        inside = float(np.logaddexp.reduce(logprobs))
+        if inside == -math.inf:
+            one.log_weight, one.ended = -math.inf, True
+            return
+        share = np.exp(logprobs - inside)
+        asks = self._allows is not None or (not self._masked and session.matcher is not None)
+        numbers = _Numbers(session)
+        token_id, estimate = (
+            rejection(share, lambda t: self._fits(session, t), numbers) if asks else (_pick(share, numbers()), 1.0)
+        )
+        if token_id is None:
+            one.log_weight, one.ended = -math.inf, True
+            return
+        one.log_weight += inside + math.log(estimate)
+        session.feed([token_id])
+        one.ended = token_id in session.tokenizer.eos_ids
+        if self._potential is not None:
+            after = self._potential(self._text(session, None), one.ended)
+            if not after < math.inf:
+                raise ValueError(f"a potential must be a number or -inf, got {after}")
+            one.log_weight += after - one.potential
+            one.potential = after
+        one.ended = one.ended or one.log_weight == -math.inf
+
+    def _fits(self, session: Session, token_id: int) -> bool:
+        if not self._masked and session.matcher is not None and not session.matcher.validate([token_id]):
+            return False
+        if self._allows is None:
+            return True
+        return self._allows(self._text(session, token_id), token_id in session.tokenizer.eos_ids)
+
+    def _text(self, session: Session, token_id: int | None) -> str:
+        ids = session.tokens[self._start :] + ([] if token_id is None else [token_id])
+        return session.tokenizer.vocabulary.bytes_of(ids).decode("utf-8", "ignore")
+
+
+class _Numbers:
+    """Random numbers for one particle at one position, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self._place = (session.seed, session.row, len(session))
+        self._next = _FIRST_STREAM
+
+    def __call__(self) -> float:
+        self._next += 1
+        return uniform(*self._place, self._next)
+
+
+def rejection(
+    share: NDArray[np.float64], fits: Callable[[int], bool], number: Callable[[], float]
+) -> tuple[int | None, float]:
+    """A token from `share` (float64 [V], sums to 1) given that it fits, and an estimate of the mass that fits.
+
+    Adaptive weighted rejection: what was refused is not drawn again. Draws go on until two have fitted; the first is
+    the token. With M_j the mass left after j refusals, n of them in all, the estimate is 1 / (1/M_0 + … + 1/M_n): the
+    probability, given who was refused and in which order, that the very first draw would have fitted, and so without
+    bias; independent of the token, so that it weighs it properly. Where nothing fits: None and 0.
+    """
+    left, total, mass = share.copy(), 1.0, 1.0
+    token_id, known = None, dict[int, bool]()
+    while True:
+        drawn = _pick(left, number())
+        if drawn not in known:
+            known[drawn] = fits(drawn)
+        if known[drawn]:
+            if token_id is not None:
+                return token_id, 1.0 / total
+            token_id = drawn
+            continue
+        left[drawn] = 0.0
+        mass = float(left.sum())
+        if mass <= 0.0:
+            return None, 0.0
+        total += 1.0 / mass
+
+
+def _pick(share: NDArray[np.float64], number: float) -> int:
+    reached = np.cumsum(share)
+    return min(int(np.searchsorted(reached, number * reached[-1], side="right")), int(np.flatnonzero(share)[-1]))
+
+
+def _log_weights(cloud: Sequence[_Particle]) -> NDArray[np.float64]:
+    return np.array([one.log_weight for one in cloud])
+
+
+def _mean(cloud: Sequence[_Particle]) -> float:
+    """The logarithm of the mean weight."""
+    return float(np.logaddexp.reduce(_log_weights(cloud))) - math.log(len(cloud))
+
+
+def _weights(cloud: Sequence[_Particle]) -> NDArray[np.float64]:
+    logs = _log_weights(cloud)
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _effective(cloud: Sequence[_Particle]) -> float:
+    return float(1.0 / np.square(_weights(cloud)).sum()) if _mean(cloud) > -math.inf else math.inf
+
+
+def _resampled(cloud: Sequence[_Particle], number: float) -> list[_Particle]:
+    """As many particles of equal weight, each as often as its weight says: systematic resampling (Kitagawa 1996)."""
+    places = (np.arange(len(cloud)) + number) / len(cloud)
+    reached = np.cumsum(_weights(cloud))
+    chosen = np.minimum(np.searchsorted(reached / reached[-1], places, side="right"), len(cloud) - 1)
+    return [
+        replace(cloud[at], session=cloud[at].session.fork(row=row), log_weight=0.0)
+        for row, at in enumerate(chosen.tolist())
+    ]
+
+
+def _result(plan: Plan, session: Session, limits: Limits, start: int) -> Generation[Any]:
+    row = Row(session, replace(limits, close=False), begun=len(session) - start)
+    row.finish_reason = "stop"
+    return plan.result(row)

@@ -1,0 +1,46 @@
+"""Context-free rules -> a `Grammar` for the kernel: exact for every context-free grammar.
+
+terms.py           the right sides of rules: text, references, sequences, choices, repetition, exceptions, grammars
+productions.py     terms -> productions
+scc.py             strongly connected components, callees first
+fixpoint.py        which rules can terminate and which can be empty: one worklist
+epsilon.py         elimination of empty productions
+left_recursion.py  elimination of left recursion (left-corner transform)
+regular_rules.py   regular rules -> one expression
+expressions.py     emptiness and equality of expressions
+lowering.py        all steps in order; which rules are reachable and productive
+writing.py         productions -> nodes
+"""
+
+from __future__ import annotations
+
+from guideway.grammar.cfg.lowering import Lowered, lower
+from guideway.grammar.cfg.terms import (
+    Choice,
+    Except,
+    Ref,
+    Rule,
+    Series,
+    Term,
+    Text,
+    Times,
+    Whole,
+    parts_first,
+    parts_of,
+)
+
+__all__ = [
+    "Choice",
+    "Except",
+    "Lowered",
+    "Ref",
+    "Rule",
+    "Series",
+    "Term",
+    "Text",
+    "Times",
+    "Whole",
+    "lower",
+    "parts_first",
+    "parts_of",
+]

@@ -1,0 +1,100 @@
+"""Left recursion turned round.
+
+A text of A begins with a part that does not come back to the knot of A, and goes on with what takes the rule that was
+found there up to A: the left-corner transform of Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970),
+here for the knots of left recursion alone, and for texts that are not empty. What is new is right recursive.
+"""
+
+from __future__ import annotations
+
+from guideway.grammar.cfg.productions import Production, Productions
+from guideway.grammar.cfg.scc import knots
+
+__all__ = ["without_left_recursion"]
+
+Group = dict[int, list[Production]]
+
+
+def without_left_recursion(group: Group, wanted: set[int], made: Productions) -> Group:
+    """The same texts for the variables of `wanted`, and for what they refer to."""
+
+    def corners(variable: int) -> list[int]:
+        return [one[0] for one in group[variable] if isinstance(one[0], int) and one[0] in group]
+
+    tied: dict[int, int] = {}  # variable -> number of its knot, where it is left recursive
+    found = knots(group, corners)
+    for number, knot in enumerate(found):
+        if len(knot) > 1 or knot[0] in corners(knot[0]):
+            tied |= dict.fromkeys(knot, number)
+    if not tied:
+        return group
+    needed = set(wanted)
+    for variable, productions in group.items():
+        for one in productions:
+            inside = isinstance(one[0], int) and variable in tied and tied.get(one[0]) == tied[variable]
+            needed.update(symbol for symbol in one[1 if inside else 0 :] if isinstance(symbol, int))
+    result = {variable: productions for variable, productions in group.items() if variable not in tied}
+    for knot in found:
+        if knot[0] in tied:
+            _Knot(knot, group, made).turn([variable for variable in knot if variable in needed], result)
+    return result
+
+
+class _Knot:
+    """The variables of a knot, as a graph: from what stands at the left end, by what follows, to what it is part of."""
+
+    def __init__(self, knot: list[int], group: Group, made: Productions) -> None:
+        self._made = made
+        members = set(knot)
+        self._bases: list[tuple[Production, int]] = []
+        self._edges: dict[int, list[tuple[Production, int]]] = {variable: [] for variable in knot}
+        alone: dict[int, list[int]] = {variable: [] for variable in knot}
+        for variable in knot:
+            for one in group[variable]:
+                corner = one[0]
+                if not isinstance(corner, int) or corner not in members:
+                    self._bases.append((one, variable))
+                elif len(one) == 1:
+                    alone[corner].append(variable)
+                else:
+                    self._edges[corner].append((one[1:], variable))
+        self._same: dict[int, list[int]] = {}  # what a text of it is as it stands
+        for variable in knot:
+            self._same[variable] = _reached(variable, alone)
+            made.work(len(self._same[variable]))
+
+    def turn(self, wanted: list[int], result: Group) -> None:
+        for target in wanted:
+            rest: dict[int, int] = {}  # by corner: the variable of what is left up to the target
+            todo: list[int] = []
+
+            def onwards(
+                start: Production,
+                corner: int,
+                target: int = target,
+                rest: dict[int, int] = rest,
+                todo: list[int] = todo,
+            ) -> list[Production]:
+                if corner not in rest:
+                    rest[corner] = self._made.variable(self._made.rule[target])
+                    todo.append(corner)
+                whole = [start] if target in self._same[corner] else []
+                return [*whole, (*start, rest[corner])]
+
+            result[target] = [one for start, corner in self._bases for one in onwards(start, corner)]
+            self._made.count(result[target])
+            while todo:
+                corner = todo.pop()
+                steps = [step for same in self._same[corner] for step in self._edges[same]]
+                result[rest[corner]] = [one for text, above in steps for one in onwards(text, above)]
+                self._made.count(result[rest[corner]])
+
+
+def _reached(start: int, edges: dict[int, list[int]]) -> list[int]:
+    seen, todo = {start: None}, [start]
+    while todo:
+        for after in edges[todo.pop()]:
+            if after not in seen:
+                seen[after] = None
+                todo.append(after)
+    return list(seen)

@@ -1,0 +1,186 @@
+"""Rules -> a grammar, group by group of rules that call each other, callees first."""
+
+from __future__ import annotations
+
+from guideway.errors import InvalidConstraint, Unsatisfiable, Unsupported
+from guideway.grammar.cfg.epsilon import nullable_variables, without_empty
+from guideway.grammar.cfg.expressions import Expressions, is_never
+from guideway.grammar.cfg.fixpoint import reached
+from guideway.grammar.cfg.left_recursion import without_left_recursion
+from guideway.grammar.cfg.productions import Difference, Production, Productions, Repeated, Symbol, flatten
+from guideway.grammar.cfg.regular_rules import fold, joined
+from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg.terms import Rule
+from guideway.grammar.cfg.writing import Writer
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.regular import EMPTY, NEVER, Both, Not, Regular, Repeat, repeated
+
+__all__ = ["Lowered", "lower"]
+
+Group = dict[int, list[Production]]
+
+_HIDDEN = "%"  # begins the names of rules that no user wrote
+
+
+class Lowered:
+    """What became of some rules: the grammar, and the names of rules that play no part in it."""
+
+    def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
+        self.grammar = grammar
+        self.unreachable = unreachable
+        self.unproductive = unproductive
+
+
+def lower(rules: list[Rule], start: str) -> Lowered:
+    """The grammar of the texts that the rule `start` derives.
+
+    Raises `InvalidConstraint` for a rule given twice, `Unsatisfiable` (with the rules that cannot end) where `start`
+    derives no text, `Unsupported` for an exception of what is not regular, `LimitExceeded` where the rules come down to
+    too much. A reference to an unknown rule is a KeyError: whoever read the rules can say where it stands.
+    """
+    numbers: dict[str, int] = {}
+    for number, rule in enumerate(rules):
+        if rule.name in numbers:
+            raise InvalidConstraint(f"the rule {rule.name!r} is given twice", rule.place)
+        numbers[rule.name] = number
+    made = flatten(rules, numbers)
+    root = numbers[start]
+    reached = {variable for knot in knots([root], made.callees) for variable in knot}
+    unreachable = tuple(
+        rule.name for number, rule in enumerate(rules) if number not in reached and not rule.name.startswith(_HIDDEN)
+    )
+    lowering = _Lowering(made, rules, root)
+    lowering.run()
+    unproductive = tuple(
+        rule.name
+        for number, rule in enumerate(rules)
+        if number in reached and lowering.is_never(number) and not rule.name.startswith(_HIDDEN)
+    )
+    if lowering.is_never(root):
+        raise Unsatisfiable(
+            f"no text can fit: these rules never come to an end: {', '.join(unproductive)}", rules[root].place
+        )
+    return Lowered(lowering.grammar(), unreachable, unproductive)
+
+
+class _Lowering:
+    """Known of each variable that is done: its expression, or its productions without the empty text."""
+
+    def __init__(self, made: Productions, rules: list[Rule], root: int) -> None:
+        self._made, self._rules, self._root = made, rules, root
+        self._expressions = Expressions()
+        self._regular: dict[int, Regular] = {}  # with the empty text
+        self._nullable: set[int] = set()  # of the others
+        self._solid: set[int] = set()  # those whose empty text was taken away
+        self._final: Group = {}
+
+    def run(self) -> None:
+        edges = self._made.callees
+        order = knots([self._root], edges)
+        place = {variable: number for number, knot in enumerate(order) for variable in knot}
+        outside: dict[int, set[int]] = {number: set() for number in range(len(order))}
+        for variable, number in place.items():
+            for callee in edges(variable):
+                if place[callee] != number:
+                    outside[place[callee]].add(callee)
+        outside[place[self._root]].add(self._root)
+        for number, knot in enumerate(order):
+            self._group(knot, outside[number])
+
+    def is_never(self, variable: int) -> bool:
+        """Whether it derives no text."""
+        return is_never(self._regular.get(variable))
+
+    def grammar(self) -> Grammar:
+        """The nodes, from the root on."""
+        writer = Writer(self._final, self._expressions, lambda variable: self._rules[self._made.rule[variable]].place)
+        if self._root in self._regular:
+            return writer.leaf(self._regular[self._root])
+        return writer.write(self._root, self._root in self._nullable)
+
+    def _group(self, knot: list[int], wanted: set[int]) -> None:
+        if self._is_simple(knot):
+            return
+        before = len(self._made.of)
+        group = {variable: self._made.productions(variable) for variable in knot}
+        group |= {more: self._made.productions(more) for more in range(before, len(self._made.of))}
+        group = {variable: self._put(productions) for variable, productions in group.items()}
+        if len(group) == 1 and all(isinstance(s, Regular) for one in group[knot[0]] for s in one):
+            self._regular[knot[0]] = self._expressions.either(
+                [self._expressions.cat(list(one)) for one in group[knot[0]]]  # type: ignore[arg-type]  # all regular
+            )
+            return
+        nullable = nullable_variables(group, self._nullable.__contains__, self._expressions, self._solid)
+
+        def may_be_empty(symbol: Symbol) -> bool:
+            if isinstance(symbol, int):
+                return symbol in nullable or symbol in self._nullable
+            return isinstance(symbol, Regular) and self._expressions.nullable(symbol)
+
+        given = list(group)
+        group = self._productive(without_empty(group, may_be_empty, self._made, self._expressions))
+        for variable in given:
+            if variable not in group:
+                self._regular[variable] = EMPTY if variable in nullable else NEVER
+        group = self._productive(without_left_recursion(group, wanted & group.keys(), self._made))
+        solved, left = fold(group, self._expressions)
+        for variable, expression in solved.items():
+            self._regular[variable] = Repeat(expression, 0, 1) if variable in nullable else expression
+        self._nullable |= nullable & left.keys()
+        self._final |= left
+
+    def _is_simple(self, knot: list[int]) -> bool:
+        """A repetition of what is regular stays one, however long it is; exceptions are made of what is regular."""
+        variable, made = knot[0], self._made.of[knot[0]]
+        for one in knot:
+            exception = self._made.of[one]
+            if isinstance(exception, Difference) and not (len(knot) == 1 and self._excepted(one, exception)):
+                self._without_empty(one, exception)
+        if len(knot) > 1 or not isinstance(made, Repeated):
+            return variable in self._regular
+        part = self._known(made.part)
+        if part is not None:
+            possible = made.most is None or made.most >= made.least
+            times = EMPTY if made.most == 0 else repeated(part, made.least, made.most)
+            self._regular[variable] = times if possible else NEVER
+        return part is not None
+
+    def _known(self, symbol: Symbol) -> Regular | None:
+        known = self._regular.get(symbol) if isinstance(symbol, int) else symbol
+        return known if isinstance(known, Regular) else None
+
+    def _excepted(self, variable: int, made: Difference) -> bool:
+        part, without = self._known(made.part), self._known(made.without)
+        if part is not None and without is not None:
+            self._regular[variable] = Both((part, Not(without)))
+        return variable in self._regular
+
+    def _without_empty(self, variable: int, made: Difference) -> None:
+        without = self._known(made.without)
+        if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
+            raise Unsupported(
+                "an exception is exact between regular parts only: here one of them calls itself", made.place
+            )
+        self._solid.add(variable)
+
+    def _put(self, productions: list[Production]) -> list[Production]:
+        known = [
+            tuple(self._regular.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in one)
+            for one in productions
+        ]
+        possible = [one for one in known if not any(map(is_never, one))]
+        return joined(possible, {}, self._expressions)
+
+    @staticmethod
+    def _productive(group: Group) -> Group:
+        """Without variables that cannot end, and without productions that need them."""
+
+        def needs(one: Production) -> set[int]:
+            return {symbol for symbol in one if isinstance(symbol, int) and symbol in group}
+
+        done, whole = reached(group, needs)
+        return {
+            variable: [one for number, one in enumerate(productions) if (variable, number) in whole]
+            for variable, productions in group.items()
+            if variable in done
+        }

@@ -1,0 +1,90 @@
+"""What is regular becomes one expression: variables that call each other at their ends only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from guideway.grammar.cfg.expressions import Expressions
+from guideway.grammar.cfg.productions import Production, Symbol
+from guideway.grammar.cfg.scc import knots
+from guideway.grammar.regular import Regular, Repeat
+
+__all__ = ["fold"]
+
+Group = dict[int, list[Production]]
+
+_MAX_EQUATIONS = 8  # variables solved together; the solutions of more are long expressions
+
+
+def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
+    """The variables that are regular, and the others' productions with those put in."""
+
+    def callees(variable: int) -> list[int]:
+        return [symbol for one in group[variable] for symbol in one if isinstance(symbol, int) and symbol in group]
+
+    solved: dict[int, Regular] = {}
+    left: Group = {}
+    for knot in knots(group, callees):
+        put = {variable: joined(group[variable], solved, expressions) for variable in knot}
+        answer = _solved(put, expressions)
+        if answer is None:
+            left |= put
+        else:
+            solved |= answer
+    return solved, left
+
+
+def joined(productions: list[Production], known: dict[int, Regular], expressions: Expressions) -> list[Production]:
+    """With known variables put in, and expressions that stand side by side made one."""
+    made: dict[Hashable, Production] = {}
+    for production in productions:
+        symbols = [known.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in production]
+        one: list[Symbol] = []
+        run: list[Regular] = []
+        for symbol in [*symbols, None]:
+            if isinstance(symbol, Regular):
+                run.append(symbol)
+                continue
+            if run:
+                one.append(expressions.cat(run))
+                run = []
+            if symbol is not None:
+                one.append(symbol)
+        made[expressions.key(one)] = tuple(one)
+    return list(made.values())
+
+
+def _solved(knot: Group, expressions: Expressions) -> dict[int, Regular] | None:
+    """The solution of right-linear equations, by Arden's rule; None where they are not."""
+    if len(knot) > _MAX_EQUATIONS:
+        return None
+    steps: dict[int, dict[int, list[Regular]]] = {variable: {} for variable in knot}
+    ends: dict[int, list[Regular]] = {variable: [] for variable in knot}
+    for variable, productions in knot.items():
+        for one in productions:
+            *text, last = one
+            if any(not isinstance(symbol, Regular) for symbol in text):
+                return None
+            if isinstance(last, Regular):
+                ends[variable].append(expressions.cat([*text, last]))  # type: ignore[list-item]  # checked above
+            elif isinstance(last, int) and last in knot and text:
+                steps[variable].setdefault(last, []).append(expressions.cat(text))  # type: ignore[arg-type]  # as above
+            else:
+                return None
+    for variable in knot:
+        again = steps[variable].pop(variable, None)
+        if again is not None:
+            loop = Repeat(expressions.either(again), 0, None)
+            after = steps[variable]
+            steps[variable] = {to: [expressions.cat([loop, expressions.either(texts)])] for to, texts in after.items()}
+            ends[variable] = [expressions.cat([loop, expressions.either(ends[variable])])] if ends[variable] else []
+        for other in knot:
+            way = steps[other].pop(variable, None) if other != variable else None
+            if way is None:
+                continue
+            start = expressions.either(way)
+            for to, texts in steps[variable].items():
+                steps[other].setdefault(to, []).append(expressions.cat([start, expressions.either(texts)]))
+            if ends[variable]:
+                ends[other].append(expressions.cat([start, expressions.either(ends[variable])]))
+    return {variable: expressions.either(ends[variable]) for variable in knot}

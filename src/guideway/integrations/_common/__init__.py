@@ -1,0 +1,36 @@
+"""A matcher that is driven by the loop of another library.
+
+Logits processors receive the tokens of rows and their logits in an order that the library chooses: beam search reorders
+rows, rejected drafts shorten them, finished rows are padded or removed. So the state of a row is derived from its
+tokens; what the last call saw only saves walking from the start.
+
+rows.py             `Rows`: the masks of any rows, by their tokens
+processor.py        `Processor`: the constraints and prompts of one call; masks computed while the model runs
+timings.py          where the time was spent
+follower.py         `Follower`: one sequence of a server that reports its tokens; errors are kept, not raised
+requests.py         the constraint fields of requests -> constraints
+structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
+"""
+
+from __future__ import annotations
+
+from guideway.integrations._common.follower import Follower, fill
+from guideway.integrations._common.processor import Chained, Function, Processor
+from guideway.integrations._common.requests import KINDS, requested
+from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
+from guideway.integrations._common.timings import ProcessorTimings
+
+__all__ = [
+    "KINDS",
+    "Begun",
+    "Chained",
+    "Follower",
+    "Function",
+    "Ids",
+    "Masks",
+    "Processor",
+    "ProcessorTimings",
+    "Rows",
+    "fill",
+    "requested",
+]

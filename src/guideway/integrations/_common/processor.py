@@ -1,0 +1,176 @@
+"""What an engine's adapter is made of: constraints compiled, rows told apart, the next masks begun early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from guideway.compiler import Automaton, compile
+from guideway.errors import EngineError, GuidewayError
+from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
+from guideway.integrations._common.timings import ProcessorTimings
+from guideway.matcher import LoopClock
+from guideway.tokenizers import Tokenizer
+
+__all__ = ["Chained", "Function", "Processor"]
+
+Function = Callable[[Any, Any], Any]
+
+
+class Processor:
+    """What an engine's adapter is made of: constraints compiled, rows told apart.
+
+    `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
+    `tokenizer`: whatever `Tokenizer.of` takes. Made for one call of the engine: its prompts are learned from the first
+    call, and rows that begin otherwise are refused.
+    """
+
+    def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
+        table = Tokenizer.of(tokenizer)
+        several = isinstance(constraints, (list, tuple))
+        given: Sequence[object] = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+        if not given:
+            raise ValueError("a list of constraints has one for each prompt; this one is empty")
+        self._count = len(given) if several else None
+        made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
+        self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
+        self.rows = Rows(made, max_tokens=max_tokens)
+        self._timings, self._clock = ProcessorTimings(), LoopClock()
+        self._prompts: Ids | None = None
+        self._widest = 0
+        self._begun: tuple[Ids, Begun] | None = None
+
+    @property
+    def timings(self) -> ProcessorTimings:
+        """Where the time of the engine's loop went until now, as far as a processor sees it."""
+        calls, model, mask, copy = self._clock.take()
+        found = self._timings
+        found.calls, found.model = found.calls + calls, found.model + model
+        found.mask, found.copy = found.mask + mask, found.copy + copy
+        return found
+
+    def __enter__(self) -> Processor:
+        """Around each call of the engine: one at a time. Raises `EngineError`."""
+        self._timings.model += self._enter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clock.leave()
+
+    def _enter(self) -> float:
+        since = self._clock.enter()
+        if since is None:
+            raise EngineError("a logits processor is in use: make one for each call of the engine")
+        return since
+
+    def ahead(self, ids: Ids) -> None:
+        """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
+
+        For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
+        for other rows it is as if nothing had been begun. Raises as `masks`, and `EngineError` within a call; the call
+        that follows may be of any rows.
+        """
+        self._timings.sample += self._enter()
+        try:
+            start = perf_counter()
+            self._drop_begun()
+            kept = np.array(ids)
+            self._begun = kept, self._begin_masks(kept, background=True)
+            self._timings.mask += perf_counter() - start
+        finally:
+            self._clock.leave()
+
+    def masked(self, ids: Any, source: Any, target: Any) -> list[int] | None:
+        """A call of the engine in one call of the kernel, see `Rows.masked`; None: enter, and ask for `masks`."""
+        return None if self._begun is not None else self.rows.masked(ids, source, target, self._clock)
+
+    def masks(self, ids: Ids) -> Masks:
+        """See `Rows.masks`. `ids`: [rows, tokens], prompts included."""
+        start = perf_counter()
+        timings = self._timings
+        if self._begun is not None and np.array_equal(self._begun[0], ids):
+            found = self._ended()
+            waited = perf_counter() - start
+            timings.mask += max(waited, self.rows.seconds)
+            timings.overlap += max(0.0, self.rows.seconds - waited)
+        else:
+            self._drop_begun()
+            found = self._begin_masks(ids, background=False)()
+            timings.mask += perf_counter() - start
+        timings.calls += 1
+        return found
+
+    def fed(self, count: int) -> None:
+        """Tell that the loop itself adds so many tokens, which are legal, before the next call."""
+        self._widest = max(self._widest, self.rows.width) + count
+
+    def _ended(self) -> Masks:
+        begun, self._begun = self._begun, None
+        if begun is None:
+            raise EngineError("no masks were begun")
+        return begun[1]()
+
+    def _drop_begun(self) -> None:
+        """Wait for masks that nobody asked for; what went wrong with them is nobody's error."""
+        if self._begun is not None:
+            with suppress(GuidewayError):
+                self._ended()
+
+    def _begin_masks(self, given: Ids, *, background: bool) -> Begun:
+        ids = np.ascontiguousarray(given, np.int64)
+        length = ids.shape[1]
+        if self._prompts is None:
+            self._learn_prompts(ids)
+        prompts = self._prompts if self._prompts is not None else ids
+        width = prompts.shape[1]
+        self._widest = max(self._widest, self.rows.width)
+        if not width <= length <= self._widest + 1:
+            raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
+        self._widest = max(self._widest, length)
+        found = self.rows.begin_grown(ids, background=background)
+        if found is None:
+            slots = self._slots(ids[:, :width], prompts)
+            found = self.rows.begin_masks([row[width:] for row in ids], slots, background=background, ids=ids)
+        return found
+
+    def _learn_prompts(self, ids: Ids) -> None:
+        if self._count is not None and (not len(ids) or len(ids) % self._count):
+            raise EngineError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+        self._prompts = np.array(ids)
+        self._widest = ids.shape[1]
+
+    def _slots(self, begin: Ids, prompts: Ids) -> list[int]:
+        """Whose row each is: by its place, or where rows have left or moved, by its prompt."""
+        copies = len(prompts) // (self._count or len(prompts))
+        if begin.shape == prompts.shape and np.array_equal(begin, prompts):
+            return [index // copies if self._count else 0 for index in range(len(prompts))]
+        slots: list[int] = []
+        for row in begin:
+            places = np.flatnonzero((prompts == row).all(axis=1))
+            found = {int(place) // copies if self._count else 0 for place in places}
+            if len(found) != 1:
+                why = "several prompts begin like" if found else "no prompt begins like"
+                raise EngineError(f"{why} one of these rows: make a logits processor for each call of the engine")
+            slots += found
+        return slots
+
+
+class Chained:
+    """What the engines' processors share: functions of (ids, logits) that run first, timings, the next masks early."""
+
+    def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
+        self._processor, self._before = processor, tuple(before)
+
+    @property
+    def timings(self) -> ProcessorTimings:
+        """Where the time of the engine's loop went, as far as a processor sees it."""
+        return self._processor.timings
+
+    def _after_others(self, ids: Any, logits: Any) -> Any:
+        for one in self._before:
+            logits = one(ids, logits)
+        return logits

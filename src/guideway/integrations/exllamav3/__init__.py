@@ -1,0 +1,7 @@
+"""Guideway inside ExLlamaV3: a filter for its generator."""
+
+from __future__ import annotations
+
+from guideway.integrations.exllamav3.filter import ConstraintFilter
+
+__all__ = ["ConstraintFilter"]

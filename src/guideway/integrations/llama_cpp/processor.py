@@ -1,0 +1,90 @@
+"""A logits processor for llama-cpp-python's own loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from guideway import masks
+from guideway.errors import EngineError
+from guideway.integrations._common import Chained, Function, Processor
+from guideway.tokenizers import Tokenizer
+
+__all__ = ["ConstrainedLogits", "logits_processor"]
+
+
+class ConstrainedLogits(Chained):
+    """See `logits_processor`. `timings`: where the time of the loop went.
+
+    llama.cpp calls it from C, where an exception is lost and generation would go on without a mask. So it is kept, the
+    text ends at once, and leaving the `with` block raises it; so does `stopping_criteria=processor.check`, in place.
+    """
+
+    def __init__(self, processor: Processor, before: Sequence[Function], eos_ids: Sequence[int]) -> None:
+        super().__init__(processor, before)
+        self._eos_ids = list(eos_ids)
+        self.error: BaseException | None = None
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """`input_ids`: int [tokens]; `scores`: float32 [vocabulary], masked where they lie. Never raises."""
+        try:
+            if self.error is None:
+                return self._masked(input_ids, scores)
+        except BaseException as error:
+            self.error = error
+        scores[:] = -np.inf
+        scores[self._eos_ids] = 0.0
+        return scores
+
+    def check(self, *_: Any) -> bool:
+        """Raise what went wrong; else False, so that it may be one of `stopping_criteria`."""
+        if self.error is not None:
+            raise self.error
+        return False
+
+    def __enter__(self) -> ConstrainedLogits:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.check()
+
+    def _masked(self, input_ids: Any, scores: Any) -> Any:
+        scores = self._after_others(input_ids, scores)
+        ids, logits = np.asarray(input_ids, np.int64)[None], scores[None]
+        nothing = self._processor.masked(ids, logits, logits)
+        if nothing is None:
+            with self._processor:
+                found = self._processor.masks(ids)
+                start = perf_counter()
+                nothing = masks.masked_into(logits, logits, *found)
+                self.timings.copy += perf_counter() - start
+        if nothing:
+            raise EngineError("nothing is left to draw: another processor forbids all that is legal")
+        return scores
+
+
+def logits_processor(
+    constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
+) -> ConstrainedLogits:
+    """Holds one completion of llama-cpp-python to a constraint.
+
+        with logits_processor(constraint, llm) as processor:
+            llm(prompt, logits_processor=[processor])            # create_chat_completion takes it too
+
+    `constraints`: a source, Python type or automaton. `tokenizer`: the `Llama`, or what `Tokenizer.of` takes.
+    `max_tokens`: what the completion's is, so that the text is whole by then. `before`: functions of (input_ids,
+    scores) that run first. Leaving the block raises what went wrong inside: `EngineError` for a second completion, or
+    where another processor leaves nothing. Raises `EngineError` for a `Llama` with a draft model, which does not say
+    which of its drafts it asks for, and what `guideway.compile` raises.
+    """
+    if getattr(tokenizer, "draft_model", None) is not None:
+        raise EngineError("a Llama with a draft model does not say which token its processors are asked for")
+    table = Tokenizer.of(tokenizer)
+    return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, table.eos_ids)

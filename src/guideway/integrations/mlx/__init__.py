@@ -1,0 +1,7 @@
+"""Constraints inside mlx-lm's own loops."""
+
+from __future__ import annotations
+
+from guideway.integrations.mlx.processor import logits_processor
+
+__all__ = ["logits_processor"]

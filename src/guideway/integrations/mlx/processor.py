@@ -1,0 +1,51 @@
+"""A logits processor for the loops of mlx-lm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from guideway.errors import EngineError
+from guideway.integrations._common import Chained, Function, Processor
+from guideway.masks.mlx import masked
+
+__all__ = ["ConstrainedLogits", "logits_processor"]
+
+_START: Any = mx.async_eval
+
+
+class ConstrainedLogits(Chained):
+    """See `logits_processor`. `timings`: where the time of the loop went."""
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
+        with self._processor:
+            logits = self._after_others(tokens, logits)
+            if self._processor.is_free:
+                return logits
+            ids = np.array(tokens)[None]
+            _START(logits)  # the model runs while the mask is found
+            rows, held = self._processor.masks(ids)
+            if not held[0]:  # both models of a speculative step are held, so no draft is illegal
+                raise EngineError("an illegal token was drawn: another processor forbids all that is legal")
+            start = perf_counter()
+            found = masked(logits, rows[0])
+            self.timings.copy += perf_counter() - start
+            return found
+
+
+def logits_processor(
+    constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
+) -> ConstrainedLogits:
+    """Holds one sequence of mlx-lm to a constraint: `logits_processors=[...]` of `generate` and its kin.
+
+    In a batch (`BatchGenerator`) each sequence has one of its own. `constraints`: a source, Python
+    type or automaton. `tokenizer`: the model's. `max_tokens`: what the sequence's is, so that the text is whole by
+    then. `before`: functions of (tokens, logits) that run first. Raises what `guideway.compile` raises, and
+    `BudgetTooSmall`; in use, `EngineError` for a second sequence, or where another processor leaves nothing.
+    """
+    return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

@@ -1,0 +1,102 @@
+"""A logits processor for loops over the `Generator` of onnxruntime-genai."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from guideway import masks
+from guideway.errors import EngineError
+from guideway.integrations._common import Chained, Function, Ids, Masks, Processor
+from guideway.tokenizers import Tokenizer
+
+__all__ = ["ConstrainedLogits", "logits_processor"]
+
+
+class ConstrainedLogits(Chained):
+    """See `logits_processor`. `timings`: where the time of the loop went. `forced`: tokens that were not drawn."""
+
+    def __init__(self, processor: Processor, before: Sequence[Function], count: int, eos_ids: Sequence[int]) -> None:
+        super().__init__(processor, before)
+        self._count, self._eos_ids = count, frozenset(eos_ids)
+        self.forced = 0
+
+    def __call__(self, generator: Any) -> None:
+        """Mask the logits of the token that `generate_next_token` draws; the mask is found while the model runs."""
+        ids = self._ids(generator)
+        self._processor.ahead(ids)
+        logits = np.asarray(generator.get_logits())
+        with self._processor:
+            self._write(generator, ids, logits, self._processor.masks(ids))
+
+    def step(self, generator: Any) -> None:
+        """`generate_next_token` under the constraint; what has no alternative is not drawn, but fed in one pass.
+
+        With one row: onnxruntime-genai 0.18 appends to no batch, which goes on as by calls of the processor.
+        """
+        if self._count > 1:
+            self(generator)
+            generator.generate_next_token()
+            return
+        ids = self._ids(generator)
+        with self._processor:
+            found = self._processor.masks(ids)
+            forced = self._forced(found)
+            if not forced:
+                self._write(generator, ids, np.asarray(generator.get_logits()), found)
+                generator.generate_next_token()
+                return
+            back = max(0, ids.shape[1] - 2)  # what was drawn last has not run yet, and goes with them
+            generator.rewind_to(back)
+            generator.append_tokens(np.array([[*ids[0, back:].tolist(), *forced]], np.int32))
+            self._processor.fed(len(forced))
+            self.forced += len(forced)
+
+    def _forced(self, found: Masks) -> list[int]:
+        rows, held = found
+        only = masks.only(rows[0]) if held[0] else None
+        return self._processor.rows.forced(0) or ([] if only is None or only in self._eos_ids else [only])
+
+    def _ids(self, generator: Any) -> Ids:
+        return np.stack([generator.get_sequence(row) for row in range(self._count)])
+
+    def _write(self, generator: Any, ids: Ids, logits: Any, found: Masks) -> None:
+        scores = logits.reshape(-1, logits.shape[-1])
+        if len(scores) != self._count:
+            raise EngineError(f"logits of {len(scores)} rows, not {self._count}: say rows=; beams are not told apart")
+        scores = np.ascontiguousarray(self._after_others(ids, scores))
+        start = perf_counter()
+        nothing = masks.masked_into(scores, scores, *found)
+        if nothing:
+            why = "another processor forbids all that is legal there"
+            raise EngineError(f"row {nothing[0]} has nothing left to draw: {why}")
+        generator.set_logits(scores.reshape(logits.shape))
+        self.timings.copy += perf_counter() - start
+
+
+def logits_processor(
+    constraints: object,
+    tokenizer: object,
+    *,
+    max_tokens: int | None = None,
+    before: Sequence[Function] = (),
+    rows: int | None = None,
+) -> ConstrainedLogits:
+    """Holds one `Generator` to constraints, in a loop of the user's:
+
+        while not generator.is_done():
+            processor.step(generator)  # or: processor(generator); generator.generate_next_token()
+
+    `constraints`: one for all rows, or a list with one per row (None: free): sources, Python types, automata.
+    `tokenizer`: what `Tokenizer.of` takes; the model's folder, say. `rows`: the generator's `batch_size`; by default as
+    many as constraints. `max_tokens`: how many tokens the output may have, end token included, so that every one is
+    whole by then. `before`: functions of (ids, logits) that run first. `rewind_to` is followed.
+    Raises what `guideway.compile` raises, and `BudgetTooSmall`; in use, `EngineError` for a generator with other
+    prompts, for beams, and where another processor leaves nothing.
+    """
+    table = Tokenizer.of(tokenizer)
+    count = rows or (len(constraints) if isinstance(constraints, (list, tuple)) else 1)
+    return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, count, table.eos_ids)

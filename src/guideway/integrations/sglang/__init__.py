@@ -1,0 +1,17 @@
+"""Constraints inside SGLang.
+
+backend.py    the grammar backend
+grammar.py    the grammar of one request
+masking.py    masks on the device
+plugin.py     registration
+processor.py  a logit processor for single requests
+"""
+
+from __future__ import annotations
+
+from guideway.integrations.sglang.backend import GuidewayBackend
+from guideway.integrations.sglang.grammar import GuidewayGrammar
+from guideway.integrations.sglang.plugin import register
+from guideway.integrations.sglang.processor import GuidewayLogitProcessor
+
+__all__ = ["GuidewayBackend", "GuidewayGrammar", "GuidewayLogitProcessor", "register"]

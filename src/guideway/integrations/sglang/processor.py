@@ -1,0 +1,78 @@
+"""A logit processor of SGLang, for single requests beside another grammar backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
+
+from guideway.compiler import compile
+from guideway.constraints import Regex
+from guideway.errors import EngineError, GuidewayError
+from guideway.integrations._common import Follower, fill, requested
+from guideway.masks.torch import TorchMasks
+from guideway.tokenizers import Tokenizer
+
+__all__ = ["GuidewayLogitProcessor"]
+
+_TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
+
+
+class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
+    """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and as `custom_params` the constraint:
+    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). The server wants `--enable-custom-logit-processor`.
+
+    An error, in the constraint or later, ends that request's text and is logged; drafts are not understood, and end
+    it too: the grammar backend does both better.
+    """
+
+    def __call__(self, logits: torch.Tensor, custom_param_list: list[dict[str, Any]] | None = None) -> torch.Tensor:
+        """`logits`: [rows, vocabulary]; a row for each of the params, masked where it lies."""
+        asked = [
+            (row, params["__req__"], params["guideway"])
+            for row, params in enumerate(custom_param_list or ())
+            if params and params.get("guideway")
+        ]
+        if not asked:
+            return logits
+        followers = [_follower(request, given) for _, request, given in asked]
+        for number, one in enumerate(followers):
+            if any(one is other for other in followers[:number]) and one.error is None:
+                one.fail(EngineError("a draft's tokens are not known here"))
+        rows = np.empty((len(followers), -(-logits.shape[1] // 32)), np.uint32)
+        fill(followers, rows)
+        places = [row for row, *_ in asked]
+        made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
+        for row in nothing:
+            followers[row].fail(EngineError("nothing is left to draw: another processor forbids all that is legal"))
+            made[row, list(followers[row].end_ids)] = 0.0
+        logits[places] = made
+        return logits
+
+
+def _follower(request: Any, given: dict[str, Any]) -> Follower:
+    """The request's own, kept on it, behind the tokens it has so far."""
+    found: Follower | None = getattr(request, "guideway_follower", None)
+    if found is None:
+        table = _tokenizer(request.tokenizer)
+        try:
+            if len(given) != 1:
+                raise EngineError("a request has one constraint: {kind: text}")
+            found = Follower(compile(requested(*next(iter(given.items()))), table), table.eos_ids)
+        except GuidewayError as error:
+            found = Follower(compile(Regex(""), table), table.eos_ids)
+            found.fail(error)
+        found.name = f"request {request.rid}"
+        request.guideway_follower = found
+    if found.error is None:
+        found.advance(list(request.output_ids)[found.position :])
+    return found
+
+
+def _tokenizer(held: Any) -> Tokenizer:
+    """Read once: a process has one or two."""
+    if id(held) not in _TOKENIZERS:
+        _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # held too, so that its id stays its own
+    return _TOKENIZERS[id(held)][1]

@@ -1,0 +1,13 @@
+"""Constraints inside transformers.
+
+processor.py            a logits processor for `generate`
+loops.py                which of transformers' loops calls the processor
+continuous_batching.py  constraints in continuous batching
+"""
+
+from __future__ import annotations
+
+from guideway.integrations.transformers.continuous_batching import continuous_constraints
+from guideway.integrations.transformers.processor import logits_processor
+
+__all__ = ["continuous_constraints", "logits_processor"]

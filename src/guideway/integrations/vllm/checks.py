@@ -1,0 +1,69 @@
+"""A request's constraint is compiled where it comes in, so that what is wrong with it is that request's own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from guideway.integrations.vllm.requested import Asked
+
+__all__ = ["NAME", "ahead", "validated"]
+
+NAME = "guideway"
+
+
+def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: Any) -> None:
+    """Around `SamplingParams._validate_structured_outputs`: raises vLLM's error for a bad request."""
+    from vllm.exceptions import VLLMValidationError
+
+    from guideway.integrations.vllm.requested import asked, structured
+
+    if tokenizer is not None and params.extra_args:
+        _check("vllm_xargs", lambda: asked(params), tokenizer)
+    options = params.structured_outputs
+    if config is None or options is None or config.backend != NAME:
+        original(model, config, tokenizer)
+        return
+    if options._backend not in (None, NAME):
+        raise VLLMValidationError(f"a request cannot choose a backend of its own; this engine has {NAME!r}")
+    if tokenizer is None or model.is_diffusion:
+        raise VLLMValidationError(f"the backend {NAME!r} needs a tokenizer, and a model that writes from left to right")
+    options._backend = NAME
+    _check("structured_outputs", lambda: structured(options), tokenizer)
+
+
+async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **named: Any) -> Any:
+    """Around `AsyncLLM.add_request`: what `validated` compiles, and would compile in the server's event loop while all
+    other requests wait, is compiled by a thread before; `validated` then finds it in the cache.
+    """
+    config = engine.vllm_config
+    outputs = config.structured_outputs_config
+    options, extra = getattr(params, "structured_outputs", None), getattr(params, "extra_args", None)
+    if extra or (options is not None and outputs.backend == NAME):
+        given = config.model_config, outputs, engine.input_processor.tokenizer
+        await asyncio.get_running_loop().run_in_executor(_threads(), params._validate_structured_outputs, *given)
+    return await original(request_id, prompt, params, *rest, **named)
+
+
+@functools.cache
+def _threads() -> Executor:
+    """As many as vLLM itself compiles with."""
+    return ThreadPoolExecutor(max(1, ((os.cpu_count() or 1) + 1) // 2), thread_name_prefix=NAME)
+
+
+def _check(field: str, ask: Callable[[], Asked | None], tokenizer: Any) -> None:
+    from vllm.exceptions import VLLMValidationError
+
+    from guideway.errors import GuidewayError
+    from guideway.integrations.vllm.requested import automaton_of, tokenizer_of
+
+    try:
+        if (given := ask()) is not None:
+            automaton_of(given, tokenizer_of(tokenizer))
+    except GuidewayError as error:
+        raise VLLMValidationError(f"{type(error).__name__}: {error}", parameter=field) from error

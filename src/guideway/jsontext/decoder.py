@@ -1,0 +1,336 @@
+"""JSON text -> values, and values -> JSON text, without recursion: a stranger's nesting costs memory, not the stack.
+
+Numbers with a point or an exponent become `Decimal`, so that bounds stay exact. (The standard library's decoder takes
+a quarter of the time, but a level of it is one of the stack: in 128 KB it crashes at 980.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import NoReturn
+
+from guideway._kernel import copy_plain
+from guideway.errors import InvalidConstraint, LimitExceeded
+from guideway.jsontext.pointer import pointer
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_VALUES",
+    "copy_schema",
+    "copy_value",
+    "identity",
+    "read_float",
+    "read_int",
+    "read_json",
+    "write_json",
+    "write_number",
+]
+
+MAX_VALUES = 2_000_000
+"""How many values a schema may hold."""
+
+MAX_DEPTH = 4000
+"""How deep a schema may nest; a Python structure that holds itself ends here."""
+
+MAX_DIGITS = 1000
+"""How many digits a number in a schema may have, before its point and after it."""
+
+_INFINITE = float("inf")
+_NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
+_ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
+_TOKEN = re.compile(
+    r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
+    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|)"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
+    """The value of a JSON text; `InvalidConstraint` names the place where it is none."""
+    return _Reader(text, deepest).read()
+
+
+class _Reader:
+    """Token by token. Open arrays and objects stand on a stack, each with the key that waited for it."""
+
+    def __init__(self, text: str, deepest: int) -> None:
+        self._text = text
+        self._deepest = deepest
+        self._at = 0  # behind the token read last, which begins at `_from`
+        self._from = 0
+        self._open: list[tuple[dict[str, object] | list[object], str]] = []
+
+    def read(self) -> object:
+        key, token = "", self._next()
+        while True:
+            if token == "{" or token == "[":
+                box: dict[str, object] | list[object] = {} if token == "{" else []
+                token = self._next()
+                if token != ("}" if isinstance(box, dict) else "]"):
+                    if len(self._open) >= self._deepest:
+                        raise LimitExceeded(f"line {self._place(self._from)}: nested deeper than {self._deepest}")
+                    self._open.append((box, key))
+                    if isinstance(box, dict):
+                        key, token = self._key(token), self._next()
+                    continue
+                value: object = box
+            else:
+                value = self._scalar(token)
+            while self._open:
+                box, outer = self._open[-1]
+                token = self._next()
+                if isinstance(box, dict):
+                    box[key] = value
+                else:
+                    box.append(value)
+                if token == ",":
+                    token = self._next()
+                    if isinstance(box, dict):
+                        key, token = self._key(token), self._next()
+                    break
+                if token != ("}" if isinstance(box, dict) else "]"):
+                    self._fail("',' or the closing bracket")
+                value, key = box, outer
+                self._open.pop()
+            else:
+                if self._next() or self._from < len(self._text):
+                    self._fail("the end of the text")
+                return value
+
+    def _next(self) -> str:
+        """The next token; empty where there is none."""
+        found = _TOKEN.match(self._text, self._at)
+        if not found:  # for the type checker: the empty token always matches
+            return ""
+        self._from, self._at = found.span(1)
+        return found[1]
+
+    def _scalar(self, token: str) -> object:
+        if token[:1] == '"':
+            return self._string(token)
+        if token in _WORDS:
+            return _WORDS[token]
+        if not token or token in "}],:":
+            self._fail("a JSON string" if self._text.startswith('"', self._from) else "a JSON value")
+        if len(token) > MAX_DIGITS:
+            self._from = self._at  # what is wrong is told from the digits' end
+            self._fail(f"a number of at most {MAX_DIGITS} digits")
+        try:
+            return _number(int(token) if token.lstrip("-").isdigit() else Decimal(token), self)
+        except (InvalidOperation, ValueError):  # an exponent of twenty digits; the interpreter's own limit to digits
+            raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
+
+    def _string(self, token: str) -> str:
+        return _text(str(json.loads(token)) if "\\" in token else token[1:-1], self)
+
+    def _key(self, token: str) -> str:
+        if token[:1] != '"':
+            self._fail("a JSON string")
+        key = self._string(token)
+        if self._next() != ":":
+            self._fail("':'")
+        return key
+
+    def _fail(self, expected: str) -> NoReturn:
+        raise InvalidConstraint(f"not JSON at line {self._place(self._from)}: expected {expected}")
+
+    def where(self) -> str:
+        """The place reached, for a message; lines are counted only then."""
+        return f"line {self._place(self._at)}"
+
+    def _place(self, at: int) -> str:
+        column = at - self._text.rfind("\n", 0, at)
+        return f"{self._text.count(chr(10), 0, at) + 1}, column {column}"
+
+
+def copy_schema(value: object) -> tuple[object, bool]:
+    """As `copy_value`, and whether any inner schema may have an identifier or an anchor."""
+    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
+    return (copy_value(value), True) if copied is None else copied  # where a closer look is needed
+
+
+def _exact(number: object) -> int | Decimal | None:
+    """What a float or a decimal stands for; None: nothing that JSON can write, or that has too many digits."""
+    if type(number) is float:
+        number = Decimal(repr(number))
+    return _bounded(number) if type(number) is Decimal and number.is_finite() else None
+
+
+def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
+    """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraint` where it is not JSON.
+
+    `exact`: numbers that are not integers as `Decimal` (a float by its shortest spelling), else as float.
+    """
+    root: list[object] = [None]
+    todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
+    count = 0
+    while todo:
+        one, box, slot, path = todo.pop()
+        count += 1
+        if count > MAX_VALUES or (path and path.depth > deepest):
+            raise LimitExceeded(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {deepest}")
+        if isinstance(one, Mapping):
+            made: dict[str, object] = {}
+            for key, inner in one.items():
+                if not isinstance(key, str):
+                    raise InvalidConstraint(f"at {_place(path)!r}: a key is a {type(key).__name__}, not a str")
+                made[_text(key, path)] = None  # keeps the order; filled later
+                todo.append((inner, made, key, _Path(path, key)))
+            box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
+        elif isinstance(one, (list, tuple)):
+            items: list[object] = [None] * len(one)
+            box[slot] = items  # type: ignore[index]  # as above
+            todo += ((inner, items, i, _Path(path, str(i))) for i, inner in enumerate(one))
+        else:
+            box[slot] = _scalar(one, path, exact)  # type: ignore[index]  # as above
+    return root[0]
+
+
+class _Path:
+    """Where a value stands; written out only for an error."""
+
+    __slots__ = ("before", "depth", "name")
+
+    def __init__(self, before: _Path | None, name: str) -> None:
+        self.before = before
+        self.name = name
+        self.depth: int = before.depth + 1 if before else 1
+
+
+def _place(path: _Path | None) -> str:
+    names = []
+    while path:
+        names.append(path.name)
+        path = path.before
+    return pointer("", *reversed(names))
+
+
+def _scalar(value: object, path: _Path | None, exact: bool) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(str(value), path)
+    if isinstance(value, int):
+        return _number(int(value), path)
+    if isinstance(value, float):
+        value = Decimal(repr(float(value)))
+    if isinstance(value, Decimal) and value.is_finite():
+        return _number(value, path) if exact else read_float(str(value))
+    shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
+    place = _place(path)
+    raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
+
+
+def _bounded(number: int | Decimal) -> int | Decimal | None:
+    """The number; None: it has too many digits."""
+    if not number:
+        return 0  # 0e-999999999 would be written out with all its zeros
+    if isinstance(number, int):
+        return number if number.bit_length() <= MAX_DIGITS * 3 else None
+    fits = number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
+    return number if fits else None
+
+
+def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
+    number = _bounded(value)
+    if number is None:
+        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
+        raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
+    return number
+
+
+def _text(text: str, path: _Path | _Reader | None) -> str:
+    if _SURROGATE.search(text):
+        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
+        raise InvalidConstraint(f"{where}: a string holds a lone surrogate, which no text can")
+    return text
+
+
+def read_float(text: str) -> float | Decimal:
+    """The nearest float; a `Decimal` where that would be infinite, or zero for another number, and it can count so far:
+    behind an exponent of twenty digits the value is infinite, or zero, as for `json.loads`.
+    """
+    value = float(text)
+    if value and abs(value) != _INFINITE:
+        return value
+    try:
+        return Decimal(text) or value
+    except InvalidOperation:
+        return value
+
+
+def read_int(text: str) -> int | Decimal:
+    """The whole number; a `Decimal` where Python reads no int of so many digits."""
+    try:
+        return int(text)
+    except ValueError:
+        return Decimal(text)
+
+
+def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
+    """The canonical JSON text of a value (dicts in their order, numbers without exponent)."""
+    return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
+
+
+def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
+    """The text by the standard library, where there are no decimals, and no great depth."""
+    try:
+        return _encoder(comma, colon, same).encode(value)
+    except (TypeError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=same, separators=(comma, colon))
+
+
+def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
+    todo: list[object] = [value]  # values still to write, and `_Raw` pieces of punctuation
+    while todo:
+        one = todo.pop()
+        if isinstance(one, _Raw):
+            yield one.text
+        elif isinstance(one, dict):
+            pieces: list[object] = [_Raw("{")]
+            for number, (key, inner) in enumerate(
+                sorted(one.items(), key=lambda entry: entry[0]) if same else one.items()
+            ):
+                pieces += [_Raw((comma if number else "") + json.dumps(key, ensure_ascii=False) + colon), inner]
+            todo += reversed([*pieces, _Raw("}")])
+        elif isinstance(one, list):
+            pieces = [_Raw("[")]
+            for number, inner in enumerate(one):
+                pieces += [_Raw(comma), inner] if number else [inner]
+            todo += reversed([*pieces, _Raw("]")])
+        elif isinstance(one, Decimal):
+            digits = write_number(one)
+            yield digits.rstrip("0").rstrip(".") if same and "." in digits else digits
+        else:
+            yield json.dumps(one, ensure_ascii=False)
+
+
+class _Raw:
+    """A piece of punctuation between values."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def identity(value: object) -> str:
+    """A text that two values share exactly when JSON Schema calls them equal: 1 is 1.0, keys have no order."""
+    return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
+
+
+def write_number(value: int | Decimal) -> str:
+    """A number in plain decimal digits, never `-0`."""
+    if value == 0:
+        return "0"
+    return str(value) if isinstance(value, int) else format(value, "f")

@@ -1,0 +1,94 @@
+"""`load`: a model by its name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from guideway.engines.base import StepEngine
+from guideway.errors import EngineError, NotAvailable
+from guideway.sessions import Model
+from guideway.tokenizers import Tokenizer
+
+__all__ = ["load"]
+
+
+def load(
+    name: str,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    context_size: int | None = None,
+    tokenizer: object = None,
+) -> Model:
+    """The model of this name.
+
+    "tiny": bundled. "onnx:FOLDER": an ONNX export with its tokenizer.json. "hf:NAME": transformers, a name or folder.
+    "gguf:FILE": llama.cpp. "mlx:FOLDER": MLX, a folder or name.
+
+    `device`: as the engine calls its devices; the CPU unless asked. `dtype`: what the weights become, where the engine
+    converts them; for llama.cpp, of the KV cache. `context_size`: tokens per session; by default what the model was
+    made for. `tokenizer`: whatever `Tokenizer.of` takes, where the model's own files do not have the right one.
+    Raises `NotAvailable` for what is unknown, not there or not installed, `EngineError` for files that are damaged or
+    do not fit, and for a device or type that there is not, `ValueError` for a larger context than the model's,
+    `TypeError` for a name that is no str.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f'a model is named by a str such as "tiny" or "hf:NAME", not {name!r}')
+    kind, _, rest = name.partition(":")
+    if name == "tiny":
+        folder = Path(__file__).parent / "tiny"
+        if not any(folder.rglob("*.onnx")):
+            raise NotAvailable("the bundled model tiny is not in this installation")
+        kind, rest = "onnx", str(folder)
+    if kind in _ENGINES and rest:
+        options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}
+        given = {key: value for key, value in options.items() if value is not None}
+        engine, found = _ENGINES[kind](rest, given)
+        return Model(engine, Tokenizer.of(found() if tokenizer is None else tokenizer), name=name)
+    raise NotAvailable(
+        f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
+    )
+
+
+_Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and where its tokenizer comes from
+
+
+def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
+    from guideway.engines.onnx import OnnxEngine
+
+    if "dtype" in options:
+        raise EngineError("an ONNX export has the types it was exported with: leave out dtype=")
+    path = Path(rest)
+    folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
+    found = next((folder for folder in folders if (folder / "tokenizer.json").is_file()), folders[0])
+    return OnnxEngine(path, **options), lambda: found
+
+
+def _load_transformers(rest: str, options: dict[str, Any]) -> _Loaded:
+    package = _engine("transformers", "transformers", "torch and transformers")
+    return package.TransformersEngine(rest, **options), lambda: package.tokenizer(rest)
+
+
+def _load_llama_cpp(rest: str, options: dict[str, Any]) -> _Loaded:
+    package = _engine("llama_cpp", "llama-cpp", "llama-cpp-python")
+    return package.LlamaCppEngine(rest, **options), lambda: Path(rest)
+
+
+def _load_mlx(rest: str, options: dict[str, Any]) -> _Loaded:
+    package = _engine("mlx", "mlx", "mlx and mlx-lm")
+    folder = package.folder_of(rest)
+    return package.MlxEngine(folder, **options), lambda: folder
+
+
+def _engine(folder: str, extra: str, libraries: str) -> Any:
+    """The package of an engine. Raises `NotAvailable` where its library is not installed."""
+    try:
+        return importlib.import_module(f"guideway.engines.{folder}")
+    except ModuleNotFoundError as error:
+        raise NotAvailable(f"this engine needs {libraries}: pip install 'guideway[{extra}]' ({error})") from error
+
+
+_ENGINES = {"onnx": _load_onnx, "hf": _load_transformers, "gguf": _load_llama_cpp, "mlx": _load_mlx}

@@ -1,0 +1,26 @@
+"""Vocabularies and tokenizers: the bytes of each token id, and text <-> token ids.
+
+vocabulary.py      `Vocabulary`
+tokenizer.py       `Tokenizer`, and the list of adapters
+report.py          what a vocabulary contains
+special_tokens.py  end-of-text tokens by name
+chat_template.py   chat templates
+streaming.py       incremental UTF-8 decoding
+files.py           adapter: paths
+unwrap.py          adapter: objects that hold a tokenizer
+huggingface.py     adapter: tokenizers
+transformers.py    adapter: transformers
+sentencepiece.py   adapter: sentencepiece
+tiktoken.py        adapter: tiktoken
+mistral.py         adapter: mistral-common
+gguf.py            adapter: GGUF files
+longest_match.py   adapter: bare token bytes
+"""
+
+from __future__ import annotations
+
+from guideway.tokenizers.streaming import TextStream
+from guideway.tokenizers.tokenizer import Tokenizer, TokenizerBackend
+from guideway.tokenizers.vocabulary import Vocabulary
+
+__all__ = ["TextStream", "Tokenizer", "TokenizerBackend", "Vocabulary"]

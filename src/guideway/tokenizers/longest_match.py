@@ -1,0 +1,68 @@
+"""A tokenizer for a bare vocabulary: at every place the longest token that fits. For tests and constant models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from guideway.errors import InvalidToken
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
+from guideway.tokenizers.vocabulary import Vocabulary
+
+__all__ = ["LongestMatch", "backend_of"]
+
+
+@dataclass(frozen=True)
+class LongestMatch:
+    """Greedy longest match over the bytes of a vocabulary; of ids with equal bytes, the lowest."""
+
+    table: Vocabulary
+
+    @property
+    def specials(self) -> SpecialTokens:
+        return SpecialTokens(eos_ids=self.table.eos_ids)
+
+    @property
+    def drops_leading_space(self) -> bool:
+        return False
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        unusable = self.table.unusable()
+        return {t: i for i, t in reversed(list(enumerate(self.table.token_bytes))) if i not in unusable}
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._ids), default=0)
+
+    def encode(self, text: str, *, special: bool) -> list[int]:
+        """Raises `InvalidToken` where no token fits."""
+        data, at, result = text.encode("utf-8"), 0, []
+        while at < len(data):
+            for end in range(min(len(data), at + self._longest), at, -1):
+                if (token_id := self._ids.get(data[at:end])) is not None:
+                    break
+            else:
+                raise InvalidToken(f"no token of the vocabulary spells byte {at} ({data[at : at + 1]!r}) of the text")
+            result.append(token_id)
+            at = end
+        return result
+
+    def spelled(self, token_id: int) -> str:
+        return self.table.token_bytes[token_id].decode("utf-8", "replace")
+
+    def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary:
+        if tuple(eos_ids) == self.table.eos_ids:
+            return self.table
+        return Vocabulary(self.table.token_bytes, eos_ids, self.table.special_ids)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"table": self.table}
+
+
+def backend_of(source: object) -> TokenizerBackend | None:
+    """The backend of a `Vocabulary`, or of a plain list with the bytes of each id; None for anything else."""
+    if isinstance(source, (list, tuple)) and source and isinstance(source[0], bytes):
+        source = Vocabulary(source)
+    return LongestMatch(source) if isinstance(source, Vocabulary) else None

@@ -1,0 +1,47 @@
+"""Tokenizers of mistral-common: `MistralTokenizer` and what it holds, Tekken (`tekken.json`) and sentencepiece."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from guideway.errors import EngineError
+from guideway.tokenizers import sentencepiece, tiktoken
+from guideway.tokenizers.special_tokens import by_custom
+from guideway.tokenizers.tokenizer import TokenizerBackend, library
+
+__all__ = ["backend_of", "of_path"]
+
+
+def backend_of(source: object) -> TokenizerBackend | None:
+    """The backend of a tokenizer of mistral-common; None for anything else."""
+    kinds = {base.__name__ for base in type(source).__mro__ if base.__module__.split(".")[0] == "mistral_common"}
+    held: Any = source
+    if "MistralTokenizer" in kinds:
+        return backend_of(held.instruct_tokenizer)
+    if "InstructTokenizer" in kinds or (kinds and hasattr(source, "tokenizer")):
+        return backend_of(held.tokenizer)
+    if "SentencePieceTokenizer" in kinds:
+        return sentencepiece.backend_of(held._model)
+    if "Tekkenizer" in kinds:
+        named = {token["token_str"]: int(token["rank"]) for token in held._all_special_tokens}
+        model = held._model
+        specials = by_custom(named)
+        if held.eos_id not in specials.eos_ids:
+            specials = replace(specials, eos_ids=(held.eos_id,))
+        return tiktoken.of_ranks(model._pat_str, model._mergeable_ranks, named, specials, held.num_special_tokens)
+    return None
+
+
+def of_path(path: Path) -> TokenizerBackend:
+    """The backend of a file `tekken.json`. Raises `EngineError` for a file that is none."""
+    tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
+    try:
+        made = tekken.Tekkenizer.from_file(path)
+    except (AssertionError, KeyError, OSError, TypeError, ValueError) as error:
+        raise EngineError(f"{path} is not a Tekken tokenizer: {error}") from error
+    backend = backend_of(made)
+    if backend is None:
+        raise EngineError(f"this version of mistral-common reads {path} as {type(made).__qualname__}")
+    return backend

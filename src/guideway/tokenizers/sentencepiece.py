@@ -1,0 +1,163 @@
+"""Sentencepiece models: `SentencePieceProcessor`, and the files `*.model` that it loads.
+
+The library says what each id is (control, unknown, unused, byte, or a piece in which U+2581 stands for a space), so the
+bytes are exact. Text goes through its own normalizer: where that is not the identity, so is `decode(encode(text))` not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from guideway.errors import EngineError, NotAvailable
+from guideway.tokenizers.special_tokens import by_custom
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library, split_at
+from guideway.tokenizers.vocabulary import Vocabulary
+
+__all__ = ["Added", "SentencePiece", "backend_of", "of_model", "of_path"]
+
+_SPACE = "▁"
+
+
+@dataclass(frozen=True)
+class Added:
+    """A token that a wrapper put beside the model, matched in the text as it is spelled unless it is special."""
+
+    id: int
+    text: str
+    special: bool
+
+
+@dataclass(frozen=True)
+class SentencePiece:
+    """A backend over the library `sentencepiece`; `model` is its serialized model."""
+
+    model: bytes
+    specials: SpecialTokens
+    added: tuple[Added, ...] = ()
+
+    @cached_property
+    def _processor(self) -> Any:
+        return _load(self.model)
+
+    @cached_property
+    def drops_leading_space(self) -> bool:
+        return _leading(self._processor)
+
+    def encode(self, text: str, *, special: bool) -> list[int]:
+        ids: list[int] = []
+        for number, part in enumerate(split_at(text, self._added_ids)):
+            ids += [self._added_ids[part]] if number % 2 else self._pieces(part, first=number == 0)
+        return [self.specials.bos_id, *ids] if special and self.specials.bos_id is not None else ids
+
+    def _pieces(self, text: str, *, first: bool) -> list[int]:
+        """The ids of a part; only the text's first may begin with the space that the model puts before a text."""
+        ids: list[int] = self._processor.encode(text)
+        if first or not text:
+            return ids
+        guard = self._processor.encode("\0")  # takes the model's space, and joins with nothing behind it
+        guarded: list[int] = self._processor.encode("\0" + text)
+        return guarded[len(guard) :] if guarded[: len(guard)] == guard else ids
+
+    @cached_property
+    def _added_ids(self) -> dict[str, int]:
+        return {token.text: token.id for token in self.added if not token.special and token.text}
+
+    def spelled(self, token_id: int) -> str:
+        for token in self.added:
+            if token.id == token_id:
+                return token.text
+        piece: str = self._processor.id_to_piece(token_id)
+        return piece
+
+    def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary:
+        model = self._processor
+        ids = list(range(model.get_piece_size()))
+        table: list[bytes] = []
+        special: set[int] = set()
+        kinds = (model.is_control(ids), model.is_unknown(ids), model.is_unused(ids), model.is_byte(ids))
+        for token_id, (piece, control, unknown, unused, byte) in enumerate(
+            zip(model.id_to_piece(ids), *kinds, strict=True)
+        ):
+            if control or unknown:
+                special.add(token_id)
+            if control or unknown:
+                data = piece.encode("utf-8")
+            else:
+                data = bytes([int(piece[3:5], 16)]) if byte else piece.replace(_SPACE, " ").encode("utf-8")
+            table.append(b"" if unused else data)
+        for token in self.added:
+            table.extend([b""] * (token.id + 1 - len(table)))
+            if token.special:
+                special.add(token.id)
+            table[token.id] = token.text.encode("utf-8")
+        return Vocabulary(table, eos_ids, special)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"model": self.model, "specials": self.specials, "added": self.added}
+
+
+def backend_of(source: object) -> TokenizerBackend | None:
+    """The backend of a `SentencePieceProcessor`; None for anything else."""
+    if not any(
+        base.__name__ == "SentencePieceProcessor" and base.__module__.split(".")[0] == "sentencepiece"
+        for base in type(source).__mro__
+    ):
+        return None
+    processor: Any = source
+    return of_model(bytes(processor.serialized_model_proto()))
+
+
+def of_path(path: Path) -> TokenizerBackend:
+    """The backend of a model's file. Raises `EngineError` for a file that is none."""
+    try:
+        model = path.read_bytes()
+    except OSError as error:
+        raise EngineError(f"cannot read {path}: {error}") from error
+    try:
+        return of_model(model)
+    except EngineError as error:
+        raise EngineError(f"{path}: {error}") from error
+
+
+def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
+    """The backend of a serialized model, with what a wrapper added. The model names its roles itself."""
+    processor = _load(model)
+    if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
+        raise NotAvailable("a sentencepiece model that writes spaces behind words is not supported")
+    ids = list(range(processor.get_piece_size()))
+    named = {processor.id_to_piece(i): i for i, control in zip(ids, processor.is_control(ids), strict=True) if control}
+    custom = by_custom({**named, **{token.text: token.id for token in added if token.special}})
+
+    def role(found: int, other: int | None) -> int | None:
+        return found if found >= 0 else other
+
+    eos = processor.eos_id()
+    specials = SpecialTokens(
+        bos_id=role(processor.bos_id(), custom.bos_id),
+        eos_ids=tuple(sorted({eos, *custom.eos_ids})) if eos >= 0 else custom.eos_ids,
+        pad_id=role(processor.pad_id(), custom.pad_id),
+    )
+    return SentencePiece(model, specials, tuple(sorted(added, key=lambda token: token.id)))
+
+
+def _load(model: bytes) -> Any:
+    sentencepiece = library("sentencepiece", "a sentencepiece model")
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        whole = bool(model) and processor.LoadFromSerializedProto(model)
+    except RuntimeError as error:
+        raise EngineError(f"not a sentencepiece model: {error}") from error
+    if not whole:
+        raise EngineError("not a sentencepiece model")
+    return processor
+
+
+def _leading(processor: Any) -> bool:
+    """Whether the library drops a text's first space when it decodes: it put it there, or would have removed it."""
+    return "".join(processor.encode("a", out_type=str)).startswith(_SPACE) or not "".join(
+        processor.encode("  a", out_type=str)
+    ).startswith(_SPACE * 2)

@@ -1,0 +1,88 @@
+"""Slow tokenizers of transformers: those over a sentencepiece model, those that transformers can turn into fast ones,
+and ByT5. The fast ones are in `huggingface.py`.
+
+The object is only read; the backend is made of its model, so nothing that happens to it later can matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from guideway.errors import NotAvailable
+from guideway.tokenizers import huggingface, sentencepiece
+from guideway.tokenizers.special_tokens import ids_of
+from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
+from guideway.tokenizers.vocabulary import Vocabulary
+
+__all__ = ["Bytes", "backend_of"]
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A tokenizer whose tokens are single bytes, from id `first` on (ByT5), with special tokens around them."""
+
+    first: int
+    named: tuple[tuple[str, int], ...]
+    specials: SpecialTokens
+
+    drops_leading_space = False
+
+    def encode(self, text: str, *, special: bool) -> list[int]:
+        return [byte + self.first for byte in text.encode("utf-8")]
+
+    def spelled(self, token_id: int) -> str:
+        return {number: name for name, number in self.named}.get(token_id, "")
+
+    def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary:
+        special = [token_id for _, token_id in self.named]
+        table = [b""] * max(self.first + 256, max(special, default=-1) + 1)
+        table[self.first : self.first + 256] = [bytes([byte]) for byte in range(256)]
+        for name, token_id in self.named:
+            table[token_id] = name.encode("utf-8")
+        return Vocabulary(table, eos_ids, special)
+
+
+def backend_of(source: object) -> TokenizerBackend | None:
+    """The backend of a slow tokenizer of transformers; None for anything else."""
+    classes = [base for base in type(source).__mro__ if base.__module__.split(".")[0] == "transformers"]
+    if not any(base.__name__ == "PreTrainedTokenizerBase" for base in classes):
+        return None
+    slow: Any = source
+    added = tuple(
+        sentencepiece.Added(int(i), str(token.content), bool(token.special))
+        for i, token in slow.added_tokens_decoder.items()
+    )
+    specials = SpecialTokens(
+        slow.bos_token_id, ids_of(slow.eos_token_id), slow.pad_token_id, huggingface.template_of(slow.chat_template)
+    )
+    if any(base.__name__ == "ByT5Tokenizer" for base in classes):
+        named = tuple((token.text, token.id) for token in sorted(added, key=lambda token: token.id))
+        return Bytes(slow.convert_tokens_to_ids("\x00"), named, specials)
+    if hasattr(slow, "sp_model"):
+        return replace(_over_sentencepiece(slow, added), specials=specials)
+    if hasattr(slow, "byte_decoder"):
+        convert = library("transformers.convert_slow_tokenizer", "a slow tokenizer of transformers")
+        backend = huggingface.backend_of(convert.convert_slow_tokenizer(slow))
+        if isinstance(backend, huggingface.HuggingFace):
+            return replace(backend, specials=specials)
+    raise NotAvailable(
+        f"the exact bytes of a slow {type(source).__qualname__} are not known; known are slow tokenizers over"
+        " sentencepiece, byte-level BPE and ByT5, and every fast tokenizer with a known decoder"
+    )
+
+
+def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:
+    """The model inside, if its ids are the tokenizer's own; several tokenizers renumber them."""
+    size = slow.sp_model.get_piece_size()
+    replaced = {token.id for token in added}
+    for token_id, piece in enumerate(slow.convert_ids_to_tokens(list(range(size)))):
+        if token_id not in replaced and piece != slow.sp_model.id_to_piece(token_id):
+            raise NotAvailable(
+                f"{type(slow).__qualname__} numbers its tokens other than its sentencepiece model does"
+                f" (id {token_id} is {piece!r}); load its fast version"
+            )
+    model = bytes(slow.sp_model.serialized_model_proto())
+    beside = [token for token in added if token.id >= size or token.special]
+    return sentencepiece.of_model(model, beside)

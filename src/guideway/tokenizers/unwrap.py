@@ -1,0 +1,92 @@
+"""Objects of engines that hold a tokenizer of another library: MLX, vLLM, ExLlamaV2 and V3, llama.cpp, transformers.
+
+Each is known by its class's name and library, so none of these libraries is imported here. What the holder says about
+the ends of a text is taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from guideway.errors import NotAvailable
+from guideway.tokenizers.special_tokens import ids_of
+from guideway.tokenizers.tokenizer import TokenizerBackend, find_backend
+
+__all__ = ["backend_of"]
+
+
+def backend_of(source: object) -> TokenizerBackend | None:
+    """The backend of the tokenizer that this object holds; None for what is not known to hold one."""
+    for base in type(source).__mro__:
+        opened = _HOLDERS.get((base.__module__.split(".")[0], base.__name__))
+        if opened is not None:
+            inner, eos_ids = opened(source)
+            backend = find_backend(inner)
+            if backend is None:
+                raise NotAvailable(f"{type(source).__qualname__} holds {type(inner).__qualname__}, which is not known")
+            if not eos_ids:
+                return backend
+            changed: Any = backend  # every backend that a holder can hold is a dataclass with this field
+            made: TokenizerBackend = replace(changed, specials=replace(backend.specials, eos_ids=eos_ids))
+            return made
+    return None
+
+
+_Opened = tuple[object, tuple[int, ...]]
+
+
+def _mlx(held: Any) -> _Opened:
+    return held._tokenizer, ids_of(held.eos_token_ids)
+
+
+def _vllm_engine(held: Any) -> _Opened:
+    return held.get_tokenizer(), ()
+
+
+def _tokenizer_inside(held: Any) -> _Opened:
+    return held.tokenizer, ()
+
+
+def _exllama_v2(held: Any) -> _Opened:
+    model = held.tokenizer_model
+    return getattr(model, "hf_tokenizer", None) or model.spm, ids_of(held.eos_token_id)
+
+
+def _exllama_v3(held: Any) -> _Opened:
+    listed = ids_of(getattr(held.config, "eos_token_id_list", None))
+    return held.tokenizer, tuple(sorted({*listed, *ids_of(held.eos_token_id)}))
+
+
+def _llama_cpp(held: Any) -> _Opened:
+    return Path(held.model_path), ()
+
+
+def _llama_cpp_internal(held: Any) -> _Opened:
+    return Path(held._model.path_model), ()
+
+
+def _llama_cpp_hub(held: Any) -> _Opened:
+    return held.hf_tokenizer, ()
+
+
+def _llama_models(held: Any) -> _Opened:
+    return held.model, ids_of(held.stop_tokens)
+
+
+_HOLDERS: dict[tuple[str, str], Callable[[Any], _Opened]] = {
+    ("mlx_lm", "TokenizerWrapper"): _mlx,
+    ("vllm", "LLM"): _vllm_engine,
+    ("vllm", "MistralTokenizer"): _tokenizer_inside,
+    ("exllamav2", "ExLlamaV2Tokenizer"): _exllama_v2,
+    ("exllamav3", "Tokenizer"): _exllama_v3,
+    ("llama_cpp", "Llama"): _llama_cpp,
+    ("llama_cpp", "LlamaTokenizer"): _llama_cpp_internal,
+    ("llama_cpp", "LlamaHFTokenizer"): _llama_cpp_hub,
+    ("llama_models", "Tokenizer"): _llama_models,
+    ("transformers", "MistralCommonBackend"): _tokenizer_inside,
+    ("transformers", "MistralCommonTokenizer"): _tokenizer_inside,
+    ("transformers", "ProcessorMixin"): _tokenizer_inside,
+}

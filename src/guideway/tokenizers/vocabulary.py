@@ -1,0 +1,216 @@
+"""`Vocabulary`: the bytes of every token id. Immutable, comparable, and with a digest that every process agrees on."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from guideway import _kernel, disk
+from guideway.errors import InvalidToken, LimitExceeded
+
+if TYPE_CHECKING:
+    from guideway._kernel import Vocabulary as KernelVocabulary
+    from guideway.tokenizers.report import VocabularyReport
+
+__all__ = ["Vocabulary"]
+
+_FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
+_KIND = f"vocabulary-4-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
+_STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
+_KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
+
+
+class Vocabulary:
+    """The bytes of every token id, and which ids end a text or are no text at all.
+
+    `token_bytes[i]` are the bytes of id i; `b""` for ids without text. Several ids may have the same bytes. `eos_ids`
+    end a text; `special_ids` (BOS, padding, roles) stand for no text. The bytes of both are their names (`<|im_end|>`),
+    by which a grammar can ask for them; without a name they never come inside a text. Both are kept sorted and without
+    repetition. Assignment raises `AttributeError`.
+
+    Raises `TypeError` where a token is not bytes, `InvalidToken` where an EOS or special id is outside the table.
+    """
+
+    __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
+
+    eos_ids: tuple[int, ...]
+    special_ids: tuple[int, ...]
+    _block: bytes  # all token bytes as one (see kernel/include/guideway/tokens.h): compared, digested and pickled
+    _size: int
+    _tokens: tuple[bytes, ...] | None
+    _silent: frozenset[int]
+    _fingerprint: str | None
+    _kernel: KernelVocabulary | None
+
+    def __init__(
+        self, token_bytes: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
+    ) -> None:
+        tokens = tuple(token_bytes)
+        self._fill(_kernel.flatten(tokens), len(tokens), eos_ids, special_ids)
+        object.__setattr__(self, "_tokens", tokens)
+
+    def _fill(self, block: bytes, size: int, eos_ids: Iterable[int], special_ids: Iterable[int]) -> None:
+        put = object.__setattr__
+        put(self, "_block", block)
+        put(self, "_size", size)
+        put(self, "eos_ids", _id_set(eos_ids, size, "eos_ids"))
+        put(self, "special_ids", _id_set(special_ids, size, "special_ids"))
+        put(self, "_silent", frozenset(self.eos_ids).union(self.special_ids))
+        put(self, "_tokens", None)
+        put(self, "_fingerprint", None)
+        put(self, "_kernel", None)
+
+    @property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        """The bytes of each id."""
+        known = self._tokens
+        if known is None:
+            known = _kernel.unflatten(self._block)
+            object.__setattr__(self, "_tokens", known)
+        return known
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest (32 digits) of the content: the same in every process and on every platform. Computed once."""
+        known = self._fingerprint
+        if known is None:
+            digest = hashlib.sha256(_FORMAT)
+            for ids in (self.eos_ids, self.special_ids):
+                digest.update(np.array([len(ids), *ids], dtype="<u8").tobytes())
+            digest.update(self._block)
+            known = digest.hexdigest()[:32]
+            object.__setattr__(self, "_fingerprint", known)
+        return known
+
+    @property
+    def kernel(self) -> KernelVocabulary:
+        """The kernel's table of this vocabulary: made at first use, or read from the cache on disk; shared after, and
+        never pickled.
+        """
+        table = self._kernel
+        if table is None:
+            with _KERNEL_LOCK:
+                table = self._kernel or self._read_or_make()
+                object.__setattr__(self, "_kernel", table)
+        return table
+
+    def _read_or_make(self) -> KernelVocabulary:
+        files = disk.cache() if len(self) >= _STORE_TOKENS else None
+        if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
+            try:
+                return _kernel.Vocabulary.load(*self._fields(), np.frombuffer(found, dtype=np.uint8))
+            except ValueError:  # of other tokens or another format after all
+                files.drop(_KIND, self.fingerprint)
+        try:
+            made = _kernel.Vocabulary.of_block(*self._fields())
+        except ValueError as error:
+            raise LimitExceeded(f"the kernel does not take this vocabulary: {error}") from None
+        if files is not None:
+            files.put(_KIND, self.fingerprint, made.save())
+        return made
+
+    def bytes_of(self, ids: Iterable[int], *, special: bool = False) -> bytes:
+        """The bytes of these ids, joined. EOS and special ids have none, or their names if `special`. Raises
+        `InvalidToken`.
+        """
+        return b"".join([self.piece(i, special=special) for i in self.checked(ids)])
+
+    def piece(self, token_id: int, *, special: bool = False) -> bytes:
+        """The same of one id that the vocabulary has."""
+        return b"" if token_id in self._silent and not special else self.token_bytes[token_id]
+
+    def pieces(self, ids: Sequence[int]) -> list[bytes]:
+        """The bytes of each of these ids, which the vocabulary has; EOS and special ids have none."""
+        silent, known = self._silent, self.token_bytes
+        return [b"" if token_id in silent else known[token_id] for token_id in ids]
+
+    def checked(self, ids: Iterable[int]) -> list[int]:
+        """The ids as plain ints. Raises `InvalidToken` naming the first that this vocabulary does not have."""
+        result = []
+        for token_id in ids:
+            try:
+                plain = int(token_id.__index__())
+            except AttributeError:
+                raise InvalidToken(f"a token id must be an integer, got {token_id!r}") from None
+            if not 0 <= plain < len(self):
+                raise InvalidToken(f"token id {plain} is outside the vocabulary (0 to {len(self) - 1})")
+            result.append(plain)
+        return result
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The ids of special and EOS tokens by their names."""
+        named = ((self.token_bytes[i].decode("utf-8", "replace"), i) for i in (*self.special_ids, *self.eos_ids))
+        return {name: i for name, i in named if name}
+
+    def unusable(self) -> dict[int, str]:
+        """The ids that stand for no text, and why ("special" or "empty")."""
+        special = self._silent
+        return {
+            i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special
+        }
+
+    def report(self) -> VocabularyReport:
+        """What can be used and what cannot, and why; `print(vocabulary.report())` shows it."""
+        from guideway.tokenizers.report import report
+
+        return report(self)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())  # bytes remember theirs
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens, eos_ids={list(self.eos_ids)}, {len(self.special_ids)} special)"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Vocabulary is immutable: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Vocabulary is immutable: {name} cannot be deleted")
+
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Vocabulary:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Vocabulary], tuple[object, ...]]:
+        return _restored, (self._block, self.eos_ids, self.special_ids, _FORMAT, self.fingerprint)
+
+    def _fields(self) -> tuple[bytes, tuple[int, ...], tuple[int, ...]]:
+        return self._block, self.eos_ids, self.special_ids
+
+
+def _restored(
+    block: bytes, eos_ids: tuple[int, ...], special_ids: tuple[int, ...], version: bytes, fingerprint: str
+) -> Vocabulary:
+    """What was pickled: neither taken apart nor digested again."""
+    made = Vocabulary.__new__(Vocabulary)
+    made._fill(block, int.from_bytes(block[:4], "little"), eos_ids, special_ids)
+    if version == _FORMAT:
+        object.__setattr__(made, "_fingerprint", fingerprint)
+    return made
+
+
+def _id_set(ids: Iterable[int], size: int, name: str) -> tuple[int, ...]:
+    found = sorted({index(i) for i in ids})
+    for token_id in found:
+        if not 0 <= token_id < size:
+            raise InvalidToken(f"{name} holds {token_id}, and the vocabulary has {size} tokens")
+    return tuple(found)
