@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names every package once; package docstrings and kernel/README.md name every file; all paths exist."""
+"""ARCHITECTURE.md names every package, package docstrings and kernel/README.md every file; all paths exist."""
 
 import re
 from collections import Counter
