@@ -7,7 +7,7 @@ Peers and we run in pairs in one process, who is first by turns, for so many sec
 behind two pairs to warm up. Time is the process's own, since the machine is shared; before each run the collector runs,
 and leaves alone what loading has made. A ratio is the median of those of the pairs, with their quartiles; tokens per
 second are medians.
-"unconstrained": transformers.generate and `generate_details` over the same weights, batch 1 and 16; llama-cpp-python's
+"unconstrained": transformers.generate and `complete` over the same weights, batch 1 and 16; llama-cpp-python's
 own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after the other for it. Prompts are token ids
 for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a
 constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time; a
@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 import guideway as gw
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Tokenizer, Vocabulary
 from harness.report import Report
@@ -135,7 +135,7 @@ def in_pairs(first: Way, second: Way, seconds: float, rounds: int) -> Pairs:
 def ours(model: gw.Model, prompts: list[list[int]], tokens: int) -> Way:
     def way() -> int:
         model.prefixes.clear()
-        made = generate_details(model, prompts, max_tokens=tokens, batch_size=len(prompts))
+        made = complete(model, prompts, max_tokens=tokens, batch_size=len(prompts))
         return sum(len(one.tokens) for one in made)
 
     return way
@@ -201,7 +201,7 @@ def overhead(size: int, tokens: int, rounds: int) -> tuple[float, float]:
     for _ in range(rounds):
         for constrained in (False, True):
             start = thread_time()
-            made = generate_details(model, "a", any_text if constrained else None, max_tokens=tokens)
+            made = complete(model, "a", any_text if constrained else None, max_tokens=tokens)
             times[constrained].append((thread_time() - start) / len(made.tokens) * 1e6)
     return min(times[False]), min(times[True])
 
@@ -212,11 +212,11 @@ def records(given: Given) -> tuple[Pairs, float]:
     kinds = {name: {"enum": ["yes", "no", None]} for name in fields}
     source = gw.JsonSchema({"type": "object", "properties": kinds, "required": fields})
     with gw.load("tiny") as model, gw.load("tiny", tokenizer=Tokenizer.of(TINY, eos_ids=[])) as endless:
-        made = generate_details(model, PROMPT, source)
+        made = complete(model, PROMPT, source)
 
         def held() -> int:
             model.prefixes.clear()
-            return len(generate_details(model, PROMPT, source).tokens)
+            return len(complete(model, PROMPT, source).tokens)
 
         free = ours(endless, [endless.tokenizer.encode(PROMPT)], len(made.tokens))
         return in_pairs(free, held, given.seconds, given.rounds), made.forced / len(made.tokens)

@@ -8,12 +8,12 @@ namespace {
 
 const char* class_of(ErrorKind kind) {
     switch (kind) {
-        case ErrorKind::invalid: return "InvalidConstraint";
-        case ErrorKind::unsupported: return "Unsupported";
-        case ErrorKind::unsatisfiable: return "Unsatisfiable";
-        case ErrorKind::limit: return "LimitExceeded";
-        case ErrorKind::rejected: return "RejectedToken";
-        case ErrorKind::token: return "InvalidToken";
+        case ErrorKind::invalid: return "InvalidConstraintError";
+        case ErrorKind::unsupported: return "UnsupportedError";
+        case ErrorKind::unsatisfiable: return "UnsatisfiableError";
+        case ErrorKind::limit: return "LimitExceededError";
+        case ErrorKind::rejected: return "RejectedTokenError";
+        case ErrorKind::token: return "InvalidTokenError";
         case ErrorKind::argument: break;
     }
     return nullptr;

@@ -66,7 +66,7 @@ void bind_masks(nb::module_& m) {
           nb::arg("matchers"), nb::arg("token_ids"), nb::arg("rows").noconvert(), nb::arg("threads") = 1u,
           nb::sig("def advance_and_fill(matchers: collections.abc.Sequence[Matcher | None], token_ids: collections.abc.Sequence[int], "
                   "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
-          "Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has "
+          "Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has "
           "moved. The token of a None is not looked at.");
     m.def("only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
           "The one token that a row allows; None where it allows none, or several.");

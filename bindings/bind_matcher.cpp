@@ -69,7 +69,7 @@ void bind_matcher(nb::module_& m) {
              nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
              "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
              "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
-        .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedToken or InvalidToken: nothing has changed.")
+        .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
         .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) { self.advance_and_fill(token, words(row)); },
              nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
         .def("mask_id",

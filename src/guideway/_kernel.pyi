@@ -90,7 +90,9 @@ class Matcher:
         """
 
     def advance(self, token_id: int) -> None:
-        """Take a token. RejectedToken or InvalidToken: nothing has changed."""
+        """
+        Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.
+        """
 
     def advance_and_fill(self, token_id: int, row: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
@@ -150,7 +152,7 @@ def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[nu
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    Matcher i takes token i, and row i becomes its mask; all or none: RejectedToken or InvalidToken names the row, and nobody has moved. The token of a None is not looked at.
+    Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has moved. The token of a None is not looked at.
     """
 
 def only_token(row: numpy.typing.NDArray[numpy.uint32]) -> int | None:

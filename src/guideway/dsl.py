@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from guideway.constraints.base import Source, either_of, one_after_the_other
+from guideway.constraints.base import Constraint, either_of, one_after_the_other
 from guideway.constraints.embed import source_of
 from guideway.constraints.format import Format
 from guideway.constraints.regex import Regex
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 
 __all__ = [
     "any_char",
@@ -21,6 +21,7 @@ __all__ = [
     "at_least",
     "at_most",
     "between",
+    "capture",
     "char",
     "char_except",
     "date",
@@ -39,7 +40,6 @@ __all__ = [
     "ipv4",
     "ipv6",
     "letter",
-    "named",
     "newline",
     "optional",
     "phone",
@@ -96,54 +96,54 @@ def char_except(*ranges: str) -> Regex:
     return Regex(f"[^{_class(ranges)}]")
 
 
-def sequence(*parts: object) -> Source[str]:
-    """One after the other. Raises `InvalidConstraint` for what is no constraint, as all of these do."""
+def sequence(*parts: object) -> Constraint[str]:
+    """One after the other. Raises `InvalidConstraintError` for what is no constraint, as all of these do."""
     return one_after_the_other(_sources(parts))
 
 
-def either(*options: object) -> Source[Any]:
+def either(*options: object) -> Constraint[Any]:
     """Any of them; what comes first counts where a text fits several, for its value and for captures."""
     return either_of(_sources(options))
 
 
-def optional(part: object) -> Source[str]:
+def optional(part: object) -> Constraint[str]:
     """The part, or nothing."""
     return source_of(part).optional()
 
 
-def repeat(part: object, least: int = 0, most: int | None = None, *, separator: str = "") -> Source[str]:
+def repeat(part: object, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
     """The part, `least` to `most` times (None: no end), with a separator between."""
     return source_of(part).repeat(least, most, separator=separator)
 
 
-def exactly(count: int, part: object) -> Source[str]:
+def exactly(count: int, part: object) -> Constraint[str]:
     """The part, so many times."""
     return source_of(part).exactly(count)
 
 
-def at_least(count: int, part: object) -> Source[str]:
+def at_least(count: int, part: object) -> Constraint[str]:
     """The part, so many times or more."""
     return source_of(part).at_least(count)
 
 
-def at_most(count: int, part: object) -> Source[str]:
+def at_most(count: int, part: object) -> Constraint[str]:
     """The part, so many times or fewer."""
     return source_of(part).at_most(count)
 
 
-def between(least: int, most: int, part: object) -> Source[str]:
+def between(least: int, most: int, part: object) -> Constraint[str]:
     """The part, `least` to `most` times."""
     return source_of(part).between(least, most)
 
 
-def named(name: str, part: object) -> Source[Any]:
+def capture(name: str, part: object) -> Constraint[Any]:
     """The part; `captures` then says what it took."""
-    return source_of(part).named(name)
+    return source_of(part).capture(name)
 
 
-def _sources(parts: tuple[object, ...]) -> tuple[Source[Any], ...]:
+def _sources(parts: tuple[object, ...]) -> tuple[Constraint[Any], ...]:
     if not parts:
-        raise InvalidConstraint("there must be at least one part")
+        raise InvalidConstraintError("there must be at least one part")
     return tuple(map(source_of, parts))
 
 
@@ -156,9 +156,9 @@ def _class(ranges: tuple[str, ...]) -> str:
         elif len(one) == 3 and one[1] == "-" and one[0] <= one[2]:
             written.append(f"{_escaped(one[0])}-{_escaped(one[2])}")
         else:
-            raise InvalidConstraint(f"{one!r} is neither a character nor two, in order, with '-' between")
+            raise InvalidConstraintError(f"{one!r} is neither a character nor two, in order, with '-' between")
     if not written:
-        raise InvalidConstraint("there must be at least one character")
+        raise InvalidConstraintError("there must be at least one character")
     return "".join(written)
 
 

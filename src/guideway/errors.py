@@ -4,43 +4,43 @@ Every error descends from `GuidewayError`; each also inherits the built-in that 
 
     GuidewayError
     ├── ConstraintError            a constraint that cannot be used; `.place` says where
-    │   ├── InvalidConstraint      malformed: not a schema, not a pattern           (ValueError)
-    │   ├── Unsupported            well formed, but not enforced exactly, so refused (NotImplementedError)
-    │   ├── Unsatisfiable          no text can fit it                               (ValueError)
-    │   └── LimitExceeded          it asks for more states, time or memory than allowed (RuntimeError)
-    ├── InvalidText                a text that does not fit the constraint it is read by (ValueError)
-    ├── RejectedToken              a token that is not legal here; the state is unchanged (ValueError)
-    ├── InvalidToken               a token id that the vocabulary does not have      (LookupError)
-    ├── BudgetTooSmall             no complete output fits in max_tokens             (ValueError)
-    ├── NoTokens                   logits of nothing were asked for                  (LookupError)
+    │   ├── InvalidConstraintError      malformed: not a schema, not a pattern           (ValueError)
+    │   ├── UnsupportedError            well formed, but not enforced exactly, so refused (NotImplementedError)
+    │   ├── UnsatisfiableError          no text can fit it                               (ValueError)
+    │   └── LimitExceededError          it asks for more states, time or memory than allowed (RuntimeError)
+    ├── InvalidTextError                a text that does not fit the constraint it is read by (ValueError)
+    ├── RejectedTokenError              a token that is not legal here; the state is unchanged (ValueError)
+    ├── InvalidTokenError               a token id that the vocabulary does not have      (LookupError)
+    ├── BudgetTooSmallError             no complete output fits in max_tokens             (ValueError)
+    ├── EmptySequenceError                   logits of nothing were asked for                  (LookupError)
     ├── NotAvailable               an unknown or not installed model, engine or name (LookupError)
     ├── CacheError                 the compile cache cannot be used                  (OSError)
     ├── EngineError                an engine failed or was misused                   (RuntimeError)
-    │   ├── ContextOverflow        more tokens than the model's context holds        (ValueError)
-    │   └── OutOfRoom              no memory is left for one more cache              (MemoryError)
+    │   ├── ContextOverflowError        more tokens than the model's context holds        (ValueError)
+    │   └── KVCacheFullError              no memory is left for one more cache              (MemoryError)
     └── SnapshotError              a saved session that cannot be restored           (ValueError)
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "BudgetTooSmall",
+    "BudgetTooSmallError",
     "CacheError",
     "ConstraintError",
-    "ContextOverflow",
+    "ContextOverflowError",
+    "EmptySequenceError",
     "EngineError",
     "GuidewayError",
-    "InvalidConstraint",
-    "InvalidText",
-    "InvalidToken",
-    "LimitExceeded",
-    "NoTokens",
+    "InvalidConstraintError",
+    "InvalidTextError",
+    "InvalidTokenError",
+    "KVCacheFullError",
+    "LimitExceededError",
     "NotAvailable",
-    "OutOfRoom",
-    "RejectedToken",
+    "RejectedTokenError",
     "SnapshotError",
-    "Unsatisfiable",
-    "Unsupported",
+    "UnsatisfiableError",
+    "UnsupportedError",
 ]
 
 
@@ -69,23 +69,23 @@ class ConstraintError(GuidewayError):
         return f"{message}, at {self.place}"
 
 
-class InvalidConstraint(ConstraintError, ValueError):
+class InvalidConstraintError(ConstraintError, ValueError):
     """The schema, pattern or type is malformed."""
 
 
-class Unsupported(ConstraintError, NotImplementedError):
+class UnsupportedError(ConstraintError, NotImplementedError):
     """Well formed, but this version cannot enforce it exactly; it is refused instead of being loosened."""
 
 
-class Unsatisfiable(ConstraintError, ValueError):
+class UnsatisfiableError(ConstraintError, ValueError):
     """No text can fit the constraint."""
 
 
-class LimitExceeded(ConstraintError, RuntimeError):
+class LimitExceededError(ConstraintError, RuntimeError):
     """The constraint needs more states, memory, nesting, or work in one call, than the limits allow."""
 
 
-class InvalidText(GuidewayError, ValueError):
+class InvalidTextError(GuidewayError, ValueError):
     """A text that does not fit the constraint by which it is read.
 
     `text`: the text. `place`: in JSON the JSON Pointer of what does not fit. Both None where that is not told.
@@ -97,19 +97,19 @@ class InvalidText(GuidewayError, ValueError):
         self.text = text
 
 
-class RejectedToken(GuidewayError, ValueError):
+class RejectedTokenError(GuidewayError, ValueError):
     """A token that the constraint does not allow here. The matcher's state is unchanged."""
 
 
-class InvalidToken(GuidewayError, LookupError):
+class InvalidTokenError(GuidewayError, LookupError):
     """A token id outside the vocabulary. The state is unchanged."""
 
 
-class BudgetTooSmall(GuidewayError, ValueError):
+class BudgetTooSmallError(GuidewayError, ValueError):
     """No complete output fits in the tokens that were allowed."""
 
 
-class NoTokens(GuidewayError, LookupError):
+class EmptySequenceError(GuidewayError, LookupError):
     """There are not the tokens that this needs: logits of nothing, or more to give back than were taken."""
 
 
@@ -125,11 +125,11 @@ class EngineError(GuidewayError, RuntimeError):
     """An engine failed, or was given what it cannot take."""
 
 
-class ContextOverflow(EngineError, ValueError):
+class ContextOverflowError(EngineError, ValueError):
     """More tokens than the model's context holds."""
 
 
-class OutOfRoom(EngineError, MemoryError):
+class KVCacheFullError(EngineError, MemoryError):
     """The engine has no memory left for what another row needs; it has when others are let go."""
 
 

@@ -57,7 +57,7 @@ def takes(matcher: Any, ids: list[int]) -> bool:
     for token in ids:
         try:
             trial.advance(token)
-        except gw.RejectedToken:
+        except gw.RejectedTokenError:
             return False
     accepting = trial.is_accepting
     assert trial.validate([EOS]) == int(accepting)

@@ -9,7 +9,7 @@ import pytest
 
 from guideway._kernel import Automaton, Vocabulary
 from guideway.constraints.base import leaf
-from guideway.errors import Unsatisfiable
+from guideway.errors import UnsatisfiableError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.program import encode
 
@@ -28,7 +28,7 @@ def test_verdicts_of_node(part: int, vocabulary: Vocabulary) -> None:
         language = parse_pattern(case["pattern"], "ecma", search=True)
         try:
             matcher = Automaton.compile(vocabulary, encode(leaf(language))).matcher()
-        except Unsatisfiable:
+        except UnsatisfiableError:
             assert not case["hit"], case["pattern"]
             continue
         for text in case["hit"] + case["miss"]:

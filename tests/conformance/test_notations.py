@@ -9,7 +9,7 @@ import lark
 import pytest
 
 import guideway as gw
-from guideway.constraints import Source
+from guideway.constraints import Constraint
 from tests.oracle.grammars import GrammarWorld
 from tests.oracle.matcher import Tokens
 from tests.property import vocabularies
@@ -30,7 +30,7 @@ def test_texts(notation: str, case: dict[str, Any]) -> None:
     for text in case["pass"]:
         assert source.parse(text) == text
     for text in case["miss"]:
-        with pytest.raises(gw.InvalidText):
+        with pytest.raises(gw.InvalidTextError):
             source.parse(text)
 
 
@@ -55,7 +55,7 @@ def test_lark_agrees(case: dict[str, Any]) -> None:
     assert [text for text in case["miss"] if fits(text)] == []
 
 
-def masks_agree(source: Source[Any], name: str, passing: list[str], missing: list[str]) -> None:
+def masks_agree(source: Constraint[Any], name: str, passing: list[str], missing: list[str]) -> None:
     """Along each text that fits: the mask, what is forced and what is refused, as the oracle of the nodes has them."""
     rng = random.Random(3)
     texts = tuple(dict.fromkeys([*pieces(passing + missing, 4)[EOS + 1 :], b"a", b" ", b"(", b"1"]))

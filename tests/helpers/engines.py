@@ -69,7 +69,7 @@ def edits(model: Model, tolerance: float) -> None:
         change = session.set_text(text)
         assert session.text == text
         assert np.allclose(session.logits(), fed(model, session.tokens).logits(), atol=tolerance)
-        if model.engine.rewinds:
+        if model.engine.supports_rollback:
             assert session.counts.run - ran == max(1, len(change.fed))
 
 
@@ -139,7 +139,7 @@ def shared_prefixes(model: Model, tolerance: float) -> None:
         found += session.counts.found
         if index % 10 == 0:
             assert np.allclose(logits, fed(model, session.tokens).logits(), atol=tolerance)
-    assert found == 69 * (len(session) - 20 if model.engine.rewinds else 64)
+    assert found == 69 * (len(session) - 20 if model.engine.supports_rollback else 64)
     assert shared.prefixes.statistics.entries >= 60
     shared.prefixes.clear()
 
@@ -149,5 +149,5 @@ def greedy(model: Model, prompt: str = TEXT) -> tuple[list[int], np.ndarray]:
     session = model.session()
     session.feed(prompt)
     logits = session.logits()
-    found = gw.generation.generate_details(model, prompt, PATTERN, max_tokens=120)
+    found = gw.generation.complete(model, prompt, PATTERN, max_tokens=120)
     return list(found.tokens), logits

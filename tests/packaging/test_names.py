@@ -11,7 +11,7 @@ from guideway import errors
 NAMES = {
     *("load", "extract", "generate", "stream", "compile", "stream_values", "agenerate", "astream", "resume"),
     *("score", "beam_search", "smc"),
-    *("Request", "State", "Sampler", "Dry", "Mirostat"),
+    *("GenerationRequest", "GenerationState", "Sampler", "Dry", "Mirostat"),
     *("fill_masks", "advance_and_fill", "forced_tokens"),
     *("load", "extract", "generate", "stream", "compile", "fill_masks"),
     *("acompile", "compile_many", "acompile_many", "CompileLimits", "cache"),

@@ -173,7 +173,7 @@ def aims(rng: random.Random) -> Iterator[Aim]:
             source = gw.JsonSchema(schema, **how)
         try:
             oracle = grammars.GrammarWorld(source.grammar()).oracle()
-        except (gw.Unsupported, gw.Unsatisfiable):
+        except (gw.UnsupportedError, gw.UnsatisfiableError):
             continue
         yield Aim(name, source, oracle, tuple(text.encode() for text in texts))
         grammars.forget()

@@ -18,7 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 import guideway as gw
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer
@@ -50,12 +50,12 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
         try:
             gw.generate(model, "x", source, max_tokens=least - 1)
             tally.fault("fewer tokens than the fewest were enough", schema, seed)
-        except gw.BudgetTooSmall:
+        except gw.BudgetTooSmallError:
             tally.counts["refused budgets"] += 1
     for budget in (least, least + 1, least + rng.randrange(2, 6), 2 * least + 8, least + 60):
         options = {"max_tokens": budget, "temperature": rng.choice((0.0, 1.0, 2.5)), "seed": seed}
         try:
-            found = generate_details(model, "x", source, **options)  # type: ignore[call-overload]  # as a dict
+            found = complete(model, "x", source, **options)  # type: ignore[call-overload]  # as a dict
         except gw.GuidewayError as error:
             tally.fault(f"{type(error).__name__} within {budget}: {error}", schema, seed)
             continue

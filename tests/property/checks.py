@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.errors import InvalidToken, RejectedToken
+from guideway.errors import InvalidTokenError, RejectedTokenError
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
 
@@ -137,15 +137,15 @@ class Lockstep:
             if token not in legal:
                 try:
                     self.matcher.advance(token)
-                except RejectedToken:
+                except RejectedTokenError:
                     continue
-                self.fail(f"advance({token})", "taken", "RejectedToken")
+                self.fail(f"advance({token})", "taken", "RejectedTokenError")
         for token in (len(self.tokens.texts), -1, 2**31 - 1):
             try:
                 self.matcher.advance(token)
-            except InvalidToken:
+            except InvalidTokenError:
                 continue
-            self.fail(f"advance({token})", "taken", "InvalidToken")
+            self.fail(f"advance({token})", "taken", "InvalidTokenError")
         self.same("mask after rejected tokens", self.read(), legal)
         self.same("position after rejected tokens", self.matcher.position, self.slow.position)
 
@@ -155,7 +155,7 @@ class Lockstep:
         """Take a legal token on both sides."""
         try:
             self.matcher.advance(token)
-        except RejectedToken as error:
+        except RejectedTokenError as error:
             self.fail(f"advance({token})", error, "taken: its bit was set")
         if not self.slow.advance(token):
             self.fail(f"advance({token})", "taken", "rejected")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.errors import InvalidToken, RejectedToken
+from guideway.errors import InvalidTokenError, RejectedTokenError
 from tests.oracle.machine import Oracle, State
 from tests.oracle.matcher import SlowMatcher, Tokens
 
@@ -66,12 +66,12 @@ class FakeMatcher:
 
     def advance(self, token: int) -> None:
         if not 0 <= token < len(self.tokens.texts):
-            raise InvalidToken(str(token))
+            raise InvalidTokenError(str(token))
         if not self.slow.advance(token):
             if self.flaw == "moves when it rejects":
                 self.slow.path.append(self.slow.state)
             if self.flaw != "takes anything":
-                raise RejectedToken(str(token))
+                raise RejectedTokenError(str(token))
 
     def rollback(self, count: int) -> None:
         self.slow.rollback(count - (self.flaw == "rolls back too little" and count > 1))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import guideway as gw
-from guideway.constraints import Source
+from guideway.constraints import Constraint
 from guideway.grammar.nodes import Grammar
 from tests.oracle import grammars
 from tests.oracle.machine import Oracle
@@ -24,7 +24,7 @@ from .crowd import Crowd
 LETTERS = [bytes([b]) for b in b'abc{}[]()<>;=,: "\\nu0123q\n.-e']
 
 
-class Made(Source[str]):
+class Made(Constraint[str]):
     """A grammar as a source."""
 
     def __init__(self, grammar: Grammar) -> None:
@@ -75,9 +75,9 @@ class GrammarCase:
         fits = self.world.satisfiable(self.grammar.root)
         try:
             matcher = Crowd.compiled(Made(self.grammar), tables)
-        except gw.Unsupported:
+        except gw.UnsupportedError:
             return None  # items that must be different and cannot be told apart yet
-        except gw.Unsatisfiable as error:
+        except gw.UnsatisfiableError as error:
             if fits:
                 raise Mismatch(f"refused as unsatisfiable, but it is not: {self.name}") from error
             return None

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import guideway as gw
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.testing import ConstantModel
 
 from .gallery import GALLERY
@@ -77,9 +77,7 @@ def drawn(model: gw.Model, name: str, count: int, seed: int) -> Outcome:
         if not samples:
             continue
         start = time.perf_counter()
-        made = generate_details(
-            model, PROMPT, source, samples=samples, temperature=2.0, max_tokens=budget, seed=seed + turn
-        )
+        made = complete(model, PROMPT, source, n=samples, temperature=2.0, max_tokens=budget, seed=seed + turn)
         outcome.seconds += time.perf_counter() - start
         for one in made:
             outcome.texts += 1

@@ -40,7 +40,7 @@ class Sessions(RuleBasedStateMachine):
     def begin(self, logits_bytes: int, hot: bool, seed: int) -> None:
         engine, tokenizer = self.engine(), Tokenizer.of(VOCABULARY)
         self.model, self.plain = Model(engine, tokenizer), Model(engine, tokenizer, prefix_bytes=0)
-        self.model.prefixes = PrefixCache(budget_bytes=100_000, rewinds=engine.rewinds, shortest=2)
+        self.model.prefixes = PrefixCache(budget_bytes=100_000, supports_rollback=engine.supports_rollback, shortest=2)
         self.options = {"seed": seed, "sampler": Sampler(1.3 if hot else 0.0)}
         self.session = self.model.session(logits_bytes=logits_bytes, checkpoint_bytes=300, **self.options)
         self.tokens: list[int] = []

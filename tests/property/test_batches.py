@@ -109,7 +109,7 @@ def test_a_draft_is_checked() -> None:
     for tokens, parents, count in (([1], [0], 1), ([1, 1], [-1, 1], 2), ([1], [-2], 1), ([1], [], 1), ([1], [-1], 2)):
         with pytest.raises(ValueError, match="draft"):
             matcher.fill_draft_masks(tokens, parents, rows(count))
-    with pytest.raises(gw.InvalidToken):
+    with pytest.raises(gw.InvalidTokenError):
         matcher.fill_draft_masks([10**6], [-1], rows(1))
 
 
@@ -117,7 +117,7 @@ def test_a_batch_moves_as_one() -> None:
     made = automaton(SOURCES[3])
     first, second = made.matcher(), made.matcher()
     letter = TOKENS.texts.index(b"a")
-    with pytest.raises(gw.RejectedToken, match="row 1"):
+    with pytest.raises(gw.RejectedTokenError, match="row 1"):
         gw.advance_and_fill([first, second], [letter, next(iter(TOKENS.eos))], rows(2))
     assert first.position == second.position == 0
     with pytest.raises(ValueError, match="twice"):

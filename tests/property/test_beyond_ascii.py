@@ -50,7 +50,7 @@ def pattern(rng: random.Random, depth: int = 0) -> str:
     return f"(?:{pattern(rng, depth + 1)}){rng.choice(COUNTS)}"
 
 
-def drawn(rng: random.Random) -> gw.Source:
+def drawn(rng: random.Random) -> gw.Constraint:
     """A pattern as a text of its own, in a JSON string, beside another, or as the names of an object."""
     one, kind = pattern(rng) + (pattern(rng) if rng.random() < 0.6 else ""), rng.random()
     whole = {"type": "string", "pattern": f"^(?:{one})$"}

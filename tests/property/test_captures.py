@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.constraints import Source
+from guideway.constraints import Constraint
 from tests.oracle.derivations import first_derivation
 
 TEXTS = ["".join(chars) for length in range(6) for chars in itertools.product("ab", repeat=length)]
@@ -44,15 +44,15 @@ def agrees_with_re(seed: int, asserts: bool) -> None:
     drawn = pattern(rng, rng.randrange(2, 6), names, asserts)
     try:
         judge, source = re.compile(drawn), gw.Regex(drawn)
-    except (re.error, gw.Unsatisfiable, gw.LimitExceeded):  # a look-behind of many lengths
+    except (re.error, gw.UnsatisfiableError, gw.LimitExceededError):  # a look-behind of many lengths
         return
-    except gw.InvalidConstraint:
+    except gw.InvalidConstraintError:
         assert "lookbehind" in drawn or "(?<" in drawn
         return
     for text in TEXTS if names else ():
         found = judge.fullmatch(text)
         if found is None:
-            with pytest.raises(gw.InvalidText):
+            with pytest.raises(gw.InvalidTextError):
                 source.captures(text)
             continue
         captures = source.captures(text)
@@ -74,7 +74,7 @@ def test_many_patterns_capture_as_re_does(asserts: bool) -> None:
         agrees_with_re(seed, asserts)
 
 
-Made = tuple[Source[Any], tuple[Any, ...]]
+Made = tuple[Constraint[Any], tuple[Any, ...]]
 
 
 def lazily(rng: random.Random) -> Made:
@@ -123,13 +123,13 @@ def combined(rng: random.Random, depth: int) -> Made:
         options = [("series", [("times", ("text", "a"), 0, 1, False), part]), ("series", [part, ("text", "b")])]
         return grammar, ("name", "start", ("choice", options))
     name = f"n{rng.randrange(3)}"
-    return one.named(name), ("name", name, term)
+    return one.capture(name), ("name", name, term)
 
 
-def spans_of(source: Source[Any], text: str) -> list[tuple[str, int, int]] | None:
+def spans_of(source: Constraint[Any], text: str) -> list[tuple[str, int, int]] | None:
     try:
         return [(one.name, one.start, one.end) for one in source.captures(text).spans if one.name]
-    except gw.InvalidText:
+    except gw.InvalidTextError:
         return None
 
 

@@ -16,11 +16,11 @@ from guideway.testing import ToyEngine, tiny_model
 from .session_machine import TOKENS, Sessions
 
 
-@pytest.mark.parametrize("rewinds", [True, False], ids=["rewinds", "recurrent"])
-def test_exactly(rewinds: bool) -> None:
+@pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
+def test_exactly(supports_rollback: bool) -> None:
     class OverToy(Sessions):
         def engine(self) -> StepEngine:
-            return ToyEngine(len(TOKENS) + 1, context_size=60, rewinds=rewinds)
+            return ToyEngine(len(TOKENS) + 1, context_size=60, supports_rollback=supports_rollback)
 
     run_state_machine_as_test(OverToy, settings=settings(max_examples=60, stateful_step_count=30))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 
 import guideway as gw
-from guideway.errors import InvalidToken, RejectedToken
+from guideway.errors import InvalidTokenError, RejectedTokenError
 from tests.oracle import regular
 from tests.oracle.matcher import Tokens
 
@@ -48,7 +48,7 @@ class Calls(RuleBasedStateMachine):
             source, spellable = gw.Regex(pattern.text), kind == "letters" and pattern.spellable
         try:
             matcher = gw.compile(source, vocabularies.kernel(self.tokens)).matcher()
-        except gw.Unsupported:
+        except gw.UnsupportedError:
             return self.start(seed + 1, kind)
         return Lockstep(repr(source), matcher, oracle, self.tokens, rng, Tally(), 1000 if spellable else 0)
 
@@ -65,9 +65,9 @@ class Calls(RuleBasedStateMachine):
             return
         try:
             pair.matcher.advance(token)
-        except RejectedToken:
+        except RejectedTokenError:
             assert 0 <= token < len(self.tokens.texts)
-        except (InvalidToken, OverflowError, TypeError):
+        except (InvalidTokenError, OverflowError, TypeError):
             assert not 0 <= token < len(self.tokens.texts)
         else:
             pair.fail(f"advance({token})", "taken", "an error")

@@ -76,7 +76,7 @@ def drawn(cutter: Cutter, seeds: range, each: int) -> int:
         spelled = [respelled(cutter.rng, json.loads(text)) for text in texts for _ in range(2)]
         try:
             done += cutter.taken(gw.JsonSchema(case.schema, **EXACT[1]), list(filter(oracle.matches, spelled)), each)
-        except (gw.Unsupported, gw.Unsatisfiable):
+        except (gw.UnsupportedError, gw.UnsatisfiableError):
             continue
         finally:
             regular.forget()
@@ -100,9 +100,13 @@ def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, in
         try:
             source = gw.JsonSchema(schema, profile="exact")
             done += cutter.taken(source, [respelled(cutter.rng, value) for value in values], each)
-        except (gw.InvalidConstraint, gw.Unsupported, gw.LimitExceeded):  # one has a reference that leads nowhere
+        except (
+            gw.InvalidConstraintError,
+            gw.UnsupportedError,
+            gw.LimitExceededError,
+        ):  # one has a reference that leads nowhere
             continue
-        except gw.Unsatisfiable:  # one needs a property that its `oneOf` refuses
+        except gw.UnsatisfiableError:  # one needs a property that its `oneOf` refuses
             assert not values
             continue
         compiled += 1

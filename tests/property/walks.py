@@ -101,7 +101,7 @@ def compiled(schema: Any, profile: str, tally: Tally) -> gw.Automaton | None:
         return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
     except gw.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
-        if isinstance(error, gw.InvalidConstraint):  # the schemas drawn are good ones
+        if isinstance(error, gw.InvalidConstraintError):  # the schemas drawn are good ones
             raise
         return None
 
@@ -186,8 +186,8 @@ def run(seeds: range, tally: Tally) -> None:
     for seed in seeds:
         try:
             check(seed, tally)
-        except gw.LimitExceeded:  # in the middle of a text: a refusal, though a late one
-            tally.counts["LimitExceeded in a walk"] += 1
+        except gw.LimitExceededError:  # in the middle of a text: a refusal, though a late one
+            tally.counts["LimitExceededError in a walk"] += 1
         except Exception as error:  # anything that is no verdict is a fault of ours, with its seed
             tally.fault(f"{type(error).__name__}: {error}", None, seed)
 

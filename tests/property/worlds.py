@@ -51,18 +51,18 @@ def patterns_hold(made: Iterable[tuple[Pattern, Tokens]], seed: int, *, depth: i
 
 
 def schema_holds(case: Case, tokens: Tokens, profile: int, rng: random.Random, tally: Tally, **limits: int) -> bool:
-    """Walk a schema's world; False where the library refuses the schema. Unsatisfiable ones must be said to be so."""
+    """Walk a schema's world; False where the library refuses the schema. UnsatisfiableError ones must be said to be so."""
     ours, theirs = PROFILES[profile]
     name = f"JsonSchema({case.schema!r}, **{theirs})"
     fits = case.world(ours).satisfiable("#")
     try:
         tables = [vocabularies.kernel(tokens), vocabularies.kernel(tokens, **rng.choice(vocabularies.SETTINGS))]
         matcher = Crowd.compiled(gw.JsonSchema(case.schema, **theirs), tables)
-    except gw.Unsatisfiable as error:
+    except gw.UnsatisfiableError as error:
         if fits:
             raise Mismatch(f"refused as unsatisfiable, but it is not: {name}: {error}") from error
         return True
-    except gw.Unsupported:
+    except gw.UnsupportedError:
         return False
     if not fits:
         raise Mismatch(f"unsatisfiable, but compiled: {name}")

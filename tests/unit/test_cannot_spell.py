@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import guideway as gw
-from guideway.compiler import tokens_needed
+from guideway.compiler import min_tokens_to_complete
 from guideway.integrations._common.rows import Rows
 from guideway.testing import check
 from guideway.testing.toy import ToyEngine
@@ -24,7 +24,7 @@ def model() -> gw.Model:
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda: tokens_needed(gw.compile(X, VOCABULARY).matcher()),
+        lambda: min_tokens_to_complete(gw.compile(X, VOCABULARY).matcher()),
         lambda: gw.generate(model(), "a", X, max_tokens=9),
         lambda: list(gw.stream(model(), "a", X, max_tokens=9)),
         lambda: gw.beam_search(model(), "a", X, max_tokens=9),
@@ -33,9 +33,9 @@ def model() -> gw.Model:
     ],
 )
 def test_no_tokens_spell_it(asked: Callable[[], object]) -> None:
-    with pytest.raises(gw.Unsatisfiable, match="no tokens that spell the shortest way to finish the text: b'x'"):
+    with pytest.raises(gw.UnsatisfiableError, match="no tokens that spell the shortest way to finish the text: b'x'"):
         asked()
 
 
 def test_what_can_be_spelled_is_counted() -> None:
-    assert tokens_needed(gw.compile(gw.Regex("aba"), VOCABULARY).matcher()) == 3
+    assert min_tokens_to_complete(gw.compile(gw.Regex("aba"), VOCABULARY).matcher()) == 3

@@ -168,7 +168,7 @@ def test_generate_reads_and_writes_json_lines(run: Run, folder: Path) -> None:
         {"id": 3, "prompt": "the", "max_tokens": 4, "stop": ["e"]},
     ]
     (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    code, out, err = run("generate", "prompts.jsonl", "--samples", "2", "--logprobs", "1", *MODEL)
+    code, out, err = run("generate", "prompts.jsonl", "--n", "2", "--logprobs", "1", *MODEL)
     assert code == 0
     assert "generating" in err  # the bar, beside the lines
     found = [json.loads(line) for line in out.splitlines()]
@@ -177,8 +177,8 @@ def test_generate_reads_and_writes_json_lines(run: Run, folder: Path) -> None:
     assert isinstance(found[2]["value"]["ok"], bool)
     assert all(line["tokens"] <= 4 and "e" not in line["text"] for line in found[4:])
     assert all(len(line["steps"]) == line["tokens"] for line in found)
-    assert {"token_id", "logprob", "mask_logprob", "removed", "forced", "alternatives"} == set(found[0]["steps"][0])
-    code, out, _ = run("generate", "Ada", "--regex", "[a-c]{4}", "--json", "--ban", "a", *MODEL)
+    assert {"token_id", "logprob", "mask_logprob", "masked_mass", "forced", "alternatives"} == set(found[0]["steps"][0])
+    code, out, _ = run("generate", "Ada", "--regex", "[a-c]{4}", "--json", "--bad-words", "a", *MODEL)
     assert (code, "a" in json.loads(out)["value"]) == (0, False)
     (folder / "broken.jsonl").write_text('{"prompt": "a"}\n{"text": "b"}', "utf-8")
     code, _, err = run("generate", "broken.jsonl", *MODEL)
@@ -236,7 +236,7 @@ def test_a_text_without_a_record_does_not_stop_the_others(run: Run, folder: Path
     found = [json.loads(line) for line in out.splitlines()]
     assert code == 2
     assert ["record" in line for line in found] == [True, False, True]
-    assert found[1]["error"].startswith("ContextOverflow: ")
+    assert found[1]["error"].startswith("ContextOverflowError: ")
     assert "1 of 3 texts have no record" in err
 
 
@@ -246,7 +246,7 @@ def test_an_error_of_a_line_says_what_was_wrong_in_it(run: Run, folder: Path) ->
     code, out, _ = run("generate", "wrong.jsonl", *MODEL)
     errors = [json.loads(line)["error"] for line in out.splitlines()]
     assert code == 2
-    assert errors[1].startswith("BudgetTooSmall: the shortest output")
+    assert errors[1].startswith("BudgetTooSmallError: the shortest output")
     assert "no file's name" in errors[2]
 
 
@@ -290,12 +290,12 @@ def test_generate_writes_a_page(run: Run, folder: Path) -> None:
 def test_score(run: Run, folder: Path) -> None:
     code, out, _ = run("score", "Ada is ", "36", "37", *MODEL)
     assert code == 0
-    assert "share" in out
+    assert "probability" in out
     assert "%" in out
     code, out, _ = run("score", "Ada is ", "36", "37", "--json", *MODEL)
     scores = json.loads(out)["scores"]
     assert [one["option"] for one in scores] == ["36", "37"]
-    assert sum(one["share"] for one in scores) == pytest.approx(1.0)
+    assert sum(one["probability"] for one in scores) == pytest.approx(1.0)
     lines = [{"id": 7, "prompt": "Ada", "options": ["x", "y", "z"]}, {"prompt": "Zoë"}]
     (folder / "choices.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     code, out, _ = run("score", "choices.jsonl", "p", "q", *MODEL)

@@ -22,7 +22,7 @@ from guideway import disk
 from guideway.compiler import cache_keys as memo
 from guideway.compiler import compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
-from guideway.errors import InvalidConstraint, LimitExceeded, Unsatisfiable
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsatisfiableError
 
 BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256])
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -108,7 +108,7 @@ def test_what_is_no_plain_data_has_no_key() -> None:
     for value in ({"const": Decimal(1)}, Odd(), {"a": Odd()}, {"a": object()}, {"a": print}, [], "x", deep):
         assert memo.quick_key(value) is None
         assert not isinstance(value, dict) or memo.content_key(value) is None
-    with pytest.raises((InvalidConstraint, LimitExceeded)):
+    with pytest.raises((InvalidConstraintError, LimitExceededError)):
         gw.compile(cyclic, BYTES)
     while deep:  # taken apart step by step: the interpreter's own way down would be too deep for some versions
         deep = deep["a"]  # type: ignore[assignment]  # dicts of dicts, to no depth that a type could tell
@@ -254,7 +254,7 @@ def test_a_stored_program_that_cannot_be_used_is_compiled_from_its_source(monkey
     }
     for _ in range(2):  # the second time the program comes from disk
         gw.cache.clear()
-        with pytest.raises(Unsatisfiable) as caught:
+        with pytest.raises(UnsatisfiableError) as caught:
             gw.compile(impossible, BYTES)
         assert "/properties/a" in str(caught.value) or caught.value.place is not None
 
@@ -283,12 +283,12 @@ def test_many_with_failures_in_their_places() -> None:
     with pytest.raises(gw.ConstraintError, match=r"constraint [12]: "):
         gw.compile_many(wanted, BYTES)
     made = gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(failures=2))
-    assert [type(one) for one in made] == [gw.Automaton, Unsatisfiable, InvalidConstraint, gw.Automaton]
+    assert [type(one) for one in made] == [gw.Automaton, UnsatisfiableError, InvalidConstraintError, gw.Automaton]
 
 
 def test_many_within_a_time_and_until_cancelled() -> None:
     wanted = [gw.Regex(f"(a|b){{{n}}}") for n in range(300)]
-    with pytest.raises(LimitExceeded, match=r"were up after \d+ of 300"):
+    with pytest.raises(LimitExceededError, match=r"were up after \d+ of 300"):
         gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(seconds=0))
     with pytest.raises(CancelledError, match="of 300"):  # at once: all may be done by the second look
         gw.compile_many(wanted, BYTES, cancelled=lambda: True, threads=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmall, EngineError
+from guideway.errors import BudgetTooSmallError, EngineError
 from guideway.testing import tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -121,9 +121,9 @@ def test_what_is_refused(loaded: Any) -> None:
 
     manager = manager_of(loaded)
     constraints = continuous_constraints(manager, loaded[1])
-    with pytest.raises(BudgetTooSmall):
+    with pytest.raises(BudgetTooSmallError):
         constraints.add_request([0, 5], gw.Regex("[a-z]{9}"), max_new_tokens=3)
-    with pytest.raises(gw.InvalidConstraint):
+    with pytest.raises(gw.InvalidConstraintError):
         constraints.add_request([0, 5], gw.Regex("("))
     manager.start()
     try:

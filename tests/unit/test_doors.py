@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmall, ContextOverflow, InvalidToken
-from guideway.generation import Generation, generate_details
+from guideway.errors import BudgetTooSmallError, ContextOverflowError, InvalidTokenError
+from guideway.generation import Generation, complete
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 
@@ -32,12 +32,12 @@ AB = gw.Regex("[ab]{3}")
         (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate(MODEL, "a", samples=1.5), "samples must be an integer"),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.generate(MODEL, "a", n=1.5), "n must be an integer"),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.generate(MODEL, "a", batch_size="8"), "batch_size must be an integer"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate(MODEL, "a", stop_when="b"), "stop_when must be a function"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", stopping_criteria="b"), "stopping_criteria must be a function"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, [True]), "a prompt is"),
-        (lambda: gw.generate(MODEL, [gw.Request("a", top_k=3)], sampler="calm"), "must be a Sampler"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate(MODEL, "a", stop_ids=["b"]), "stop_ids must be token ids"),  # type: ignore[list-item]  # what is tested
+        (lambda: gw.generate(MODEL, [gw.GenerationRequest("a", top_k=3)], sampler="calm"), "must be a Sampler"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, "a", stop_token_ids=["b"]), "stop_token_ids must be token ids"),  # type: ignore[list-item]  # what is tested
         (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]  # what is tested
     ],
 )
@@ -49,11 +49,19 @@ def test_the_wrong_kind_of_thing(call: Callable[[], object], words: str) -> None
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"stop_ids": [4]}, InvalidToken, "stop_ids has the token id 4, and the vocabulary has 4 tokens"),
-        ({"sampler": gw.Sampler(logit_bias={9: 1.0})}, InvalidToken, "logit_bias has the token id 9"),
+        (
+            {"stop_token_ids": [4]},
+            InvalidTokenError,
+            "stop_token_ids has the token id 4, and the vocabulary has 4 tokens",
+        ),
+        ({"sampler": gw.Sampler(logit_bias={9: 1.0})}, InvalidTokenError, "logit_bias has the token id 9"),
         ({"top_p": 0.9}, ValueError, "top_p and temperature 0 exclude each other"),
         ({"temperature": 0.0, "top_k": 3}, ValueError, "top_k and temperature 0 exclude each other"),
-        ({"min_tokens": 50, "max_tokens": 60}, ContextOverflow, "min_tokens is 50, and the context has room for 39"),
+        (
+            {"min_tokens": 50, "max_tokens": 60},
+            ContextOverflowError,
+            "min_tokens is 50, and the context has room for 39",
+        ),
     ],
 )
 def test_what_would_do_nothing_is_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -76,28 +84,28 @@ def test_a_session_takes_any_constraint() -> None:
         assert session.matcher is not None
         session.constrain(None)
         assert session.matcher is None
-    with pytest.raises(gw.InvalidConstraint, match="is not a constraint"):
+    with pytest.raises(gw.InvalidConstraintError, match="is not a constraint"):
         MODEL.session().constrain("[ab]{3}")
-    with pytest.raises(gw.InvalidConstraint, match="compiled already: pass the source"):
+    with pytest.raises(gw.InvalidConstraintError, match="compiled already: pass the source"):
         gw.generate(MODEL, "a", automaton)
 
 
 def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
-    long = gw.Request("a", gw.Regex("a{30}"), max_tokens=5)
-    with pytest.raises(BudgetTooSmall, match=r"^prompt 2 of 3: the shortest output needs 31 tokens"):
+    long = gw.GenerationRequest("a", gw.Regex("a{30}"), max_tokens=5)
+    with pytest.raises(BudgetTooSmallError, match=r"^prompt 2 of 3: the shortest output needs 31 tokens"):
         gw.generate(MODEL, ["a", long, "b"], AB)
-    found = gw.generate(MODEL, ["a", long, "b", gw.Request("b", "no source")], AB, keep_errors=True)
+    found = gw.generate(MODEL, ["a", long, "b", gw.GenerationRequest("b", "no source")], AB, return_exceptions=True)
     assert [re.fullmatch("[ab]{3}", one) is not None for one in (found[0], found[2])] == [True, True]
-    assert isinstance(found[1], BudgetTooSmall)
-    assert isinstance(found[3], gw.InvalidConstraint)
+    assert isinstance(found[1], BudgetTooSmallError)
+    assert isinstance(found[3], gw.InvalidConstraintError)
     assert str(found[3]).startswith("prompt 4 of 4: ")
 
 
 def test_arguments_of_wrong_kinds_are_told() -> None:
-    with pytest.raises(TypeError, match="resume goes on from a State"):
+    with pytest.raises(TypeError, match="resume goes on from a GenerationState"):
         gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match="the prompt of a Request"):
-        gw.Request(5, int)  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(TypeError, match="the prompt of a GenerationRequest"):
+        gw.GenerationRequest(5, int)  # type: ignore[arg-type]  # what is tested
     for search in (gw.beam_search, gw.smc):
         with pytest.raises(TypeError, match="unknown options: beams"):
             search(MODEL, "a", AB, beams=4)  # type: ignore[operator]  # what is tested
@@ -111,8 +119,8 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
             raise KeyError("mine")
         return False
 
-    requests = ["a", gw.Request("a", None, stop_when=failing, min_tokens=6), "b"]
-    stream = gw.stream(MODEL, requests, max_tokens=6, keep_errors=True)
+    requests = ["a", gw.GenerationRequest("a", None, stopping_criteria=failing, min_tokens=6), "b"]
+    stream = gw.stream(MODEL, requests, max_tokens=6, return_exceptions=True)
     texts = {0: "", 2: ""}
     for piece in stream:
         if piece.prompt in texts:
@@ -120,7 +128,7 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
     first, second, third = stream.results
     assert isinstance(second, KeyError)
     assert (texts[0], texts[2]) == (first.text, third.text)
-    sampled = generate_details(MODEL, requests, samples=2, max_tokens=6, keep_errors=True)
+    sampled = complete(MODEL, requests, n=2, max_tokens=6, return_exceptions=True)
     assert [[isinstance(one, Generation) for one in group] for group in sampled] == [
         [True] * 2,
         [False] * 2,
@@ -141,7 +149,7 @@ def test_a_prompt_of_a_wrong_kind_is_named() -> None:
         ("max_new_tokens", "did you mean max_tokens?"),
         ("temprature", "did you mean temperature?"),
         ("Seed", "did you mean seed?"),
-        ("sample", "did you mean samples?"),
+        ("samples", "use n= of generate and stream"),
         ("repetition_penalty", r"repetition_penalty is given by sampler=Sampler\(repetition_penalty=...\)"),
         ("xyzzy", "unknown options: xyzzy; known are max_tokens"),
     ],
@@ -152,13 +160,13 @@ def test_a_misspelt_option_is_told_with_what_was_meant(name: str, meant: str) ->
         lambda **options: gw.generate(MODEL, "a", **options),
         lambda **options: gw.stream(MODEL, "a", **options),
         lambda **options: gw.extract(MODEL, "a", record, **options),
-        lambda **options: gw.Request("a", **options),
+        lambda **options: gw.GenerationRequest("a", **options),
     ]
     for call in calls:
         with pytest.raises(TypeError, match=meant):
             call(**{name: 1})
-    with pytest.raises(TypeError, match="samples is for generate and stream"):
-        gw.extract(MODEL, "a", record, samples=2)  # type: ignore[call-overload]  # the mistake under test
+    with pytest.raises(TypeError, match="use n= of generate and stream"):
+        gw.extract(MODEL, "a", record, n=2)  # type: ignore[call-overload]  # the mistake under test
 
 
 def test_rows_draw_as_they_say() -> None:
@@ -166,33 +174,35 @@ def test_rows_draw_as_they_say() -> None:
     wild, calm = gw.Sampler(3.0), gw.Sampler(0.4, top_k=2)
     call: dict[str, Any] = {"max_tokens": 12, "sampler": calm}
     rows = [
-        (gw.Request("a", seed=1), calm),
-        (gw.Request("a", seed=2, temperature=3.0), gw.Sampler(3.0, top_k=2)),
-        (gw.Request("a", seed=3, top_k=0, top_p=0.5), gw.Sampler(0.4, top_p=0.5)),
-        (gw.Request("a", seed=4, sampler=wild), wild),
-        (gw.Request("a", seed=5, sampler=gw.Sampler()), gw.Sampler()),
+        (gw.GenerationRequest("a", seed=1), calm),
+        (gw.GenerationRequest("a", seed=2, temperature=3.0), gw.Sampler(3.0, top_k=2)),
+        (gw.GenerationRequest("a", seed=3, top_k=0, top_p=0.5), gw.Sampler(0.4, top_p=0.5)),
+        (gw.GenerationRequest("a", seed=4, sampler=wild), wild),
+        (gw.GenerationRequest("a", seed=5, sampler=gw.Sampler()), gw.Sampler()),
     ]
-    together = generate_details(MODEL, [request for request, _ in rows], **call)
+    together = complete(MODEL, [request for request, _ in rows], **call)
     for (request, sampler), one in zip(rows, together, strict=True):
-        alone = generate_details(MODEL, "a", max_tokens=12, sampler=sampler, seed=request.options["seed"])
+        alone = complete(MODEL, "a", max_tokens=12, sampler=sampler, seed=request.options["seed"])
         assert one.tokens == alone.tokens
-    named = gw.generate(MODEL, [gw.Request("a", seed=4, sampler=wild)], max_tokens=12, temperature=0.5, top_k=2)
+    named = gw.generate(
+        MODEL, [gw.GenerationRequest("a", seed=4, sampler=wild)], max_tokens=12, temperature=0.5, top_k=2
+    )
     assert named == [together[3].text]
     with pytest.raises(ValueError, match="sampler and top_k exclude each other"):
-        gw.generate(MODEL, [gw.Request("a", sampler=wild, top_k=2)])
+        gw.generate(MODEL, [gw.GenerationRequest("a", sampler=wild, top_k=2)])
     with pytest.raises(ValueError, match="prompt 1 of 1: temperature must be 0"):
-        gw.generate(MODEL, [gw.Request("a", temperature=-1.0)], sampler=calm)
+        gw.generate(MODEL, [gw.GenerationRequest("a", temperature=-1.0)], sampler=calm)
 
 
 def test_a_text_that_was_cut_says_where() -> None:
     endless = ConstantModel(Vocabulary([b"a", b"\xc3", b""], eos_ids=[2]), [0.5, 1.0, -9.0], context_size=40)
-    cut = generate_details(endless, "a", max_tokens=3)
+    cut = complete(endless, "a", max_tokens=3)
     assert (cut.finish_reason, cut.text, cut.cut) == ("length", "\ufffd\ufffd\ufffd", ("max_tokens", 3, 2))
-    full = generate_details(endless, "a")
+    full = complete(endless, "a")
     assert full.cut == ("context", 39, 38)
-    whole = generate_details(MODEL, "a", AB)
+    whole = complete(MODEL, "a", AB)
     assert (whole.finish_reason, whole.cut) == ("stop", None)
-    part = generate_details(MODEL, "a", AB, max_tokens=2, close=False)
+    part = complete(MODEL, "a", AB, max_tokens=2, allow_truncation=True)
     assert (part.value, part.cut) == (None, ("max_tokens", 2, 2))
     assert gw.resume(MODEL, part.state, max_tokens=9).cut is None
     stream = gw.stream(MODEL, "a", max_tokens=4)

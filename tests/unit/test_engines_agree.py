@@ -12,7 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway.cli.inputs import load_type
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.sessions import Model
 from guideway.testing import ARCHITECTURES, tiny_model
 
@@ -79,10 +79,10 @@ def test_the_same_seed_gives_the_same_sampled_tokens_everywhere(tmp_path: Path) 
     sources = [None, gw.Regex(r'\{"name": "[A-Za-z ]{3,20}", "year": [12]\d{3}\}')]
     found = {
         name: [
-            [one.tokens for one in generate_details(model, "Ada Lovelace met", source, **options)]
+            [one.tokens for one in complete(model, "Ada Lovelace met", source, **options)]
             for sampler in SAMPLERS.values()
             for source in sources
-            for options in [{"sampler": sampler, "samples": 2, "seed": 11, "max_tokens": 30}]
+            for options in [{"sampler": sampler, "n": 2, "seed": 11, "max_tokens": 30}]
         ]
         for name, model in models(folder, "llama").items()
     }

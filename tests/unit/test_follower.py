@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.integrations._common import follower as following
 from guideway.integrations._common.follower import Follower, fill
 from guideway.masks import ids, new_rows
@@ -24,7 +24,7 @@ class Broken:
     words, position, is_finished, is_accepting = 1, 0, False, False
 
     def fill_mask(self, row: object) -> None:
-        raise LimitExceeded("too much to remember")
+        raise LimitExceededError("too much to remember")
 
 
 def follower(pattern: str = "(ab)+", **options: object) -> Follower:
@@ -70,8 +70,8 @@ def test_rollback_gives_back_what_went_wrong_there() -> None:
 
 
 def test_tokens_that_stop_are_legal_where_the_text_may_end() -> None:
-    one = follower(stop_ids=[STOP, EOS])
-    assert one.stop_ids == (STOP,)
+    one = follower(stop_token_ids=[STOP, EOS])
+    assert one.stop_token_ids == (STOP,)
     assert legal(one) == [A]
     one.advance([A, B])
     assert legal(one) == [A, STOP, EOS]
@@ -89,18 +89,18 @@ def test_a_limit_in_the_middle_ends_the_text() -> None:
     one = follower()
     one.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
     assert legal(one) == [EOS]
-    assert isinstance(one.error, LimitExceeded)
+    assert isinstance(one.error, LimitExceededError)
 
 
 def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost, broken, stopped = follower(), follower(), follower(stop_ids=[STOP])
+    lost, broken, stopped = follower(), follower(), follower(stop_token_ids=[STOP])
     lost.advance([B])
     broken.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
     stopped.advance([A, B])
 
     def whole(matchers: list[object], rows: object) -> None:
         if broken.matcher in matchers:
-            raise LimitExceeded("too much to remember")
+            raise LimitExceededError("too much to remember")
         gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr("guideway.integrations._common.follower.fill_masks", whole)
@@ -142,7 +142,7 @@ def test_copies_and_resets() -> None:
 def test_any_way_there_and_back_is_as_a_fresh_one() -> None:
     draw = random.Random(3)
     for _ in range(300):
-        one = follower("(a|b{2,3})*", stop_ids=[STOP])
+        one = follower("(a|b{2,3})*", stop_token_ids=[STOP])
         taken: list[int] = []
         for _ in range(draw.randrange(12)):
             if draw.random() < 0.3 and taken:
@@ -154,14 +154,14 @@ def test_any_way_there_and_back_is_as_a_fresh_one() -> None:
                 if one.validate([token]):
                     assert one.advance([token])
                     taken.append(token)
-        fresh = follower("(a|b{2,3})*", stop_ids=[STOP])
+        fresh = follower("(a|b{2,3})*", stop_token_ids=[STOP])
         assert fresh.advance(taken)
         assert (legal(one), one.is_finished, one.position) == (legal(fresh), fresh.is_finished, len(taken))
 
 
 def test_masks_are_what_may_be_taken() -> None:
     draw = random.Random(4)
-    one = follower("(a|b{2,3})*a", stop_ids=[STOP])
+    one = follower("(a|b{2,3})*a", stop_token_ids=[STOP])
     for _ in range(200):
         if one.is_finished:
             one.reset()
@@ -176,7 +176,7 @@ def test_a_mask_that_takes_too_long_ends_its_own_text(monkeypatch: pytest.Monkey
     one = follower()
     monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
     assert legal(one) == [EOS]
-    assert isinstance(one.error, LimitExceeded)
+    assert isinstance(one.error, LimitExceededError)
     both, rows = [follower(), follower("b")], new_rows(2, 32)
     fill(both, rows)
     assert [(two.error, two.is_watched) for two in both] == [(None, True)] * 2
@@ -187,4 +187,4 @@ def test_a_mask_that_takes_too_long_ends_its_own_text(monkeypatch: pytest.Monkey
         two.is_watched = True
     monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
     fill(both, rows)
-    assert all(isinstance(two.error, LimitExceeded) for two in both)
+    assert all(isinstance(two.error, LimitExceededError) for two in both)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("onnx", reason="the model of these tests is written with onnx")
 
 import guideway as gw
-from guideway.generation import Generation, extract_details, extraction, generate_details
+from guideway.generation import Generation, complete, extraction
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 
@@ -44,25 +44,25 @@ def test_the_shape_of_the_result_is_that_of_the_prompt(model: gw.Model) -> None:
     assert isinstance(one, str)
     assert re.fullmatch(DATE, one)
     assert gw.generate(model, ["Ada", "the", "Ada"], date) == [one, gw.generate(model, "the", date), one]
-    inner = gw.generate(model, ["Ada", "the"], date, samples=3, seed=1)
+    inner = gw.generate(model, ["Ada", "the"], date, n=3, seed=1)
     assert [len(texts) for texts in inner] == [3, 3]
     assert len(set(inner[0])) > 1  # samples are drawn, not all the most probable one
-    assert gw.generate(model, "Ada", date, samples=3, seed=1) == inner[0]
+    assert gw.generate(model, "Ada", date, n=3, seed=1) == inner[0]
     assert gw.generate(model, [], date) == []
-    assert gw.generate(model, ["Ada"], date, samples=1) == [gw.generate(model, "Ada", date, samples=1)]
+    assert gw.generate(model, ["Ada"], date, n=1) == [gw.generate(model, "Ada", date, n=1)]
 
 
 def test_more_rows_than_go_at_once(model: gw.Model) -> None:
     date = gw.Regex("[a-z]{3}")
-    found = gw.generate(model, ["Ada", "the"], date, samples=20, seed=3)
+    found = gw.generate(model, ["Ada", "the"], date, n=20, seed=3)
     assert [len(texts) for texts in found] == [20, 20]
-    assert found[0] == gw.generate(model, "Ada", date, samples=20, seed=3)
+    assert found[0] == gw.generate(model, "Ada", date, n=20, seed=3)
     prompts = ["Ada"] * 35
     assert gw.generate(model, prompts, date) == [gw.generate(model, "Ada", date)] * 35
 
 
 def test_free_text(model: gw.Model) -> None:
-    details = generate_details(model, "Ada", max_tokens=20)
+    details = complete(model, "Ada", max_tokens=20)
     assert details.value == details.text == gw.generate(model, "Ada", max_tokens=20)
     assert (len(details.tokens), details.finish_reason, details.forced, details.sampled) == (20, "length", 0, 20)
     assert details.prompt_tokens == len(model.tokenizer.encode("Ada"))
@@ -72,9 +72,9 @@ def test_free_text(model: gw.Model) -> None:
 
 def test_free_text_stops_at_eos() -> None:
     vocabulary = Vocabulary([b"</s>", b"a", b"b"], eos_ids=[0], special_ids=[0])
-    details = generate_details(ConstantModel(vocabulary, [1.0, 0.5, 0.0]), "ab")
+    details = complete(ConstantModel(vocabulary, [1.0, 0.5, 0.0]), "ab")
     assert (details.text, details.tokens, details.finish_reason) == ("", (0,), "stop")
-    details = generate_details(ConstantModel(vocabulary), "ab", temperature=1.0, seed=2, max_tokens=1000)
+    details = complete(ConstantModel(vocabulary), "ab", temperature=1.0, seed=2, max_tokens=1000)
     assert details.finish_reason == "stop"
     assert details.tokens[-1] == 0
     assert set(details.text) <= {"a", "b"}
@@ -95,7 +95,7 @@ def test_sampler_options_arrive(model: gw.Model) -> None:
 
 
 def test_forced_tokens_are_counted_and_not_drawn(model: gw.Model) -> None:
-    details = generate_details(model, "Ada", gw.Regex("the quick brown (fox|dog)!"))
+    details = complete(model, "Ada", gw.Regex("the quick brown (fox|dog)!"))
     assert details.finish_reason == "stop"
     assert details.text in ("the quick brown fox!", "the quick brown dog!")
     assert details.sampled <= 2
@@ -108,10 +108,10 @@ def test_every_budget_gives_a_whole_text_or_none(model: gw.Model, pattern: str) 
     source = gw.Regex(pattern)
     fewest = gw.compile(source, model.vocabulary).matcher().tokens_to_finish()
     for budget in range(1, fewest):
-        with pytest.raises(gw.BudgetTooSmall, match=f"needs {fewest} tokens; max_tokens is {budget}"):
+        with pytest.raises(gw.BudgetTooSmallError, match=f"needs {fewest} tokens; max_tokens is {budget}"):
             gw.generate(model, "Ada", source, max_tokens=budget)
     for budget in range(fewest, 24):
-        details = generate_details(model, "Ada", source, max_tokens=budget, temperature=3.0, seed=budget)
+        details = complete(model, "Ada", source, max_tokens=budget, temperature=3.0, seed=budget)
         assert re.fullmatch(pattern, details.text)
         assert len(details.tokens) <= budget
         assert details.finish_reason == "stop"
@@ -121,15 +121,15 @@ def test_the_context_is_a_budget_too(tmp_path: Path) -> None:
     model = gw.load(f"onnx:{write_model(tmp_path, context=30)}")
     prompt = "a!" * 13
     room = 30 - len(model.tokenizer.encode(prompt))
-    assert len(generate_details(model, prompt, temperature=2.0).tokens) <= room == 4
-    details = generate_details(model, prompt, gw.Regex("[xyz]+"), temperature=2.0)
+    assert len(complete(model, prompt, temperature=2.0).tokens) <= room == 4
+    details = complete(model, prompt, gw.Regex("[xyz]+"), temperature=2.0)
     assert details.finish_reason == "stop"
     assert len(details.tokens) <= room
-    with pytest.raises(gw.BudgetTooSmall, match="room for 4 behind"):
+    with pytest.raises(gw.BudgetTooSmallError, match="room for 4 behind"):
         gw.generate(model, prompt, gw.Regex("[xyz]{40}"))
-    with pytest.raises(gw.ContextOverflow, match="no room"):
+    with pytest.raises(gw.ContextOverflowError, match="no room"):
         gw.generate(model, "a!" * 15)
-    with pytest.raises(gw.ContextOverflow, match="32 tokens"):
+    with pytest.raises(gw.ContextOverflowError, match="32 tokens"):
         gw.generate(model, "a!" * 16)
 
 
@@ -143,15 +143,15 @@ def test_a_stream_joined_is_the_text(model: gw.Model, output: Any) -> None:
 
 
 def test_a_stream_raises_before_its_first_piece(model: gw.Model) -> None:
-    with pytest.raises(gw.BudgetTooSmall):
+    with pytest.raises(gw.BudgetTooSmallError):
         gw.stream(model, "Ada", gw.Regex("a{90}"), max_tokens=3)
-    with pytest.raises(gw.ContextOverflow):
+    with pytest.raises(gw.ContextOverflowError):
         gw.stream(model, "a!" * 500)
 
 
 def test_messages_go_through_the_template(chat: gw.Model, model: gw.Model) -> None:
     messages = [{"role": "user", "content": "Ada"}]
-    details = generate_details(chat, messages, gw.Regex("[ab]"))
+    details = complete(chat, messages, gw.Regex("[ab]"))
     assert details.prompt_tokens == len(chat.tokenizer.encode("[user]Ada[assistant]"))
     assert len(gw.generate(chat, [messages, messages], gw.Regex("[ab]"))) == 2
     with pytest.raises(gw.NotAvailable, match="no chat template"):
@@ -163,14 +163,14 @@ def test_json_values_and_extraction(model: gw.Model, chat: gw.Model) -> None:
     value = gw.generate(model, "Ada", schema)
     assert isinstance(value["name"], str)
     assert value["age"] <= 150
-    found = extract_details(model, "Ada, 36", schema)
+    found = complete(model, extraction(model, "Ada, 36", schema), schema)
     assert found.value == json.loads(found.text) == gw.extract(model, "Ada, 36", schema)
     assert found.prompt_tokens == len(model.tokenizer.encode(str(extraction(model, "Ada, 36", schema))))
     assert len(gw.extract(model, ["Ada", "Zoe"], schema)) == 2
     messages = extraction(chat, "Ada", schema)
     assert isinstance(messages, list)
     assert messages[0]["role"] == "user"
-    with pytest.raises(gw.InvalidConstraint, match="extract takes a type or a JsonSchema"):
+    with pytest.raises(gw.InvalidConstraintError, match="extract takes a type or a JsonSchema"):
         gw.extract(model, "Ada", gw.Regex("a"))
 
 
@@ -194,7 +194,7 @@ def test_unknown_models_are_refused_by_name(tmp_path: Path) -> None:
         gw.load(f"onnx:{tmp_path}")
 
 
-@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"samples": 0}, {"temperature": -1.0}])
+@pytest.mark.parametrize("options", [{"max_tokens": 0}, {"n": 0}, {"temperature": -1.0}])
 def test_options_out_of_range_are_named(model: gw.Model, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         gw.generate(model, "Ada", **options)
@@ -204,13 +204,13 @@ def test_prompts_may_be_token_ids(model: gw.Model) -> None:
     text = "Ada was"
     ids = model.tokenizer.encode(text)
     expected = gw.generate(model, text, max_tokens=6)
-    for given in (ids, tuple(ids), list(np.array(ids)), [*model.opening, *ids], gw.Request(ids)):
+    for given in (ids, tuple(ids), list(np.array(ids)), [*model.opening, *ids], gw.GenerationRequest(ids)):
         assert gw.generate(model, given, max_tokens=6) == expected  # type: ignore[call-overload]  # an array's integers
     assert gw.generate(model, [ids, ids], max_tokens=6) == [expected] * 2
     assert gw.generate(model, [ids, text], max_tokens=6) == [expected] * 2  # type: ignore[call-overload]  # mixed
     assert "".join(gw.stream(model, ids, max_tokens=6)) == expected
     assert gw.score(model, ids, ["a", "b"]) == gw.score(model, text, ["a", "b"])
-    with pytest.raises(gw.InvalidToken, match="outside the vocabulary"):
+    with pytest.raises(gw.InvalidTokenError, match="outside the vocabulary"):
         gw.generate(model, [len(model.vocabulary)])
 
 
@@ -218,7 +218,7 @@ def test_what_is_no_prompt_is_refused(model: gw.Model) -> None:
     for wrong in (3, None, [3.5], [[3.5]], [3, "a"], ["a", {"role": "user"}], b"Ada"):
         with pytest.raises(TypeError, match="a prompt is"):
             gw.generate(model, wrong)  # type: ignore[call-overload]  # the mistake under test
-    with pytest.raises(gw.NoTokens):
+    with pytest.raises(gw.EmptySequenceError):
         gw.generate(model, "")
 
 
@@ -226,5 +226,5 @@ def test_a_vocabulary_without_an_end_is_refused() -> None:
     model = ConstantModel(Vocabulary([b"a", b"b"]))
     with pytest.raises(gw.EngineError, match="eos_ids"):
         gw.generate(model, "a", gw.Regex("ab"))
-    details: Generation[str] = generate_details(model, "a", max_tokens=3)
+    details: Generation[str] = complete(model, "a", max_tokens=3)
     assert details.text == "aaa"

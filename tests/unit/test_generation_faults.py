@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import guideway as gw
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.sampling import ORDER
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
@@ -35,8 +35,8 @@ def test_an_empty_prompt_is_its_own_callers_fault(model: Model) -> None:
 
     good, bad = asyncio.run(both())
     assert good == gw.generate(model, "ab", max_tokens=4)
-    assert isinstance(bad, gw.NoTokens)
-    with pytest.raises(gw.NoTokens, match="the prompt is empty"):
+    assert isinstance(bad, gw.EmptySequenceError)
+    with pytest.raises(gw.EmptySequenceError, match="the prompt is empty"):
         gw.generate(model, ["ab", ""])
 
 
@@ -56,11 +56,11 @@ def test_one_thread_runs_the_engine() -> None:
     model = Model(engine, Tokenizer.of(VOCABULARY))
 
     def one(number: int) -> None:
-        found = generate_details(model, "ab", max_tokens=4, keep_kv=True, seed=number)
-        gw.resume(model, found.state, max_tokens=2, keep_kv=True)
-        gw.beam_search(model, "ab", gw.Regex("[ab]{2}"), width=2, keep_kv=True, max_tokens=5)
-        gw.smc(model, "ab", gw.Regex("[ab]{2}"), particles=2, max_tokens=6, keep_kv=True)
-        stream = gw.stream(model, "ab", max_tokens=4, keep_kv=True)
+        found = complete(model, "ab", max_tokens=4, return_kv_cache=True, seed=number)
+        gw.resume(model, found.state, max_tokens=2, return_kv_cache=True)
+        gw.beam_search(model, "ab", gw.Regex("[ab]{2}"), width=2, return_kv_cache=True, max_tokens=5)
+        gw.smc(model, "ab", gw.Regex("[ab]{2}"), particles=2, max_tokens=6, return_kv_cache=True)
+        stream = gw.stream(model, "ab", max_tokens=4, return_kv_cache=True)
         next(stream, None)
         _ = stream.states  # with their keys and values, which may run
 
@@ -72,7 +72,7 @@ def test_one_thread_runs_the_engine() -> None:
 def test_a_special_token_is_not_healed_away(model: Model) -> None:
     session = model.session()
     session.feed([1, 2, 5])
-    plain = gw.resume(model, gw.State((1, 2, 5), ()), max_tokens=3)
+    plain = gw.resume(model, gw.GenerationState((1, 2, 5), ()), max_tokens=3)
 
     class Ending(Tokenizer):
         __slots__ = ()
@@ -81,18 +81,18 @@ def test_a_special_token_is_not_healed_away(model: Model) -> None:
             return [*super().encode(text, special=special), *([5] if text else [])]
 
     ending = Model(model.engine, Ending(model.tokenizer._backend))
-    found = generate_details(ending, "ab", heal=True, max_tokens=3)
+    found = complete(ending, "ab", token_healing=True, max_tokens=3)
     assert found.state.prompt == (1, 2, 5)
     assert found.tokens == plain.tokens
 
 
 def test_what_is_gone_on_with_is_looked_through(model: Model) -> None:
-    state = generate_details(model, "ab", max_tokens=2).state
+    state = complete(model, "ab", max_tokens=2).state
     cut = gw.resume(model, state.edited(model, "axb xa xb"), stop="x")
     assert (cut.text, cut.stopped_by) == ("a", "x")
-    with pytest.raises(gw.Unsatisfiable, match="holds a banned string"):
-        gw.resume(model, state.edited(model, "a x b"), ban="x")
-    with pytest.raises(gw.InvalidToken, match="cannot be encoded"):
+    with pytest.raises(gw.UnsatisfiableError, match="holds a banned string"):
+        gw.resume(model, state.edited(model, "a x b"), bad_words="x")
+    with pytest.raises(gw.InvalidTokenError, match="cannot be encoded"):
         state.edited(model, "\ud800")
 
 
@@ -113,7 +113,7 @@ def test_logits_that_are_no_numbers_are_refused_by_all(wrong: float) -> None:
 def test_particles_that_cannot_go_on_die() -> None:
     model = ConstantModel(VOCABULARY, [0.0, -math.inf, 0.0, 0.0, 0.0, 0.0])
     for proposal in ("mask", "rejection"):
-        with pytest.raises(gw.BudgetTooSmall, match="no particle came to an end"):
+        with pytest.raises(gw.BudgetTooSmallError, match="no particle came to an end"):
             gw.smc(model, "b", gw.Regex("a{1,3}"), proposal=proposal, max_tokens=9)  # type: ignore[arg-type]  # of two
     plain = ConstantModel(VOCABULARY)
     for odd in (math.nan, math.inf):
@@ -146,13 +146,13 @@ def test_a_stage_of_ones_own_cannot_change_the_session(model: Model) -> None:
         seen.append(tokens)
         return logits
 
-    found = generate_details(model, "ab", sampler=gw.Sampler(order=(grabbing, *ORDER)), max_tokens=3)
+    found = complete(model, "ab", sampler=gw.Sampler(order=(grabbing, *ORDER)), max_tokens=3)
     assert all(isinstance(tokens, tuple) for tokens in seen)
     assert found.state.prompt == (1, 2)
 
 
 def test_values_of_the_wrong_kind_are_refused_at_once(model: Model) -> None:
-    for name in ("stop", "ban"):
+    for name in ("stop", "bad_words"):
         with pytest.raises(ValueError, match=f"{name} must be"):
             gw.generate(model, "a", **{name: "\ud800"})  # type: ignore[call-overload]  # one option at a time
     with pytest.raises(TypeError, match="sampler must be a Sampler"):

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("onnx", reason="one of the models of these tests is written with onnx")
 
 import guideway as gw
-from guideway.generation import Generation, Piece, agenerate_details, generate_details
+from guideway.generation import Generation, TextChunk, acomplete, complete
 from guideway.sessions import Model
 from guideway.testing import ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -50,7 +50,7 @@ def toy(folder: Path) -> Model:
 
 
 def recurrent(folder: Path) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, rewinds=False), Tokenizer.of(VOCABULARY))
+    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=False), Tokenizer.of(VOCABULARY))
 
 
 def onnx(folder: Path) -> Model:
@@ -98,15 +98,15 @@ def prompts_of(kind: str, many: bool) -> Any:
     if kind != "mixed":
         return ["the ", "a", "the the"] if many else "the "
     mixed = [
-        gw.Request("the ", gw.Regex("(yes|no)!")),
-        gw.Request("a", None, max_tokens=5, stop=STOP),
-        gw.Request("the the", Pair, sampler=gw.Sampler(0.7, top_k=20), seed=9),
+        gw.GenerationRequest("the ", gw.Regex("(yes|no)!")),
+        gw.GenerationRequest("a", None, max_tokens=5, stop=STOP),
+        gw.GenerationRequest("the the", Pair, sampler=gw.Sampler(0.7, top_k=20), seed=9),
     ]
     return mixed if many else mixed[1]
 
 
 def check(found: Generation[Any], kind: str, prompt: Any) -> None:
-    output = prompt.output if isinstance(prompt, gw.Request) else OUTPUTS[kind]
+    output = prompt.output if isinstance(prompt, gw.GenerationRequest) else OUTPUTS[kind]
     if output is Pair:
         assert isinstance(found.value, Pair)
         assert type(found.value.a) is int
@@ -119,18 +119,18 @@ def check(found: Generation[Any], kind: str, prompt: Any) -> None:
     assert len(found.tokens) <= 24
 
 
-@pytest.mark.parametrize(("kind", "many", "samples"), list(product(OUTPUTS, [False, True], [None, 3])))
-def test_every_way_to_ask(model: Model, kind: str, many: bool, samples: int | None) -> None:
+@pytest.mark.parametrize(("kind", "many", "n"), list(product(OUTPUTS, [False, True], [None, 3])))
+def test_every_way_to_ask(model: Model, kind: str, many: bool, n: int | None) -> None:
     prompt, output = prompts_of(kind, many), None if kind == "mixed" else OUTPUTS[kind]
     options: dict[str, Any] = {"max_tokens": 24, "seed": 6, "batch_size": 4}
     # Requests bring samplers of their own, which a temperature of the call would contradict.
-    options |= {"samples": samples} if kind == "mixed" else {"samples": samples, "temperature": 1.5}
-    details = generate_details(model, prompt, output, **options)
+    options |= {"n": n} if kind == "mixed" else {"n": n, "temperature": 1.5}
+    details = complete(model, prompt, output, **options)
     rows = details if many else [details]
     assert len(rows) == (3 if many else 1)
     for one, group in zip(prompt if many else [prompt], rows, strict=True):
-        assert isinstance(group, list) == (samples is not None)
-        for found in group if samples else [group]:
+        assert isinstance(group, list) == (n is not None)
+        for found in group if n else [group]:
             assert isinstance(found, Generation)
             check(found, kind, one)
 
@@ -138,47 +138,47 @@ def test_every_way_to_ask(model: Model, kind: str, many: bool, samples: int | No
     assert values == mapped(details, lambda found: found.value)
     pieces = list(gw.stream(model, prompt, output, **options))
     texts = mapped(details, lambda found: found.text)
-    assert joined(pieces, many, samples) == texts
+    assert joined(pieces, many, n) == texts
 
     async def awaited() -> tuple[Any, list[Any]]:
-        again = asyncio.create_task(agenerate_details(model, prompt, output, **options))
+        again = asyncio.create_task(acomplete(model, prompt, output, **options))
         return await again, [piece async for piece in gw.astream(model, prompt, output, **options)]
 
     found, pieces = asyncio.run(awaited())
     assert mapped(found, lambda one: (one.value, one.tokens)) == mapped(details, lambda one: (one.value, one.tokens))
-    assert joined(pieces, many, samples) == texts
+    assert joined(pieces, many, n) == texts
 
 
 def mapped(found: Any, of: Callable[[Generation[Any]], Any]) -> Any:
     return [mapped(one, of) for one in found] if isinstance(found, list) else of(found)
 
 
-def joined(pieces: list[Any], many: bool, samples: int | None) -> Any:
+def joined(pieces: list[Any], many: bool, n: int | None) -> Any:
     """The texts that pieces make, in the shape of the call; no piece is empty or half a character."""
-    if not many and samples is None:
+    if not many and n is None:
         assert all(isinstance(piece, str) and piece for piece in pieces)
         return "".join(pieces)
     texts: defaultdict[tuple[int, int], str] = defaultdict(str)
     for piece in pieces:
-        assert isinstance(piece, Piece)
+        assert isinstance(piece, TextChunk)
         assert piece.text
         texts[piece.prompt, piece.sample] += piece.text
-    groups = [[texts[p, s] for s in range(samples or 1)] for p in range(3 if many else 1)]
-    shaped: list[Any] = [group if samples else group[0] for group in groups]
+    groups = [[texts[p, s] for s in range(n or 1)] for p in range(3 if many else 1)]
+    shaped: list[Any] = [group if n else group[0] for group in groups]
     return shaped if many else shaped[0]
 
 
 def test_rows_are_as_if_alone(model: Model) -> None:
     """A request with a seed of its own gives the same in any company, and so does its stream of logits."""
     requests = [
-        gw.Request("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
-        gw.Request("a", seed=4, temperature=2.0, max_tokens=9, ban="e"),
-        gw.Request("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.Mirostat())),
-        gw.Request("END", seed=6, sampler=gw.Sampler(1.0, repetition_penalty=1.5), max_tokens=15, logprobs=0),
+        gw.GenerationRequest("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
+        gw.GenerationRequest("a", seed=4, temperature=2.0, max_tokens=9, bad_words="e"),
+        gw.GenerationRequest("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.Mirostat())),
+        gw.GenerationRequest("END", seed=6, sampler=gw.Sampler(1.0, repetition_penalty=1.5), max_tokens=15, logprobs=0),
     ]
-    alone = [generate_details(model, request) for request in requests]
+    alone = [complete(model, request) for request in requests]
     for order in ([0, 1, 2, 3], [3, 1, 0, 2], [2, 2, 3, 0]):
-        together = generate_details(model, [requests[n] for n in order], batch_size=2)
+        together = complete(model, [requests[n] for n in order], batch_size=2)
         assert [one.tokens for one in together] == [alone[n].tokens for n in order]
 
 
@@ -213,7 +213,7 @@ def test_a_call_that_is_cancelled_leaves_and_an_error_is_its_own() -> None:
 
     async def some() -> tuple[str, str]:
         endless = asyncio.create_task(gw.agenerate(model, "a", min_tokens=90_000, max_tokens=90_000))
-        failing = asyncio.create_task(gw.agenerate(model, "a", stop_when=wrong))
+        failing = asyncio.create_task(gw.agenerate(model, "a", stopping_criteria=wrong))
         fine = asyncio.create_task(gw.agenerate(model, "a", gw.Regex("[a-z]{30}")))
         text = await fine
         with pytest.raises(KeyError, match="mine"):

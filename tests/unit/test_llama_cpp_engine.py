@@ -24,7 +24,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     folder = tiny_model(architecture, tmp_path)
     engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"))
     assert (engine.vocab_size, engine.context_size) == (320, 4096)
-    assert engine.rewinds == (architecture != "mamba")
+    assert engine.supports_rollback == (architecture != "mamba")
     model = model_of(engine, tmp_path / "model.gguf")
     # The table of GELU that llama.cpp looks up is of half precision; where sums take another order, it steps.
     tolerance = 1e-3 if architecture in ("llama", "qwen2", "mamba") else 2e-2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmall, EngineError
+from guideway.errors import BudgetTooSmallError, EngineError
 from guideway.sessions import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
@@ -116,7 +116,7 @@ def test_errors_surface(llm: Any) -> None:
     llm(PROMPTS[0], logits_processor=[processor], stopping_criteria=processor.check)
     with pytest.raises(EngineError, match="each call"):
         llm(PROMPTS[1], logits_processor=[processor], stopping_criteria=processor.check)
-    with pytest.raises(BudgetTooSmall):
+    with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), llm, max_tokens=3)
     llm.draft_model = object()
     try:

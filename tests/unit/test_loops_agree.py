@@ -48,11 +48,11 @@ def compare(table: Tokenizer, ours: dict[str, Model], theirs: dict[str, Run]) ->
         for name, source in SOURCES.items():
             # Where probabilities are asked for, our loop lets the model spell what is forced, as engines do.
             written = {
-                prefix: gw.generation.generate_details(model, prompt, source, max_tokens=LENGTH, logprobs=0).text
+                prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH, logprobs=0).text
                 for prefix, model in ours.items()
             }
             forced = {
-                prefix: gw.generation.generate_details(model, prompt, source, max_tokens=LENGTH).text
+                prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH).text
                 for prefix, model in ours.items()
             }
             for loop, run in theirs.items():

@@ -141,7 +141,7 @@ def test_one_call_takes_a_token_and_fills() -> None:
         twin.advance(byte)
         assert row.tolist() == rows(twin)
     before = row.copy()
-    with pytest.raises(gw.RejectedToken):
+    with pytest.raises(gw.RejectedTokenError):
         matcher.advance_and_fill(ord("x"), row)
     with pytest.raises(ValueError, match="words"):
         matcher.advance_and_fill(ord("B"), row[:-1])

@@ -22,7 +22,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     folder = tiny_model(architecture, tmp_path)
     engine = MlxEngine(folder)
     assert (engine.vocab_size, engine.context_size) == (320, 4096)
-    assert engine.rewinds == (architecture != "mamba")
+    assert engine.supports_rollback == (architecture != "mamba")
     model = model_of(engine, folder)
     check_engine(model, tmp_path / "session")
     model.close()

@@ -194,7 +194,7 @@ def test_shares_are_those_of_the_report(seed: int, size: int, spread: float) -> 
         ]
         assert found[0] == pytest.approx(expected.logprob, abs=1e-9, rel=1e-12)
         assert found[1] == pytest.approx(expected.mask_logprob, abs=1e-9, rel=1e-12)
-        assert found[2] == pytest.approx(expected.removed, abs=1e-12, rel=1e-9)
+        assert found[2] == pytest.approx(expected.masked_mass, abs=1e-12, rel=1e-9)
 
 
 def test_numbers_are_those_of_the_chain() -> None:

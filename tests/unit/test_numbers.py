@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 import guideway as gw
-from guideway.constraints import Source
+from guideway.constraints import Constraint
 from guideway.grammar.nodes import Cell, Grammar, Number
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
@@ -21,7 +21,7 @@ DIVISORS = "1 1 2 5 3 7 10 0.5 0.1 0.01 0.3 2.5 4 1e2 8 25"
 ENDINGS = "0 5 .0 .5 .25 e1 e-1 e-2 e3 00 0e-3 25 1 75 9"
 
 
-class Made(Source[str]):
+class Made(Constraint[str]):
     """A number alone."""
 
     def __init__(self, number: Number) -> None:
@@ -86,7 +86,7 @@ def drawn(rng: random.Random) -> Number:
 def agree(number: Number, rng: random.Random, walks: int, depth: int) -> None:
     try:
         automaton = gw.compile(Made(number), VOCABULARY, cache=False)
-    except gw.Unsatisfiable:
+    except gw.UnsatisfiableError:
         for text in [
             "0",
             *(f"{s}{n}{f}" for s in ("", "-") for n in range(130) for f in ("", ".5", ".25", ".01", "e3")),
@@ -103,7 +103,7 @@ def agree(number: Number, rng: random.Random, walks: int, depth: int) -> None:
             for token, letter in enumerate(LETTERS):
                 try:
                     matcher.advance(token)
-                except gw.RejectedToken:
+                except gw.RejectedTokenError:
                     after = text + letter.decode()
                     for more in ("", *ENDINGS.split()):
                         assert not member(number, after + more), (number, after + more)

@@ -12,7 +12,7 @@ pytest.importorskip("onnx", reason="the graphs of these tests are written with o
 
 from guideway.engines.base import Cache, StepEngine
 from guideway.engines.onnx import OnnxEngine
-from guideway.errors import ContextOverflow, EngineError, NotAvailable
+from guideway.errors import ContextOverflowError, EngineError, NotAvailable
 
 from ..helpers.onnx_models import Shape, write
 
@@ -111,7 +111,7 @@ def test_external_data_and_the_hubs_folders(tmp_path: Path, folder: Path) -> Non
 def test_the_context_is_a_limit(folder: Path) -> None:
     engine = OnnxEngine(folder, context_size=5)
     _, cache = one(engine, IDS[:5])
-    with pytest.raises(ContextOverflow, match="6 tokens, and the model's context holds 5"):
+    with pytest.raises(ContextOverflowError, match="6 tokens, and the model's context holds 5"):
         one(engine, [1], cache)
     with pytest.raises(ValueError, match="context_size"):
         OnnxEngine(folder, context_size=0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmall, EngineError
+from guideway.errors import BudgetTooSmallError, EngineError
 from guideway.testing import processor_contract
 from guideway.tokenizers import Tokenizer
 
@@ -82,7 +82,7 @@ def test_sequences_are_those_of_our_loop(loaded: Any) -> None:
 
     model = gw.load("tiny")
     for prompt in PROMPTS:
-        expected = gw.generation.generate_details(model, prompt, gw.Regex(PATTERN), max_tokens=120)
+        expected = gw.generation.complete(model, prompt, gw.Regex(PATTERN), max_tokens=120)
         generator, width = generator_of(loaded, [prompt])
         processor = logits_processor(gw.Regex(PATTERN), loaded[1], max_tokens=120)
         drawn = 0
@@ -160,5 +160,5 @@ def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
         nothing.step(generator_of(loaded, PROMPTS[:1])[0])
     with pytest.raises(EngineError, match="beams are not told apart"):
         logits_processor(gw.Regex("[ab]+"), loaded[1])(generator_of(loaded, PROMPTS[:1], num_beams=2)[0])
-    with pytest.raises(BudgetTooSmall):
+    with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), loaded[1], max_tokens=3)

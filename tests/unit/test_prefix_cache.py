@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import guideway as gw
-from guideway.errors import EngineError, OutOfRoom
+from guideway.errors import EngineError, KVCacheFullError
 from guideway.sessions import Counts, Model, PrefixCache
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -22,18 +22,20 @@ from guideway.tokenizers import Tokenizer, Vocabulary
 VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcdefgh ")], eos_ids=[0], special_ids=[0])
 
 
-class Piece:
+class TextChunk:
     """A cache that knows of which tokens it is."""
 
     def __init__(self, ids: list[int], size: int = 100) -> None:
         self.ids, self.length, self.nbytes = ids, len(ids), size
 
-    def truncated(self, length: int) -> Piece:
-        return Piece(self.ids[:length], self.nbytes)
+    def truncated(self, length: int) -> TextChunk:
+        return TextChunk(self.ids[:length], self.nbytes)
 
 
-def model(*, rewinds: bool = True, prefix_bytes: int = 1 << 20) -> Model:
-    return Model(ToyEngine(10, rewinds=rewinds), Tokenizer.of(VOCABULARY), prefix_bytes=prefix_bytes)
+def model(*, supports_rollback: bool = True, prefix_bytes: int = 1 << 20) -> Model:
+    return Model(
+        ToyEngine(10, supports_rollback=supports_rollback), Tokenizer.of(VOCABULARY), prefix_bytes=prefix_bytes
+    )
 
 
 IDS = st.lists(st.integers(0, 2), min_size=1, max_size=9)
@@ -42,10 +44,10 @@ IDS = st.lists(st.integers(0, 2), min_size=1, max_size=9)
 class Tree(RuleBasedStateMachine):
     """Against a list of what was put, least recently used first."""
 
-    @initialize(rewinds=st.booleans(), room=st.integers(1, 8))
-    def begin(self, rewinds: bool, room: int) -> None:
-        self.rewinds, self.room = rewinds, room * 1000
-        self.cache = PrefixCache(budget_bytes=self.room, rewinds=rewinds, shortest=1)
+    @initialize(supports_rollback=st.booleans(), room=st.integers(1, 8))
+    def begin(self, supports_rollback: bool, room: int) -> None:
+        self.supports_rollback, self.room = supports_rollback, room * 1000
+        self.cache = PrefixCache(budget_bytes=self.room, supports_rollback=supports_rollback, shortest=1)
         self.held: list[list[int]] = []
 
     def touch(self, ids: list[int]) -> None:
@@ -54,8 +56,8 @@ class Tree(RuleBasedStateMachine):
 
     @rule(ids=IDS)
     def put(self, ids: list[int]) -> None:
-        self.cache.put(ids, Piece(ids, 1000 - 40 * len(ids)))
-        if self.rewinds:
+        self.cache.put(ids, TextChunk(ids, 1000 - 40 * len(ids)))
+        if self.supports_rollback:
             if longer := [one for one in self.held if one[: len(ids)] == ids and one != ids]:
                 held = self.cache.find(ids)
                 assert held is not None
@@ -67,18 +69,18 @@ class Tree(RuleBasedStateMachine):
     def in_front(self) -> list[int]:
         """What was used last."""
         piece, _ = next(reversed(self.cache._held.values()))
-        assert isinstance(piece, Piece)
+        assert isinstance(piece, TextChunk)
         return piece.ids
 
     @rule(ids=IDS, more_than=st.integers(0, 3))
     def find(self, ids: list[int], more_than: int) -> None:
-        usable = [one for one in self.held if self.rewinds or ids[: len(one)] == one]
+        usable = [one for one in self.held if self.supports_rollback or ids[: len(one)] == one]
         best = max((len(np.flatnonzero(common(one, ids))) for one in usable), default=0)
         found = self.cache.find(ids, more_than=more_than)
         if best <= more_than:
             assert found is None
         else:
-            assert isinstance(found, Piece)
+            assert isinstance(found, TextChunk)
             assert found.ids == ids[:best]
             self.touch(self.in_front())
 
@@ -89,7 +91,7 @@ class Tree(RuleBasedStateMachine):
 
     @invariant()
     def holds_what_it_should(self) -> None:
-        assert [piece.ids for piece, _ in self.cache._held.values()] == self.held  # type: ignore[attr-defined]  # a Piece
+        assert [piece.ids for piece, _ in self.cache._held.values()] == self.held  # type: ignore[attr-defined]  # a TextChunk
         found = self.cache.statistics
         assert (found.entries, found.nbytes) == (len(self.held), 1000 * len(self.held))
         assert found.nbytes <= self.room
@@ -126,11 +128,14 @@ def test_a_second_session_runs_only_what_differs() -> None:
     assert (found.lookups, found.hits, found.tokens_found, found.evictions) == (3, 2, 119, 0)
 
 
-@pytest.mark.parametrize("rewinds", [True, False], ids=["rewinds", "recurrent"])
-def test_what_is_found_changes_no_logits(rewinds: bool) -> None:
+@pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
+def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
     """Sessions that begin alike, edit, fork and go back, beside the same ones without the cache."""
     chance = random.Random(5)
-    cached, plain = model(rewinds=rewinds, prefix_bytes=60_000), model(rewinds=rewinds, prefix_bytes=0)
+    cached, plain = (
+        model(supports_rollback=supports_rollback, prefix_bytes=60_000),
+        model(supports_rollback=supports_rollback, prefix_bytes=0),
+    )
     texts = ["abc def " * 20, "abc " * 30, "abc def " * 9 + "hhh " * 20]
     found = 0
     for _ in range(60):
@@ -165,16 +170,16 @@ def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
 
 def test_what_is_larger_than_the_budget_is_not_kept() -> None:
     cache = PrefixCache(budget_bytes=1000)
-    cache.put(list(range(20)), Piece(list(range(20)), 300))  # ids count too
+    cache.put(list(range(20)), TextChunk(list(range(20)), 300))  # ids count too
     assert cache.statistics.entries == 0
-    cache.put(list(range(20)), Piece(list(range(20)), 200))
+    cache.put(list(range(20)), TextChunk(list(range(20)), 200))
     assert (cache.statistics.entries, cache.statistics.nbytes) == (1, 1000)
 
 
 def test_a_budget_that_shrinks_is_kept_at_once() -> None:
     cache = PrefixCache(budget_bytes=10_000)
     for first in range(5):
-        cache.put([first] * 20, Piece([first] * 20, 200))
+        cache.put([first] * 20, TextChunk([first] * 20, 200))
     assert cache.statistics.entries == 5
     cache.budget_bytes = 2500
     assert (cache.statistics.entries, cache.statistics.nbytes, cache.statistics.evictions) == (2, 2000, 3)
@@ -195,7 +200,7 @@ class Crowded(ToyEngine):
 
     def forward(self, rows, caches):  # type: ignore[no-untyped-def]  # as in ToyEngine
         if self.prefixes.statistics.entries >= self.room:
-            raise OutOfRoom("full")
+            raise KVCacheFullError("full")
         return super().forward(rows, caches)
 
 
@@ -210,7 +215,7 @@ def test_an_engine_without_room_gets_that_of_the_oldest_prefix() -> None:
     assert (shared.prefixes.statistics.entries, shared.prefixes.statistics.evictions) == (3, 3)
     engine.room = 0
     session.feed("a")
-    with pytest.raises(OutOfRoom):
+    with pytest.raises(KVCacheFullError):
         session.logits()
     assert shared.prefixes.statistics.entries == 0
 
@@ -225,8 +230,8 @@ def test_threads_share_it() -> None:
             for _ in range(2000):
                 ids = [chance.randrange(3) for _ in range(chance.randrange(1, 20))]
                 found = cache.find(ids)
-                assert found is None or found.ids == ids[: found.length]  # type: ignore[attr-defined]  # a Piece
-                cache.put(ids, Piece(ids))
+                assert found is None or found.ids == ids[: found.length]  # type: ignore[attr-defined]  # a TextChunk
+                cache.put(ids, TextChunk(ids))
         except BaseException as error:
             failed.append(error)
 
@@ -258,7 +263,7 @@ def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
 def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
     shared = model()
     arrays = {"states": np.ones((2, 16), dtype=np.float32), "length": np.array([2])}
-    session = shared.session(kv=shared.learned_prefix(arrays))
+    session = shared.session(kv=shared.soft_prompt(arrays))
     session.feed("abc " * 10)
     session.logits()
     session.keep_prefix()

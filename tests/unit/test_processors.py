@@ -12,7 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway import masks
-from guideway.errors import BudgetTooSmall, EngineError
+from guideway.errors import BudgetTooSmallError, EngineError
 from guideway.integrations._common import Processor, Rows
 from guideway.testing import processor_contract
 from guideway.tokenizers import Vocabulary
@@ -142,7 +142,7 @@ def test_prompts_find_their_constraint_when_rows_leave() -> None:
 
 
 def test_budgets() -> None:
-    with pytest.raises(BudgetTooSmall, match="needs 4 tokens"):
+    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens"):
         Processor(gw.Regex("[ab]c{2,9}"), VOCABULARY, max_tokens=3)
     processor = Processor(gw.Regex("[ab]c{2,9}"), VOCABULARY, max_tokens=5)
     text = [1]
@@ -215,7 +215,7 @@ def test_slots_join_and_leave() -> None:
     rows.begin(7, gw.compile(gw.Regex("d+"), VOCABULARY))
     found, _ = rows.masks([np.array([2, 3]), np.array([], np.int64)], [9, 7])
     assert legal(found) == [[2, 3], [4]]
-    with pytest.raises(BudgetTooSmall, match="needs 4 tokens, not 3"):
+    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens, not 3"):
         rows.begin(8, gw.compile(gw.Regex("[bc]{3}"), VOCABULARY), max_tokens=3)
 
 

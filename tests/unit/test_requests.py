@@ -8,7 +8,7 @@ import pytest
 
 import guideway as gw
 from guideway.constraints import of
-from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.integrations._common.requests import KINDS, requested
 from guideway.integrations._common.structural_tags import DEPTH
 
@@ -161,7 +161,7 @@ STYLED = {"type": "json_schema", "json_schema": {}, "style": "qwen_xml"}
     ],
 )
 def test_structural_tags_that_are_not_supported_say_where(content: object, place: str) -> None:
-    with pytest.raises(Unsupported) as caught:
+    with pytest.raises(UnsupportedError) as caught:
         requested("structural_tag", tag(content))
     assert caught.value.place == place
 
@@ -170,10 +170,10 @@ def test_structural_tags_nest_within_bounds() -> None:
     content: object = {"type": "const_string", "value": "x"}
     for _ in range(DEPTH + 1):
         content = {"type": "sequence", "elements": [content]}
-    with pytest.raises(LimitExceeded, match="deep"):
+    with pytest.raises(LimitExceededError, match="deep"):
         requested("structural_tag", tag(content))
 
 
 def test_names_of_kinds_are_said() -> None:
-    with pytest.raises(InvalidConstraint, match="json_object"):
+    with pytest.raises(InvalidConstraintError, match="json_object"):
         requested("xml", "")

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
-from guideway.generation import Generation, Partial, astream_values, generate_details
+from guideway.generation import Generation, PartialValue, astream_values, complete
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -36,26 +36,26 @@ VOCABULARY = Vocabulary(BYTES, eos_ids=[0], special_ids=[0])
 SCHEMA = gw.JsonSchema({"type": "object", "properties": {"a": {"type": "string", "maxLength": 20}}, "required": ["a"]})
 
 
-@pytest.fixture(params=[True, False], ids=["rewinds", "recurrent"])
+@pytest.fixture(params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, rewinds=request.param), Tokenizer.of(VOCABULARY))
+    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
 
 
 HOT: dict[str, Any] = {"temperature": 1.2, "seed": 8}
 
 
 @pytest.mark.parametrize("output", [None, SCHEMA, gw.Regex("[a-z]{30}")], ids=["free", "schema", "regex"])
-@pytest.mark.parametrize("keep_kv", [True, False])
+@pytest.mark.parametrize("return_kv_cache", [True, False])
 @pytest.mark.parametrize("logprobs", [None, 2])
 def test_what_is_cut_goes_on_as_if_it_had_not_been(
-    model: Model, output: Any, keep_kv: bool, logprobs: int | None
+    model: Model, output: Any, return_kv_cache: bool, logprobs: int | None
 ) -> None:
-    options: dict[str, Any] = {**HOT, "logprobs": logprobs} | ({} if output is None else {"close": False})
-    whole = generate_details(model, "the ", output, max_tokens=45, **options)
-    cut = generate_details(model, "the ", output, max_tokens=7, keep_kv=keep_kv, **options)
+    options: dict[str, Any] = {**HOT, "logprobs": logprobs} | ({} if output is None else {"allow_truncation": True})
+    whole = complete(model, "the ", output, max_tokens=45, **options)
+    cut = complete(model, "the ", output, max_tokens=7, return_kv_cache=return_kv_cache, **options)
     assert cut.tokens == whole.tokens[:7]
     state = cut.state
-    assert (state.kv is not None) == keep_kv
+    assert (state.kv is not None) == return_kv_cache
     on = gw.resume(model, state, max_tokens=38, **options)
     assert (on.tokens, on.text, on.value, on.finish_reason) == (
         whole.tokens,
@@ -69,11 +69,11 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
 
 
 def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
-    def louder(state: gw.State) -> gw.State:
+    def louder(state: gw.GenerationState) -> gw.GenerationState:
         """Every second token gone, another seed, and no keys and values."""
         return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv=None)
 
-    first = generate_details(model, "the ", gw.Regex("[a-z ]*"), max_tokens=12, keep_kv=True, **HOT)
+    first = complete(model, "the ", gw.Regex("[a-z ]*"), max_tokens=12, return_kv_cache=True, **HOT)
     changed = louder(first.state)
     on = gw.resume(model, changed, max_tokens=9, temperature=1.2)
     assert on.tokens[: len(changed.tokens)] == changed.tokens
@@ -85,7 +85,7 @@ def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
 
 
 def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
-    cut = generate_details(model, "the ", SCHEMA, max_tokens=9, close=False, **HOT)
+    cut = complete(model, "the ", SCHEMA, max_tokens=9, allow_truncation=True, **HOT)
     edited = cut.state.edited(model, '{"a": "the €')
     assert edited.text(model) == '{"a": "the €'
     on = gw.resume(model, edited, max_tokens=30)
@@ -93,11 +93,11 @@ def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
     assert json.loads(on.text) == on.value
     same = cut.state.edited(model, cut.state.text(model))
     assert same.tokens[: len(cut.tokens) - 4] == cut.tokens[: len(cut.tokens) - 4]  # what half a character leaves
-    with pytest.raises(gw.RejectedToken):
+    with pytest.raises(gw.RejectedTokenError):
         gw.resume(model, cut.state.edited(model, '{"b'), max_tokens=30)
-    with pytest.raises(gw.BudgetTooSmall):
+    with pytest.raises(gw.BudgetTooSmallError):
         gw.resume(model, edited, max_tokens=1)
-    finished = generate_details(model, "the ", gw.Regex("ab"))
+    finished = complete(model, "the ", gw.Regex("ab"))
     assert gw.resume(model, finished.state).value == "ab"
     shorter = finished.state.edited(model, "")
     assert gw.resume(model, shorter).value == "ab"
@@ -116,10 +116,12 @@ def test_a_stream_that_is_left_can_be_resumed(model: Model) -> None:
 def test_mirostat_and_a_healed_prompt_survive_a_state(model: Model) -> None:
     sampler = gw.Sampler(1.0, mirostat=gw.Mirostat(3.0, 0.5))
     for output in (None, gw.Regex("[a-z]{40}")):
-        options: dict[str, Any] = {"sampler": sampler, "heal": True} | ({} if output is None else {"close": False})
-        whole = generate_details(model, "in:the", output, max_tokens=30, seed=3, **options)
+        options: dict[str, Any] = {"sampler": sampler, "token_healing": True} | (
+            {} if output is None else {"allow_truncation": True}
+        )
+        whole = complete(model, "in:the", output, max_tokens=30, seed=3, **options)
         for size in (1, 2, 9):
-            cut = generate_details(model, "in:the", output, max_tokens=size, seed=3, **options)
+            cut = complete(model, "in:the", output, max_tokens=size, seed=3, **options)
             on = gw.resume(model, cut.state, max_tokens=30 - size, **options)
             assert (on.tokens, on.text) == (whole.tokens, whole.text)
 
@@ -132,23 +134,23 @@ def test_a_healed_prompt_goes_on_with_longer_tokens() -> None:
     logits[BYTES.index(b"there")] = 9.0
     logits[BYTES.index(b"!")] = 8.0
     model = ConstantModel(VOCABULARY, logits)
-    plain = generate_details(model, "in:the", max_tokens=2)
+    plain = complete(model, "in:the", max_tokens=2)
     assert plain.text == "therethere"
-    healed = generate_details(model, "in:the", max_tokens=2, heal=True)
+    healed = complete(model, "in:the", max_tokens=2, token_healing=True)
     assert healed.text == "rethere"  # "the" was taken back, and "there" written
     assert healed.prompt_tokens == plain.prompt_tokens - 1
-    only = generate_details(model, "in:the", gw.Regex("r?e!"), heal=True)
+    only = complete(model, "in:the", gw.Regex("r?e!"), token_healing=True)
     assert only.value == only.text == "re!"
     assert BYTES.index(b"there") in only.tokens
-    stream = "".join(gw.stream(model, "in:the", gw.Regex("r?e!"), heal=True))
+    stream = "".join(gw.stream(model, "in:the", gw.Regex("r?e!"), token_healing=True))
     assert stream == "re!"
-    assert gw.generate(model, "in:the", int, heal=True) is not None
-    assert generate_details(model, "the", heal=True, max_tokens=1).text == "there"  # one token stays: nothing to heal
+    assert gw.generate(model, "in:the", int, token_healing=True) is not None
+    assert complete(model, "the", token_healing=True, max_tokens=1).text == "there"  # one token stays: nothing to heal
 
 
 def test_healing_cuts_between_characters(model: Model) -> None:
     for prompt in ("a€", "€", "the é", "x"):
-        found = generate_details(model, prompt, gw.Regex("[a-c]{3}"), heal=True)
+        found = complete(model, prompt, gw.Regex("[a-c]{3}"), token_healing=True)
         assert len(found.value) == 3
         written = model.vocabulary.bytes_of([*found.state.prompt, *found.state.tokens]).decode()
         assert written == prompt + found.value
@@ -159,8 +161,8 @@ def test_healing_cuts_between_characters(model: Model) -> None:
 
 def test_steps_are_what_the_logits_say(model: Model) -> None:
     source = gw.Regex("the (cat|dog)s? [a-z]{2,5}")
-    found = generate_details(model, "a ", source, logprobs=4, **HOT)
-    plain = generate_details(model, "a ", source, **HOT)
+    found = complete(model, "a ", source, logprobs=4, **HOT)
+    plain = complete(model, "a ", source, **HOT)
     assert found.value == plain.value
     session, matcher = model.session(), gw.compile(source, VOCABULARY).matcher()
     session.feed("a ")
@@ -172,7 +174,7 @@ def test_steps_are_what_the_logits_say(model: Model) -> None:
         legal = np.unpackbits(row.view(np.uint8), bitorder="little", count=len(VOCABULARY)).astype(bool)
         assert step.logprob == pytest.approx(math.log(share[step.token_id]))
         assert step.mask_logprob == pytest.approx(math.log(share[step.token_id] / share[legal].sum()), abs=1e-9)
-        assert step.removed == pytest.approx(share[~legal].sum())
+        assert step.masked_mass == pytest.approx(share[~legal].sum())
         assert step.forced == (legal.sum() == 1)
         order = np.argsort(-share)[:4]
         assert [one.token_id for one in step.alternatives] == order.tolist()
@@ -224,7 +226,7 @@ def test_each_field_is_usable_when_it_is_whole(model: Model) -> None:
 
 @pytest.mark.parametrize("output", [Point, list[int], dict[str, bool], int, str, SCHEMA, Literal["a", 3, None]])
 def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
-    grown: list[Partial[Any]] = list(gw.stream_values(model, "the ", output, max_tokens=40, **HOT))
+    grown: list[PartialValue[Any]] = list(gw.stream_values(model, "the ", output, max_tokens=40, **HOT))
     assert grown[-1].value == gw.generate(model, "the ", output, max_tokens=40, **HOT)
     sizes = [len(json.dumps(one.data)) for one in grown]
     assert sizes == sorted(sizes)
@@ -236,7 +238,7 @@ def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
 
 
 def test_only_json_grows(model: Model) -> None:
-    with pytest.raises(gw.InvalidConstraint, match="needs a type or a JsonSchema"):
+    with pytest.raises(gw.InvalidConstraintError, match="needs a type or a JsonSchema"):
         gw.stream_values(model, "the ", gw.Regex("a"))
     with pytest.raises(TypeError, match="one prompt"):
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
@@ -250,7 +252,7 @@ def test_a_bar_is_for_eyes_only(model: Model, capsys: pytest.CaptureFixture[str]
 
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:
-    found: Generation[Any] = generate_details(model, "a ", gw.Regex("ab"))
+    found: Generation[Any] = complete(model, "a ", gw.Regex("ab"))
     assert found.state.kv is None
     assert found.state.tokens == found.tokens[:-1]  # the end token is left out
     assert found.state.prompt == tuple(model.tokenizer.encode("a "))

@@ -13,7 +13,14 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken
+from guideway.errors import (
+    BudgetTooSmallError,
+    ContextOverflowError,
+    EmptySequenceError,
+    EngineError,
+    InvalidTokenError,
+    RejectedTokenError,
+)
 from guideway.generation.scheduler import Limits, Row, decode
 from guideway.sampling import Mirostat, Sampler
 from guideway.sessions import Model, Session, feed_all, infer_all
@@ -50,7 +57,7 @@ def test_engines_hold_to_the_contract(model: Model) -> None:
     step_engine_contract(model.engine)
     step_engine_contract(ConstantEngine(np.arange(9)), close=True)
     step_engine_contract(ToyEngine(9), tolerance=0, close=True)
-    step_engine_contract(ToyEngine(9, rewinds=False), tolerance=0)
+    step_engine_contract(ToyEngine(9, supports_rollback=False), tolerance=0)
 
 
 class Forgetful(ToyEngine):
@@ -148,16 +155,16 @@ def test_any_order_of_forwards_and_back(model: Model) -> None:
 
 def test_rewind_to_empty_and_past_it(model: Model) -> None:
     session = model.session()
-    with pytest.raises(NoTokens, match="no token was fed"):
+    with pytest.raises(EmptySequenceError, match="no token was fed"):
         session.logits()
     session.feed("cat")
     session.infer()
     assert len(session.rewind(2)) == 2
     assert (len(session), session.text) == (0, "")
-    with pytest.raises(NoTokens):
+    with pytest.raises(EmptySequenceError):
         session.infer()
     session.feed("cat")
-    with pytest.raises(NoTokens, match="2 tokens cannot be given back: the session has 1"):
+    with pytest.raises(EmptySequenceError, match="2 tokens cannot be given back: the session has 1"):
         session.rewind(2)
     with pytest.raises(ValueError, match="negative"):
         session.rewind(-1)
@@ -202,24 +209,24 @@ def test_bad_input_changes_nothing(model: Model) -> None:
     session = fed(model, [1, 2, 3])
     before = session.logits()
     for wrong in ([1, len(TOKENS)], [-1], [1.5]):
-        with pytest.raises(InvalidToken):
+        with pytest.raises(InvalidTokenError):
             session.feed(wrong)  # type: ignore[arg-type]  # the mistake under test
-    with pytest.raises(ContextOverflow, match="303 tokens"):
+    with pytest.raises(ContextOverflowError, match="303 tokens"):
         session.feed([1] * 300)
     assert session.tokens == [1, 2, 3]
     assert np.array_equal(session.logits(), before)
     session.feed([1] * 297)
-    with pytest.raises(ContextOverflow):
+    with pytest.raises(ContextOverflowError):
         session.infer()
     narrow = ConstantModel(VOCABULARY, np.zeros(5)).session()
-    with pytest.raises(InvalidToken, match="the model's 5 tokens"):
+    with pytest.raises(InvalidTokenError, match="the model's 5 tokens"):
         narrow.feed([7])
 
 
 def test_a_constraint_moves_with_the_session(model: Model) -> None:
     session = fed(model, model.tokenizer.encode("the "))
     session.constrain(matcher("cat", "cab"))
-    with pytest.raises(RejectedToken):
+    with pytest.raises(RejectedTokenError):
         session.feed("cad")
     assert session.text == "the "
     session.feed("c")
@@ -238,7 +245,7 @@ def test_a_finished_constraint_ends_the_session(model: Model) -> None:
     while session.matcher is not None and not session.matcher.is_finished:
         session.infer()
     assert session.text == "acat"
-    with pytest.raises(RejectedToken):
+    with pytest.raises(RejectedTokenError):
         session.infer()
     session.constrain(None)
     session.infer()
@@ -283,9 +290,9 @@ def test_only_what_can_be_finished_is_taken(model: Model) -> None:
         assert VOCABULARY.bytes_of(row.tokens).decode() in texts
     session = fed(model, [1])
     session.constrain(matcher(*texts))
-    with pytest.raises(BudgetTooSmall, match="2 tokens, and 1 are allowed"):
+    with pytest.raises(BudgetTooSmallError, match="2 tokens, and 1 are allowed"):
         Row(session, Limits(1))
-    with pytest.raises(BudgetTooSmall, match="1 are left"):
+    with pytest.raises(BudgetTooSmallError, match="1 are left"):
         session.infer(tokens_left=1)
 
 
@@ -334,7 +341,7 @@ def test_a_session_opens_with_bos_and_never_goes_below() -> None:
     opening = session.logits()  # what follows nothing
     ids = session.feed("The Winter Jazz Night")
     assert session.tokens == [bos, *ids] == model.tokenizer.encode("The Winter Jazz Night", special=True)
-    with pytest.raises(NoTokens, match="behind the 1 that open it"):
+    with pytest.raises(EmptySequenceError, match="behind the 1 that open it"):
         session.rewind(len(ids) + 1)
     assert session.rewind(len(ids)) == ids
     assert np.array_equal(session.logits(), opening)
@@ -385,7 +392,7 @@ def test_logits_that_were_let_go_are_run_again_and_counted(model: Model) -> None
 
 
 def test_recurrent_models_go_back_by_checkpoints() -> None:
-    model = Model(ToyEngine(len(TOKENS), rewinds=False), Tokenizer.of(VOCABULARY))
+    model = Model(ToyEngine(len(TOKENS), supports_rollback=False), Tokenizer.of(VOCABULARY))
     session = model.session(sampler=Sampler(1.0), checkpoint_bytes=64 * 30)
     session.feed([1, 2, 3] * 300)
     before = session.logits()
@@ -403,7 +410,7 @@ def test_recurrent_models_go_back_by_checkpoints() -> None:
 
 
 def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
-    model = Model(ToyEngine(len(TOKENS), rewinds=False), Tokenizer.of(VOCABULARY))
+    model = Model(ToyEngine(len(TOKENS), supports_rollback=False), Tokenizer.of(VOCABULARY))
     session = model.session()
     for token in [1] * 10:
         session.feed([token])
@@ -417,10 +424,10 @@ def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
 
 def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
     arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
-    prefix = model.learned_prefix(arrays)
+    prefix = model.soft_prompt(arrays)
     assert (len(prefix), prefix.positions) == (0, 3)
     session = model.session(kv=prefix)
-    with pytest.raises(NoTokens):
+    with pytest.raises(EmptySequenceError):
         session.logits()
     session.feed([1, 2])
     assert np.allclose(session.logits(), fed(model, [5, 6, 7, 1, 2]).logits(), atol=1e-5)
@@ -429,10 +436,10 @@ def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
     again.feed([3])
     assert np.allclose(again.logits(), fed(model, [5, 6, 7, 3]).logits(), atol=1e-5)
     assert again.tokens == [3]
-    with pytest.raises(ContextOverflow):
+    with pytest.raises(ContextOverflowError):
         again.feed([1] * 297)
     with pytest.raises(EngineError, match="must be float32"):
-        model.learned_prefix({name: array[..., :1] for name, array in arrays.items()})
+        model.soft_prompt({name: array[..., :1] for name, array in arrays.items()})
     with pytest.raises(EngineError, match="another model"):
         ConstantModel(VOCABULARY).session(kv=prefix)
 

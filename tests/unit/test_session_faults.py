@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import ContextOverflow, EngineError, InvalidToken, NoTokens, RejectedToken, SnapshotError
+from guideway.errors import (
+    ContextOverflowError,
+    EmptySequenceError,
+    EngineError,
+    InvalidTokenError,
+    RejectedTokenError,
+    SnapshotError,
+)
 from guideway.sampling import Sampler
 from guideway.sessions import Model, Session, feed_all, infer_all
 from guideway.testing import FailingEngine, ToyEngine
@@ -57,10 +64,10 @@ def facts(session: Session) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after the work"])
-@pytest.mark.parametrize("rewinds", [True, False], ids=["rewinds", "recurrent"])
+@pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
 @pytest.mark.parametrize("name", ACTS)
-def test_a_fault_at_every_call_changes_nothing(name: str, rewinds: bool, late: bool, tmp_path: Path) -> None:
-    toy = ToyEngine(len(TOKENS), rewinds=rewinds)
+def test_a_fault_at_every_call_changes_nothing(name: str, supports_rollback: bool, late: bool, tmp_path: Path) -> None:
+    toy = ToyEngine(len(TOKENS), supports_rollback=supports_rollback)
     calm = started(toy)
     ACTS[name](calm, tmp_path)
     failed = 0
@@ -119,14 +126,14 @@ def test_errors_leave_the_session_as_it_was() -> None:
     session.constrain(gw.compile(gw.Regex("a*b"), VOCABULARY).matcher())
     before, logits = facts(session), session.logits()
     wrong: list[tuple[type[Exception], Callable[[], Any]]] = [
-        (ContextOverflow, lambda: session.feed([1] * 100)),
-        (ContextOverflow, lambda: session.set_text("a" * 101)),
-        (InvalidToken, lambda: session.feed([1, 99])),
-        (InvalidToken, lambda: session.feed("a\N{SNOWMAN}")),
-        (InvalidToken, lambda: session.set_text("a\N{SNOWMAN}")),
-        (RejectedToken, lambda: session.feed("aac")),
-        (RejectedToken, lambda: session.set_text(session.text + "aac")),
-        (NoTokens, lambda: session.rewind(101)),
+        (ContextOverflowError, lambda: session.feed([1] * 100)),
+        (ContextOverflowError, lambda: session.set_text("a" * 101)),
+        (InvalidTokenError, lambda: session.feed([1, 99])),
+        (InvalidTokenError, lambda: session.feed("a\N{SNOWMAN}")),
+        (InvalidTokenError, lambda: session.set_text("a\N{SNOWMAN}")),
+        (RejectedTokenError, lambda: session.feed("aac")),
+        (RejectedTokenError, lambda: session.set_text(session.text + "aac")),
+        (EmptySequenceError, lambda: session.rewind(101)),
         (ValueError, lambda: session.rewind(-1)),
         (ValueError, lambda: infer_all([session, session])),
     ]
@@ -142,10 +149,10 @@ def test_one_failing_row_moves_no_other() -> None:
     sessions = [model.session(row=i) for i in range(3)]
     for session, count in zip(sessions, (3, 10, 4), strict=True):
         session.feed([1] * count)
-    with pytest.raises(ContextOverflow):
+    with pytest.raises(ContextOverflowError):
         infer_all(sessions)
     sessions[1] = model.session()
-    with pytest.raises(NoTokens):
+    with pytest.raises(EmptySequenceError):
         infer_all(sessions)
     assert [len(session) for session in sessions] == [3, 0, 4]
 

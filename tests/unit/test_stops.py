@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guideway as gw
-from guideway.generation import Generation, generate_details
+from guideway.generation import Generation, complete
 from guideway.generation.stop_checker import Watch
 from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
@@ -32,13 +32,13 @@ VOCABULARY = Vocabulary(BYTES, eos_ids=[0], special_ids=[0])
 HOT: dict[str, Any] = {"temperature": 2.0, "max_tokens": 40, "min_tokens": 40}
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["rewinds", "recurrent"])
+@pytest.fixture(scope="module", params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, rewinds=request.param), Tokenizer.of(VOCABULARY))
+    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
 
 
 def details(model: Model, output: Any = None, **options: Any) -> Generation[Any]:
-    return generate_details(model, "ab", output, **options)
+    return complete(model, "ab", output, **options)
 
 
 def test_a_stop_string_ends_the_text_in_front_of_it(model: Model) -> None:
@@ -60,7 +60,7 @@ def test_a_stop_string_ends_the_text_in_front_of_it(model: Model) -> None:
 
 def test_stop_ids_and_functions(model: Model) -> None:
     comma = BYTES.index(b",")
-    found = details(model, stop_ids=[comma], **HOT)
+    found = details(model, stop_token_ids=[comma], **HOT)
     assert found.finish_reason == "stop"
     assert found.tokens.index(comma) == len(found.tokens) - 1
     asked: list[str] = []
@@ -69,7 +69,7 @@ def test_stop_ids_and_functions(model: Model) -> None:
         asked.append(text)
         return len(text) >= 7
 
-    found = details(model, stop_when=enough, **HOT)
+    found = details(model, stopping_criteria=enough, **HOT)
     assert found.finish_reason == "stop"
     assert 7 <= len(found.text) <= 10
     assert asked[-1] == found.text
@@ -78,7 +78,7 @@ def test_stop_ids_and_functions(model: Model) -> None:
 @pytest.mark.parametrize("banned", [["a"], ["ab", "c"], ["cab", "d", "€"], ["bcab", "a.", ". "]])
 def test_a_banned_string_never_stands_in_the_text(model: Model, banned: list[str]) -> None:
     for seed in range(8):
-        found = details(model, seed=seed, ban=banned, logprobs=1 if seed % 2 else None, **HOT)
+        found = details(model, seed=seed, bad_words=banned, logprobs=1 if seed % 2 else None, **HOT)
         assert not any(one in found.text for one in banned)
         assert len(found.tokens) == 40
         assert model.vocabulary.bytes_of(found.tokens).decode("utf-8", "replace") == found.text
@@ -90,30 +90,32 @@ def test_bans_hold_under_a_constraint_and_within_its_budget(model: Model) -> Non
     source = gw.Regex(r"\{(a|cab|bc|d){3,9}\}")
     for seed in range(10):
         for budget in (6, 9, 14):
-            found = details(model, source, seed=seed, ban=["aa", "cabd"], temperature=2.0, max_tokens=budget)
+            found = details(model, source, seed=seed, bad_words=["aa", "cabd"], temperature=2.0, max_tokens=budget)
             assert re.fullmatch(source.pattern, found.value)
             assert "aa" not in found.text
             assert "cabd" not in found.text
             assert len(found.tokens) <= budget
-    assert details(model, gw.Choice(["abc", "bcd"]), ban="ab").value == "bcd"
+    assert details(model, gw.Choice(["abc", "bcd"]), bad_words="ab").value == "bcd"
     # What is forced is gone back over, to the choice before it.
-    assert details(model, gw.Regex("a(b{9}|d{9})"), ban="bbbbbbbbb").value == "a" + "d" * 9
-    with pytest.raises(gw.Unsatisfiable, match="banned string"):
-        details(model, gw.Regex("ab|aba"), ban="ab")
-    with pytest.raises((gw.Unsatisfiable, gw.LimitExceeded), match="banned string"):
-        details(model, gw.Regex("(ab|cd){8}ef"), ban="ef")
+    assert details(model, gw.Regex("a(b{9}|d{9})"), bad_words="bbbbbbbbb").value == "a" + "d" * 9
+    with pytest.raises(gw.UnsatisfiableError, match="banned string"):
+        details(model, gw.Regex("ab|aba"), bad_words="ab")
+    with pytest.raises((gw.UnsatisfiableError, gw.LimitExceededError), match="banned string"):
+        details(model, gw.Regex("(ab|cd){8}ef"), bad_words="ef")
 
 
 def test_what_was_banned_is_drawn_from_the_rest() -> None:
     """On a constant model the tokens that remain come in proportion, though draws were taken back."""
     vocabulary = Vocabulary([b"", b"a", b"b", b"c", b"d"], eos_ids=[0], special_ids=[0])
     model = ConstantModel(vocabulary, [-30.0, 2.0, 0.0, 0.7, 0.0])
-    text = gw.generate(model, "a", ban="a", temperature=1.0, max_tokens=3000)
+    text = gw.generate(model, "a", bad_words="a", temperature=1.0, max_tokens=3000)
     shares = [text.count(char) / len(text) for char in "bcd"]
     assert shares == pytest.approx([0.248, 0.503, 0.248], abs=0.03)
 
 
-@pytest.mark.parametrize("options", [{"stop": ["cab", "ba"]}, {"ban": ["ab", "bc", "€"]}, {"stop": "h.", "ban": "cd"}])
+@pytest.mark.parametrize(
+    "options", [{"stop": ["cab", "ba"]}, {"bad_words": ["ab", "bc", "€"]}, {"stop": "h.", "bad_words": "cd"}]
+)
 def test_a_stream_shows_only_what_is_certain(model: Model, options: dict[str, Any]) -> None:
     for seed in range(12):
         text = details(model, seed=seed, **options, **HOT).text
@@ -124,7 +126,7 @@ def test_a_stream_shows_only_what_is_certain(model: Model, options: dict[str, An
             shown += piece
             assert text.startswith(shown)
             assert not any(
-                stop in shown for stop in (*options.get("stop", ()), *options.get("ban", ())) if len(stop) > 1
+                stop in shown for stop in (*options.get("stop", ()), *options.get("bad_words", ())) if len(stop) > 1
             )
 
 
@@ -153,8 +155,8 @@ def test_watching_agrees_with_looking_at_the_whole(ids: list[int], stops: list[s
 
 def test_min_tokens(model: Model) -> None:
     likely = ConstantModel(VOCABULARY, [9.0, *[0.0] * (len(BYTES) - 1)])
-    assert len(generate_details(likely, "a", temperature=1.0).tokens) < 5
-    found = generate_details(likely, "a", min_tokens=12, temperature=1.0, seed=2)
+    assert len(complete(likely, "a", temperature=1.0).tokens) < 5
+    found = complete(likely, "a", min_tokens=12, temperature=1.0, seed=2)
     assert len(found.tokens) >= 13
     assert 0 not in found.tokens[:12]
     # A constraint that has come to its end ends.
@@ -166,11 +168,11 @@ def test_without_closing_a_text_may_be_cut(model: Model) -> None:
     schema = gw.JsonSchema(
         {"type": "object", "properties": {"a": {"type": "string", "minLength": 30, "maxLength": 40}}, "required": ["a"]}
     )
-    with pytest.raises(gw.BudgetTooSmall):
+    with pytest.raises(gw.BudgetTooSmallError):
         details(model, schema, max_tokens=10)
-    found = details(model, schema, max_tokens=10, close=False)
+    found = details(model, schema, max_tokens=10, allow_truncation=True)
     assert (found.value, found.finish_reason, len(found.tokens)) == (None, "length", 10)
-    whole = details(model, schema, max_tokens=400, close=False)
+    whole = details(model, schema, max_tokens=400, allow_truncation=True)
     assert (json.loads(whole.text), whole.finish_reason) == (whole.value, "stop")
     assert len(whole.value["a"]) >= 30
 
@@ -179,11 +181,11 @@ def test_without_closing_a_text_may_be_cut(model: Model) -> None:
     ("options", "words"),
     [
         ({"stop": "a", "output": gw.Regex("a")}, "stop and a constraint exclude each other"),
-        ({"stop_when": len, "output": gw.Regex("a")}, "stop_when and a constraint"),
+        ({"stopping_criteria": len, "output": gw.Regex("a")}, "stopping_criteria and a constraint"),
         ({"stop": ""}, "stop must be a string or strings"),
-        ({"ban": [""]}, "ban must be a string or strings"),
+        ({"bad_words": [""]}, "bad_words must be a string or strings"),
         ({"min_tokens": 9, "max_tokens": 4}, "min_tokens must be 0 to max_tokens"),
-        ({"close": False}, "close=False"),
+        ({"allow_truncation": True}, "allow_truncation=True"),
         ({"logprobs": -1}, "logprobs"),
         ({"batch_size": 0}, "batch_size"),
         ({"sampler": gw.Sampler(), "temperature": 0.0}, "sampler and temperature exclude each other"),
@@ -193,6 +195,6 @@ def test_options_that_contradict_are_refused_by_name(model: Model, options: dict
     with pytest.raises(ValueError, match=words):
         details(model, **options)
     with pytest.raises(TypeError, match="unknown options: heat"):
-        gw.Request("a", heat=3)  # type: ignore[call-arg]  # the mistake under test
+        gw.GenerationRequest("a", heat=3)  # type: ignore[call-arg]  # the mistake under test
     with pytest.raises(ValueError, match="progress is for the whole call"):
-        gw.Request("a", progress=True)
+        gw.GenerationRequest("a", progress=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, OutOfRoom
-from guideway.generation import generate_details
+from guideway.errors import EngineError, KVCacheFullError
+from guideway.generation import complete
 from guideway.generation import multi_step as strides
 from guideway.generation.scheduler import Row
 from guideway.sampling import Dry, Mirostat, Sampler
@@ -34,7 +34,13 @@ SAMPLERS = [
     Sampler(1.0, dry=Dry(0.5)),
     Sampler(1.0, xtc_probability=0.5),
 ]
-OPTIONS: list[dict[str, Any]] = [{}, {"min_tokens": 9}, {"stop_ids": [4]}, {"max_tokens": 1}, {"keep_kv": True}]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"min_tokens": 9},
+    {"stop_token_ids": [4]},
+    {"max_tokens": 1},
+    {"return_kv_cache": True},
+]
 
 
 class Passes(ToyEngine):
@@ -60,7 +66,7 @@ def step_by_step(model: Model, prompts: Any, output: Any = None, **options: Any)
     """The same without strides."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Row, "strides", False)
-        return generate_details(model, prompts, output, **options)
+        return complete(model, prompts, output, **options)
 
 
 def same(one: Any, other: Any) -> None:
@@ -74,7 +80,7 @@ def test_strides_are_steps(sampler: Sampler) -> None:
     for options in OPTIONS:
         model = toy()
         given = {"max_tokens": 40, "sampler": sampler, "batch_size": 4, "seed": 5, **options}
-        whole = generate_details(model, PROMPTS, **given)
+        whole = complete(model, PROMPTS, **given)
         for one, other in zip(whole, step_by_step(toy(), PROMPTS, **given), strict=True):
             same(one, other)
         again = [gw.resume(model, one.state, max_tokens=7) for one in whole]
@@ -83,7 +89,7 @@ def test_strides_are_steps(sampler: Sampler) -> None:
         ]
     few = toy()
     assert isinstance(few.engine, Passes)
-    made = generate_details(few, "ab", max_tokens=30, sampler=sampler, stop_ids=[])
+    made = complete(few, "ab", max_tokens=30, sampler=sampler, stop_token_ids=[])
     assert few.engine.calls == len(made.tokens)  # the last token runs for nobody
     assert 0 < made.timings.prompt < made.timings.prompt + made.timings.model
 
@@ -96,12 +102,10 @@ def test_strides_of_constrained_rows_are_steps() -> None:
         gw.Choice(["abba", "xx x", "a"]),
     ]
     for seed, temperature in product(range(6), (0.0, 1.5)):
-        prompts: list[Any] = [gw.Request(text, form) for text, form in zip(PROMPTS, forms, strict=False)]
-        prompts += [gw.Request("ab", stop="ax"), gw.Request("b ax", heal=True), "xx"]
+        prompts: list[Any] = [gw.GenerationRequest(text, form) for text, form in zip(PROMPTS, forms, strict=False)]
+        prompts += [gw.GenerationRequest("ab", stop="ax"), gw.GenerationRequest("b ax", token_healing=True), "xx"]
         given: dict[str, Any] = {"max_tokens": 24, "temperature": temperature, "seed": seed}
-        for one, other in zip(
-            generate_details(toy(), prompts, **given), step_by_step(toy(), prompts, **given), strict=True
-        ):
+        for one, other in zip(complete(toy(), prompts, **given), step_by_step(toy(), prompts, **given), strict=True):
             same(one, other)
             assert one.value == other.value
             assert one.stopped_by == other.stopped_by
@@ -115,15 +119,15 @@ def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(self: Session, tokens_left: int | None = None, **given: Any) -> int | None:
         if (place := (self.row, len(self))) not in asked and (len(self) + self.row) % 5 == 0 and len(self) > 8:
             asked.add(place)
-            raise gw.BudgetTooSmall("longer")
+            raise gw.BudgetTooSmallError("longer")
         return legal(self, tokens_left, **given)
 
     monkeypatch.setattr(Session, "only_legal", refusing)
     form, backs = gw.Regex(r"([ab]{2}x? ){7,}"), 0
     for seed in range(10):
-        given: dict[str, Any] = {"max_tokens": 30, "seed": seed, "temperature": 2.0, "keep_kv": True}
+        given: dict[str, Any] = {"max_tokens": 30, "seed": seed, "temperature": 2.0, "return_kv_cache": True}
         found, models = [], [toy(), toy()]
-        for model, way in zip(models, (generate_details, step_by_step), strict=True):
+        for model, way in zip(models, (complete, step_by_step), strict=True):
             asked.clear()
             found.append(way(model, PROMPTS, form, **given))
             backs += len(asked)
@@ -137,7 +141,7 @@ def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stride_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [one.tokens for one in generate_details(toy(), PROMPTS, max_tokens=20)]
+    expected = [one.tokens for one in complete(toy(), PROMPTS, max_tokens=20)]
     held: list[int] = []
     model = toy()
     engine, run = model.engine, model.run
@@ -149,22 +153,22 @@ def test_a_stride_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(strides, "STRIDE_SECONDS", 0.0)
     monkeypatch.setattr(model, "run", counted)
-    assert [one.tokens for one in generate_details(model, PROMPTS, max_tokens=20)] == expected
+    assert [one.tokens for one in complete(model, PROMPTS, max_tokens=20)] == expected
     assert max(after - before for before, after in pairwise(held)) == 1  # one pass, and the model is free for others
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_pass_that_fails_fails_or_is_made_again(late: bool) -> None:
-    expected = generate_details(toy(), PROMPTS[:3], max_tokens=12)
+    expected = complete(toy(), PROMPTS[:3], max_tokens=12)
     raised = 0
     for call in range(1, 14):
         engine = FailingEngine(ToyEngine(len(VOCABULARY), seed=SEED), fail_at=call, late=late)
         model = Model(engine, Tokenizer.of(VOCABULARY))
         try:
-            found = generate_details(model, PROMPTS[:3], max_tokens=12)
+            found = complete(model, PROMPTS[:3], max_tokens=12)
         except EngineError:
             raised += 1
-            found = generate_details(model, PROMPTS[:3], max_tokens=12)
+            found = complete(model, PROMPTS[:3], max_tokens=12)
         for one, other in zip(found, expected, strict=True):
             same(one, other)
     assert 1 <= raised <= 3  # where a stride begins; of others the tokens before are kept, and the pass is made again
@@ -182,17 +186,17 @@ def test_a_pass_that_goes_on_failing_is_told_of() -> None:
 
     model = Model(Broken(len(VOCABULARY), seed=SEED), Tokenizer.of(VOCABULARY))
     with pytest.raises(EngineError, match="broken"):
-        gw.generate(model, "ab", max_tokens=30, stop_ids=[])
+        gw.generate(model, "ab", max_tokens=30, stop_token_ids=[])
 
 
 def test_a_draw_that_fails_ends_its_row_alone() -> None:
     prompts = [PROMPTS[0], PROMPTS[1], PROMPTS[4]]
-    expected = generate_details(toy(), prompts, max_tokens=12)
+    expected = complete(toy(), prompts, max_tokens=12)
     for call in range(1, 12):
         model = toy()
         assert isinstance(model.engine, Passes)
         model.engine.ill = range(call, call + 1)
-        found = generate_details(model, prompts, max_tokens=12, keep_errors=True)
+        found = complete(model, prompts, max_tokens=12, return_exceptions=True)
         assert isinstance(found[2], EngineError)
         assert "NaN" in str(found[2])
         for one, other in zip(found[:2], expected[:2], strict=True):
@@ -223,13 +227,13 @@ def test_llama_cpp_lends_its_logits(tmp_path: Path) -> None:
         with model_of(LlamaCppEngine(file), file) as one, model_of(LlamaCppEngine(file), file) as other:
             given = {"max_tokens": 25, "sampler": sampler, "seed": 2}
             for found, stepped in zip(
-                generate_details(one, prompts, **given), step_by_step(other, prompts, **given), strict=True
+                complete(one, prompts, **given), step_by_step(other, prompts, **given), strict=True
             ):
                 same(found, stepped)
     with model_of(LlamaCppEngine(file, room=100), file) as model:
         texts = [f"the crab and the scrabble of crabs {n}" for n in range(12)]
-        with pytest.raises(OutOfRoom, match="room="):
+        with pytest.raises(KVCacheFullError, match="room="):
             gw.generate(model, texts, max_tokens=30, batch_size=12)  # more than a batch of these cells takes
-        with pytest.raises(OutOfRoom, match="room="):
+        with pytest.raises(KVCacheFullError, match="room="):
             gw.generate(model, texts[:6], max_tokens=40)  # in a later pass
         assert gw.generate(model, "the crab", max_tokens=20) == gw.generate(model, "the crab", max_tokens=20)

@@ -9,7 +9,7 @@ import pytest
 
 import guideway as gw
 from guideway import Regex
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 
 DIGITS = ["".join(some).encode() for n in (2, 3) for some in itertools.product("0123456789", repeat=n)]
 LETTERS = [b"f" + bytes([letter]) for letter in b"abcdefghijklmnop"]
@@ -40,14 +40,14 @@ def wrong(matcher: gw.Matcher) -> list[bytes]:
         try:
             trial.advance(token_id)
             taken = True
-        except gw.RejectedToken:
+        except gw.RejectedTokenError:
             taken = False
         if taken != bool(legal):
             found.append(TOKENS[token_id])
     return found
 
 
-def dead() -> Source[str]:
+def dead() -> Constraint[str]:
     """Behind "x" the intersection has no text any more, and comes back to itself by digits."""
     return (Regex("x[0-9]*a|yk") & Regex("x[0-9]*b|yk")) | Regex("x[0-9]c")
 
@@ -66,7 +66,7 @@ NEVER = {"type": "string", "pattern": "^[a-z]*$", "not": {"pattern": "^[a-z ]*$"
         (Regex("([0-9]|1-[1-9]|2-[2-9])*c|[0-9]{3}d"), b"12"),
     ],
 )
-def test_bits_are_what_advance_says(vocabulary: gw.Vocabulary, source: Source[str], begun: bytes) -> None:
+def test_bits_are_what_advance_says(vocabulary: gw.Vocabulary, source: Constraint[str], begun: bytes) -> None:
     matcher = gw.compile(source, vocabulary).matcher()
     assert not wrong(matcher)
     for byte in begun:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from guideway.errors import EngineError, InvalidToken, NotAvailable
+from guideway.errors import EngineError, InvalidTokenError, NotAvailable
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 CORPUS = ["the quick brown fox", "Ada Lovelace, 36", '{"name": "Zoë", "n": 1}', "naïve café €5", "  two  spaces\n\n"]
@@ -261,9 +261,9 @@ def test_a_bare_vocabulary_encodes_by_longest_match() -> None:
     assert tokenizer.encode("abcabaé") == [3, 2, 1, 4, 5]
     assert tokenizer.vocabulary is vocabulary
     assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
-    with pytest.raises(InvalidToken, match="byte 1"):
+    with pytest.raises(InvalidTokenError, match="byte 1"):
         tokenizer.encode("ax")
-    with pytest.raises(InvalidToken, match="cannot be encoded"):
+    with pytest.raises(InvalidTokenError, match="cannot be encoded"):
         tokenizer.encode("\ud800")
     with pytest.raises(TypeError, match="takes a str"):
         tokenizer.encode(b"a")  # type: ignore[arg-type]  # the mistake under test

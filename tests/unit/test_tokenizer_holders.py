@@ -13,7 +13,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
-from guideway.errors import EngineError, InvalidToken, LimitExceeded, NotAvailable
+from guideway.errors import EngineError, InvalidTokenError, LimitExceededError, NotAvailable
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.gguf import of_path as of_gguf
 from guideway.tokenizers.gguf import read_header
@@ -217,7 +217,7 @@ def test_gguf_text_that_no_token_spells_is_not_lost(model: str, monkeypatch: pyt
     )
     backend = of_gguf(Path("x.gguf"))
     assert backend.encode("zz", special=False) == [0, 0]
-    with pytest.raises(InvalidToken, match="cannot spell 'zzé'"):
+    with pytest.raises(InvalidTokenError, match="cannot spell 'zzé'"):
         backend.encode("zzé", special=False)
 
 
@@ -254,7 +254,7 @@ def test_strangers_that_raise_when_they_are_looked_at() -> None:
 
 
 def test_a_token_too_long_for_the_kernel_is_an_error_by_type() -> None:
-    with pytest.raises(LimitExceeded, match="60,000 bytes"):
+    with pytest.raises(LimitExceededError, match="60,000 bytes"):
         _ = Tokenizer.of([b"a" * 60_001]).vocabulary.kernel
 
 

@@ -86,9 +86,9 @@ def test_an_engine_may_keep_its_logits(tmp_path: Path) -> None:
     for sampler in SAMPLERS.values():
         if any(token_id >= len(plain.vocabulary) for token_id, _ in sampler.biases):
             continue
-        options: dict[str, Any] = {"sampler": sampler, "samples": 2, "max_tokens": 16, "logprobs": 1}
-        expected = gw.generation.generate_details(plain, ["the crab", "crabs and"], source, **options)
-        found = gw.generation.generate_details(kept, ["the crab", "crabs and"], source, **options)
+        options: dict[str, Any] = {"sampler": sampler, "n": 2, "max_tokens": 16, "logprobs": 1}
+        expected = gw.generation.complete(plain, ["the crab", "crabs and"], source, **options)
+        found = gw.generation.complete(kept, ["the crab", "crabs and"], source, **options)
         assert [[one.tokens for one in group] for group in found] == [[one.tokens for one in g] for g in expected]
     session = kept.session()
     session.feed("the crab")

@@ -32,7 +32,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     folder = tiny_model(architecture, tmp_path)
     engine = TransformersEngine(folder)
     assert engine.vocab_size == 320
-    assert engine.rewinds == (architecture != "mamba")
+    assert engine.supports_rollback == (architecture != "mamba")
     model = model_of(engine, folder)
     every_token_counts(model_of(engine, folder))
     check_engine(model, tmp_path / "session")

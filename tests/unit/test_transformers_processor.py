@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmall, EngineError
+from guideway.errors import BudgetTooSmallError, EngineError
 from guideway.sessions import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
@@ -192,7 +192,7 @@ def test_errors_surface(loaded: Any) -> None:
         generated(loaded, PROMPTS[3:], processor)
     with pytest.raises(EngineError, match="2 constraints do not fit 3 rows"):
         generated(loaded, PROMPTS[:3], logits_processor([gw.Regex("a"), None], tokenizer))
-    with pytest.raises(BudgetTooSmall):
+    with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), tokenizer, max_tokens=3)
-    with pytest.raises(gw.InvalidConstraint):
+    with pytest.raises(gw.InvalidConstraintError):
         logits_processor(gw.Regex("("), tokenizer)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.generation import View, generate_details
+from guideway.generation import View, complete
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 
@@ -20,7 +20,7 @@ VOCABULARY = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0])
 
 def test_a_view_shows_each_token_with_its_probabilities(tmp_path: Path) -> None:
     model = ConstantModel(VOCABULARY, np.log([0.01, 0.29, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1]))
-    found = generate_details(model, "<script>&b"[:1] + "&b", gw.Regex("(<|a)é\n&b'"), logprobs=2)
+    found = complete(model, "<script>&b"[:1] + "&b", gw.Regex("(<|a)é\n&b'"), logprobs=2)
     view = View(model, [found, found])
     view.save(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
@@ -43,7 +43,7 @@ def test_a_view_shows_each_token_with_its_probabilities(tmp_path: Path) -> None:
     ]
     first = found.steps[0]
     assert f"hsla({120 * math.exp(first.logprob) ** 0.5:.0f}," in tokens[0][1]
-    assert f"{first.removed:.4%}" in tokens[0][3]
+    assert f"{first.masked_mass:.4%}" in tokens[0][3]
     assert '<span class="x">' in tokens[0][3]  # "&b" was likely, and not allowed
     assert f"log-probability {found.logprob:.2f}" in page
 
@@ -51,4 +51,4 @@ def test_a_view_shows_each_token_with_its_probabilities(tmp_path: Path) -> None:
 def test_without_probabilities_there_is_nothing_to_show() -> None:
     model = ConstantModel(VOCABULARY)
     with pytest.raises(ValueError, match="generate with logprobs=3"):
-        View(model, generate_details(model, "a", gw.Regex("a")))
+        View(model, complete(model, "a", gw.Regex("a")))

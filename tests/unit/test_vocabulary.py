@@ -19,7 +19,7 @@ from guideway._kernel import Automaton, flatten, unflatten
 from guideway._kernel import Vocabulary as KernelVocabulary
 from guideway.compiler import compile
 from guideway.constraints import Regex
-from guideway.errors import InvalidToken
+from guideway.errors import InvalidTokenError
 from guideway.grammar.program import encode
 from guideway.tokenizers import TextStream, Vocabulary
 from guideway.tokenizers.vocabulary import _restored
@@ -110,12 +110,12 @@ def test_unusable_ids_say_why() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match=r"token_bytes\[1\] is str"):
         Vocabulary([b"a", "b"])  # type: ignore[list-item]  # the mistake under test
-    with pytest.raises(InvalidToken, match="eos_ids holds 3"):
+    with pytest.raises(InvalidTokenError, match="eos_ids holds 3"):
         Vocabulary([b"a"], eos_ids=[3])
-    with pytest.raises(InvalidToken, match="special_ids holds -1"):
+    with pytest.raises(InvalidTokenError, match="special_ids holds -1"):
         Vocabulary([b"a"], special_ids=[-1])
     for wrong in (7, -1, 1 << 70, "x", 1.0):
-        with pytest.raises(InvalidToken):
+        with pytest.raises(InvalidTokenError):
             vocabulary().bytes_of([1, wrong])  # type: ignore[list-item]  # the mistake under test
 
 

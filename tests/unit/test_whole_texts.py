@@ -21,9 +21,9 @@ VOCABULARY = Vocabulary([b"", b"a", b"b", b"c", b"ab", b"ca"], eos_ids=[0], spec
 LONGEST = 5
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["rewinds", "recurrent"])
+@pytest.fixture(scope="module", params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(VOCABULARY), seed=4, rewinds=request.param), Tokenizer.of(VOCABULARY))
+    return Model(ToyEngine(len(VOCABULARY), seed=4, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
 
 
 def every_text(model: Model, prompt: str, heat: float = 1.0, longest: int = LONGEST) -> dict[tuple[int, ...], float]:
@@ -91,7 +91,7 @@ def test_scores_are_the_probabilities_of_the_tokens(model: Model, end: bool, bat
         assert found.tokens == tuple(ids)
         assert found.logprob == pytest.approx(logprob)
     shares = np.exp([found.logprob for found in scores])
-    assert [found.share for found in scores] == pytest.approx((shares / shares.sum()).tolist())
+    assert [found.probability for found in scores] == pytest.approx((shares / shares.sum()).tolist())
 
 
 def test_scoring_runs_each_node_of_the_trie_once() -> None:
@@ -135,7 +135,9 @@ def test_wide_beams_find_what_exhaustive_search_finds(model: Model, pattern: str
     every = every_text(model, "ab")
     fits = {t: p for t, p in every.items() if re.fullmatch(pattern, VOCABULARY.bytes_of(t).decode())}
     wanted = sorted(fits.items(), key=lambda item: -item[1])[:6]
-    found = gw.beam_search(model, "ab", gw.Regex(pattern), width=4000, count=6, max_tokens=LONGEST, close=False)
+    found = gw.beam_search(
+        model, "ab", gw.Regex(pattern), width=4000, count=6, max_tokens=LONGEST, allow_truncation=True
+    )
     assert [one.tokens for one in found] == [tokens for tokens, _ in wanted]
     for one, (_, logprob) in zip(found, wanted, strict=False):
         assert one.logprob == pytest.approx(logprob)
@@ -187,10 +189,10 @@ def test_particles_converge_to_the_exact_distribution(toy: Model, proposal: Any,
     found = gw.smc(toy, "ab", gw.Regex(PATTERN), particles=1500, **options)
     assert distance(found.probabilities(), exact) < 0.05
     assert found.log_evidence == pytest.approx(mass, abs=0.1)
-    masked = gw.generate(toy, "ab", gw.Regex(PATTERN), samples=1500, temperature=heat, max_tokens=40, seed=2)
+    masked = gw.generate(toy, "ab", gw.Regex(PATTERN), n=1500, temperature=heat, max_tokens=40, seed=2)
     counted = {text: masked.count(text) / len(masked) for text in set(masked)}
     assert distance(counted, exact) > 0.15  # plain masking draws from another distribution
-    assert found.effective > 300
+    assert found.effective_sample_size > 300
     assert found.weights.sum() == pytest.approx(1.0)
 
 
@@ -243,7 +245,7 @@ def test_the_evidence_is_without_bias_for_few_particles(toy: Model, resample_bel
                 seed=seed,
             )
             estimates.append(math.exp(found.log_evidence))
-        except gw.BudgetTooSmall:
+        except gw.BudgetTooSmallError:
             estimates.append(0.0)
     error = float(np.std(estimates)) / math.sqrt(len(estimates))
     assert abs(np.mean(estimates) - math.exp(mass)) < 4 * error
@@ -280,7 +282,7 @@ def test_particles_keep_their_word(toy: Model) -> None:
     assert all(accepts(one.value) and one.tokens[-1] == 0 for one in first.generations)
     typed = gw.smc(ConstantModel(Vocabulary([b"", *(b"%d" % n for n in range(10))], [0], [0])), "1", int, max_tokens=9)
     assert all(type(one.value) is int for one in typed.generations)
-    with pytest.raises(gw.BudgetTooSmall, match="no particle came to an end"):
+    with pytest.raises(gw.BudgetTooSmallError, match="no particle came to an end"):
         gw.smc(toy, "ab", gw.Regex("a*"), allows=lambda text, ended: not ended, max_tokens=4)
     for wrong in ({"temperature": 0.0}, {"top_k": 3}, {"particles": 0}, {"resample_below": 2}, {"proposal": "none"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, RejectedToken, Unsupported
+from guideway.errors import EngineError, RejectedTokenError, UnsupportedError
 from guideway.testing import processor_contract, tiny_model
 
 from ..packaging.house import PACKAGE
@@ -166,7 +166,7 @@ def test_token_healing(v2: Any) -> None:
         assert re.fullmatch("[a-c]{3}", text[-3:])
     automaton = gw.compile(gw.Regex("a"), gw.Tokenizer.of(v2.tokenizer))
     one = v2.ours.ConstraintFilter(v2.model, v2.tokenizer, automaton)
-    with pytest.raises(Unsupported, match="healing"):
+    with pytest.raises(UnsupportedError, match="healing"):
         one.begin("x")
 
 
@@ -257,7 +257,7 @@ def test_jobs_come_and_go(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
             jobs += [enqueue(index, filters[index]) for index in range(3, 9)]
     assert sorted(texts) == [0, *range(2, 9)]
     assert re.fullmatch("[a-c]{1,59}", texts.pop(2))
-    assert isinstance(filters[2].error, RejectedToken)
+    assert isinstance(filters[2].error, RejectedTokenError)
     for index, text in texts.items():
         filters[index].check()
         assert re.fullmatch(PATTERN, text)
@@ -370,7 +370,7 @@ def test_an_error_ends_the_text_and_is_told(v2: Any, caplog: pytest.LogCaptureFi
     one = filter_of(v2)
     one.feed(200)
     assert one.next() == ([EOS], {EOS})
-    with pytest.raises(RejectedToken):
+    with pytest.raises(RejectedTokenError):
         one.check()
     import torch
 

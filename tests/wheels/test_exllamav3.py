@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import InvalidText, RejectedToken
+from guideway.errors import InvalidTextError, RejectedTokenError
 from guideway.masks import ids
 from guideway.testing import tiny_model
 
@@ -138,7 +138,7 @@ def test_a_prefix_is_what_the_text_begins_with(v3: Any) -> None:
     one.accept_token(A)
     one.reset()
     assert legal(one) == [A, B]
-    with pytest.raises(InvalidText, match="begins with 'x'"):
+    with pytest.raises(InvalidTextError, match="begins with 'x'"):
         filter_of(v3, "ab", prefix_str="x")
 
 
@@ -168,7 +168,7 @@ def test_an_error_ends_the_text_and_is_told(v3: Any) -> None:
     one = filter_of(v3, "ab", eos_after_completed=True)
     assert not one.feed(B)
     assert legal(one) == [EOS]
-    with pytest.raises(RejectedToken):
+    with pytest.raises(RejectedTokenError):
         one.check()
     assert one.feed(EOS)
     one.rewind(2)

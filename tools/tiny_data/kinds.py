@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # forms of a value stand in rows, several to a line
+# forms of a value stand in rows, several to a line
 """Kinds of values: each draws a value, how the text says it, and the schema a record would use for it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905  # forms and words stand in rows, several to a line
+# ruff: noqa: SIM905  # forms and words stand in rows, several to a line
 """Puts a text, the shape wanted and the record together.
 
 The shape is drawn anew for every text - which fields, in which order, under which names, nested or not - so the model

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM905  # words and forms stand in rows as text; one to a line, they would fill a thousand lines
+# ruff: noqa: SIM905  # words and forms stand in rows as text; one to a line, they would fill a thousand lines
 """Words, names and places: lists, and syllables put together for the endless rest.
 
 A model of three million parameters learns to copy only if it cannot learn the values by heart, so about half of all

@@ -19,7 +19,7 @@ from guideway.cli.options import (
     constraint_of,
 )
 from guideway.cli.records import make_console
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.loading import load
 from guideway.testing.checking import check as run_checks
 from guideway.tokenizers import Tokenizer
@@ -46,7 +46,9 @@ def check(
         regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
     )
     if constraint is None:
-        raise InvalidConstraint("give a constraint: one of --regex, --type, --schema, --choice, --format, --grammar")
+        raise InvalidConstraintError(
+            "give a constraint: one of --regex, --type, --schema, --choice, --format, --grammar"
+        )
     options: dict[str, Any] = {"walks": walks, "max_tokens": max_tokens, "seed": seed}
     options |= {"valid": valid or (), "invalid": invalid or ()}
     if Path(model).exists():

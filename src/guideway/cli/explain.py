@@ -11,7 +11,7 @@ from rich.table import Table
 from guideway.cli.inputs import read_file
 from guideway.cli.records import make_console
 from guideway.constraints.json_schema import explain_schema
-from guideway.errors import ConstraintError, InvalidConstraint
+from guideway.errors import ConstraintError, InvalidConstraintError
 
 __all__ = ["explain"]
 
@@ -30,7 +30,7 @@ def explain(
     try:
         found = explain_schema(read_file(schema), **options)
     except ConstraintError as error:
-        raise InvalidConstraint(f"{schema}: {error}", error.place) from error
+        raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
     console = make_console()
     table = Table("where", "keyword", "what becomes of it", title=str(schema))
     for place, keyword, status in found.contract:

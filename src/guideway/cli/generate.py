@@ -24,7 +24,7 @@ from guideway.cli.options import (
     row_constraint,
 )
 from guideway.errors import GuidewayError, NotAvailable
-from guideway.generation import MAX_TOKENS, Generation, Options, Request, View, generate_details, stream
+from guideway.generation import MAX_TOKENS, Generation, GenerationRequest, Options, View, complete, stream
 from guideway.loading import load
 from guideway.sampling import Sampler
 
@@ -42,7 +42,7 @@ def generate(
     format_name: FormatOption = None,
     grammar: GrammarOption = None,
     model: ModelOption = "tiny",
-    samples: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
+    n: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens.")] = MAX_TOKENS,
     min_tokens: Annotated[int, typer.Option(min=0, help="No end before so many tokens.")] = 0,
     temperature: Annotated[float | None, typer.Option(min=0.0, help="0: greedy, the default for one text.")] = None,
@@ -50,14 +50,16 @@ def generate(
     repetition_penalty: Annotated[float, typer.Option(help="Above 1: tokens that were there come less.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     stop: Annotated[list[str] | None, typer.Option(help="End free text in front of this string.")] = None,
-    ban: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
-    heal: Annotated[bool, typer.Option("--heal", help="Let the model write the prompt's last token again.")] = False,
+    bad_words: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
+    token_healing: Annotated[
+        bool, typer.Option("--token-healing", help="Let the model write the prompt's last token again.")
+    ] = False,
     logprobs: Annotated[int | None, typer.Option(min=0, help="Probabilities, with so many alternatives.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
 ) -> None:
     """Write on after a prompt, freely or under a constraint."""
-    if samples is not None and temperature is None:
+    if n is not None and temperature is None:
         temperature = 1.0
     options: Options = {
         "sampler": Sampler(temperature or 0.0, top_p=top_p, repetition_penalty=repetition_penalty),
@@ -65,11 +67,11 @@ def generate(
         "min_tokens": min_tokens,
         "seed": seed,
         "stop": stop or (),
-        "ban": ban or (),
-        "heal": heal,
+        "bad_words": bad_words or (),
+        "token_healing": token_healing,
         "logprobs": 3 if html is not None and logprobs is None else logprobs,
         "progress": is_lines_file(prompt),
-        "keep_errors": is_lines_file(prompt),
+        "return_exceptions": is_lines_file(prompt),
     }
     many = is_lines_file(prompt)
     output = constraint_of(
@@ -79,37 +81,52 @@ def generate(
     if html is not None and not html.parent.is_dir():  # said before it takes any time
         raise NotAvailable(f"there is no folder {html.parent} for {html.name}")
     with load(model) as loaded:
-        if not (many or as_json or samples or html):
+        if not (many or as_json or n or html):
             for piece in stream(loaded, prompt, output, **options):
                 typer.echo(piece, nl=False)
             typer.echo()
             return
         requests = [_request(line) for line in lines]
-        good = [request for request in requests if isinstance(request, Request)]
-        made: list[Any] = generate_details(loaded, good, output, samples=samples, **options) if good else []
+        good = [request for request in requests if isinstance(request, GenerationRequest)]
+        made: list[Any] = complete(loaded, good, output, n=n, **options) if good else []
         results = iter(made)
-        found = [next(results) if isinstance(one, Request) else one for one in requests]
+        found = [next(results) if isinstance(one, GenerationRequest) else one for one in requests]
         flat = [(line, one) for line, group in zip(lines, found, strict=True) for one in _listed(group)]
         if html is not None:
             View(loaded, [one for _, one in flat if isinstance(one, Generation)]).save(html)
             typer.echo(f"written: {html}", err=True)
         for line, one in flat:
-            plain = not (many or as_json or samples) and isinstance(one, Generation)
+            plain = not (many or as_json or n) and isinstance(one, Generation)
             typer.echo(one.text if plain else json.dumps(_as_json(line, one, logprobs), ensure_ascii=False))
         failed = sum(isinstance(one, Exception) for _, one in flat)
         if failed:
             raise NotAvailable(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
 
 
-_OWN = ("max_tokens", "min_tokens", "seed", "stop", "ban", "heal", "temperature", "top_k", "top_p", "min_p")
+_OWN = (
+    "max_tokens",
+    "min_tokens",
+    "seed",
+    "stop",
+    "bad_words",
+    "token_healing",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+)
 
 
-def _request(line: dict[str, Any]) -> Request | Exception:
+def _request(line: dict[str, Any]) -> GenerationRequest | Exception:
     """A line of the file: "prompt", and what it has of its own: a constraint and some options; or its error."""
     own: Any = {name: line[name] for name in _OWN if name in line}
     try:
         constraint = row_constraint(line)
-        return Request(line["prompt"], **own) if constraint is None else Request(line["prompt"], constraint, **own)
+        return (
+            GenerationRequest(line["prompt"], **own)
+            if constraint is None
+            else GenerationRequest(line["prompt"], constraint, **own)
+        )
     except (GuidewayError, ValueError, TypeError) as error:
         return error
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from guideway.constraints import JsonSchema
-from guideway.errors import ConstraintError, InvalidConstraint, NotAvailable
+from guideway.errors import ConstraintError, InvalidConstraintError, NotAvailable
 
 __all__ = ["is_lines_file", "load_output", "load_type", "read_file", "read_lines", "read_requests", "read_texts"]
 
@@ -94,7 +94,7 @@ def load_output(type_name: str | None, schema: Path | None) -> Any:
             return JsonSchema(read_file(schema))  # its own reader: numbers stay exact, and depth costs no stack
         except ConstraintError as error:
             raise type(error)(f"{schema}: {error}", error.place) from error
-    raise InvalidConstraint("give either --type FILE.py:NAME or --schema FILE.json")
+    raise InvalidConstraintError("give either --type FILE.py:NAME or --schema FILE.json")
 
 
 def load_type(name: str) -> Any:

@@ -10,7 +10,7 @@ import typer
 
 from guideway.cli.inputs import load_output, read_file
 from guideway.constraints import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
-from guideway.errors import ConstraintError, InvalidConstraint
+from guideway.errors import ConstraintError, InvalidConstraintError
 
 __all__ = [
     "CONSTRAINTS",
@@ -70,7 +70,7 @@ def constraint_of(
     }
     if sum(given.values()) > 1:
         both = " and ".join(name for name, there in given.items() if there)
-        raise InvalidConstraint(f"give one of {', '.join(given)}, not {both}")
+        raise InvalidConstraintError(f"give one of {', '.join(given)}, not {both}")
     if regex is not None:
         return Regex(regex)
     if choice:
@@ -86,16 +86,16 @@ def row_constraint(line: Mapping[str, Any]) -> Any:
     """What a line of a file says of its own; None for nothing. Raises `ConstraintError`, `TypeError`."""
     named = [name for name in _OF_ROWS if name in line]
     if len(named) > 1:
-        raise InvalidConstraint(f"a line has one constraint, not {' and '.join(named)}")
+        raise InvalidConstraintError(f"a line has one constraint, not {' and '.join(named)}")
     if isinstance(line.get("schema"), str):
-        raise InvalidConstraint('"schema" of a line is the schema itself, an object, and no file\'s name')
+        raise InvalidConstraintError('"schema" of a line is the schema itself, an object, and no file\'s name')
     return _OF_ROWS[named[0]](line[named[0]]) if named else None
 
 
 def _grammar(path: Path) -> Any:
     notation = _NOTATIONS.get(path.suffix)
     if notation is None:
-        raise InvalidConstraint(f"{path}: a grammar's file ends in {', '.join(_NOTATIONS)}")
+        raise InvalidConstraintError(f"{path}: a grammar's file ends in {', '.join(_NOTATIONS)}")
     try:
         return notation(read_file(path))
     except ConstraintError as error:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guideway import constraints
-from guideway.generation import Generation, extract_details, extraction, generate_details
+from guideway.generation import Generation, complete, extraction
 from guideway.sessions import Model
 
 __all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_table"]
@@ -56,10 +56,10 @@ class Extracted:
 def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
     """The record of one text; `compare`: also what the model writes freely after the same prompt."""
     source = constraints.of(output)
-    found = extract_details(model, text, source, max_tokens=max_tokens)
+    found = complete(model, extraction(model, text, source), source, max_tokens=max_tokens)
     if not compare:
         return Extracted(text, found, None, False)
-    free = generate_details(model, extraction(model, text, source), max_tokens=max_tokens)
+    free = complete(model, extraction(model, text, source), max_tokens=max_tokens)
     try:
         source.parse(free.text.strip())
     except Exception:  # a validator of the user's type may raise anything

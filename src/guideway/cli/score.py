@@ -47,12 +47,14 @@ def score(
                 typer.echo(json.dumps({**line, "error": f"{type(error).__name__}: {error}"}, ensure_ascii=False))
                 continue
             if many or as_json:
-                scores = [{"option": one.option, "logprob": one.logprob, "share": one.share} for one in found]
+                scores = [
+                    {"option": one.option, "logprob": one.logprob, "probability": one.probability} for one in found
+                ]
                 typer.echo(json.dumps({**line, "scores": scores}, ensure_ascii=False))
                 continue
-            table = Table("option", "share", "log-probability", "tokens")
-            for one in sorted(found, key=lambda one: -one.share):
-                table.add_row(one.option, f"{one.share:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
+            table = Table("option", "probability", "log-probability", "tokens")
+            for one in sorted(found, key=lambda one: -one.probability):
+                table.add_row(one.option, f"{one.probability:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
             make_console().print(table)
         if failed:
             raise NotAvailable(f'{failed} of {len(lines)} results are errors: see "error" in their lines')

@@ -13,7 +13,7 @@ from guideway._kernel import Automaton
 from guideway.compiler.automaton_cache import AutomatonCache, cache
 from guideway.compiler.batch import CompileLimits, acompile, acompile_many, compile_many
 from guideway.compiler.compilation import compile
-from guideway.compiler.completion import tokens_needed
+from guideway.compiler.completion import min_tokens_to_complete
 
 __all__ = [
     "Automaton",
@@ -24,5 +24,5 @@ __all__ = [
     "cache",
     "compile",
     "compile_many",
-    "tokens_needed",
+    "min_tokens_to_complete",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from guideway._kernel import Automaton
 from guideway.compiler.compilation import compile
-from guideway.errors import ConstraintError, LimitExceeded
+from guideway.errors import ConstraintError, LimitExceededError
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["CompileLimits", "acompile", "acompile_many", "compile_many"]
@@ -45,7 +45,7 @@ def compile_many(
     `progress(done, total)` is called in this thread after each one. `cancelled()` is asked about twenty times a second;
     True ends the batch with `concurrent.futures.CancelledError`. What has begun is not interrupted, and stays cached.
 
-    Raises what `compile` raises, with the number of the constraint, beyond `limits.failures`; `LimitExceeded` where
+    Raises what `compile` raises, with the number of the constraint, beyond `limits.failures`; `LimitExceededError` where
     the time is up.
     """
     wanted, bounds = list(constraints), limits or CompileLimits()
@@ -61,7 +61,9 @@ def compile_many(
             if cancelled is not None and cancelled():
                 raise CancelledError(f"cancelled after {len(results)} of {len(wanted)} constraints")
             if deadline is not None and time.monotonic() > deadline:
-                raise LimitExceeded(f"{bounds.seconds} s were up after {len(results)} of {len(wanted)} constraints")
+                raise LimitExceededError(
+                    f"{bounds.seconds} s were up after {len(results)} of {len(wanted)} constraints"
+                )
             done, _ = wait(waiting, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 number = waiting.pop(future)

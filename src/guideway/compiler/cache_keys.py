@@ -18,7 +18,7 @@ from collections import OrderedDict
 from functools import partial
 from typing import NoReturn
 
-from guideway.constraints import Source
+from guideway.constraints import Constraint
 
 __all__ = ["ProgramMemo", "content_key", "quick_key"]
 
@@ -112,7 +112,7 @@ class ProgramMemo:
                 self._by_content[key] = digest
                 while len(self._by_content) > _MAX_CONTENTS:
                     self._by_content.popitem(last=False)
-        elif isinstance(constraint, (Source, type)):
+        elif isinstance(constraint, (Constraint, type)):
             number, known = id(constraint), self._by_identity
             # Bound now: at the end of the interpreter this module's names are gone before the last constraint is.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))

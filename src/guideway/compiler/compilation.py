@@ -19,7 +19,7 @@ from guideway import constraints, disk, frontends, grammar, jsontext
 from guideway._kernel import Automaton
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
-from guideway.errors import ConstraintError, Unsatisfiable
+from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -42,7 +42,7 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
     Equal constraints over equal vocabularies give the automaton made before; `cache=False` neither looks nor keeps
     (and see `guideway.cache`).
 
-    Raises `InvalidConstraint`, `Unsupported`, `Unsatisfiable` or `LimitExceeded`, with the place where there is one.
+    Raises `InvalidConstraintError`, `UnsupportedError`, `UnsatisfiableError` or `LimitExceededError`, with the place where there is one.
     """
     table = getattr(vocabulary, "vocabulary", vocabulary)  # a tokenizer's, or a model's
     if not isinstance(table, Vocabulary):
@@ -111,14 +111,14 @@ def _from_source(constraint: object, table: Vocabulary) -> Automaton:
     made = source.grammar()
     try:
         return _compile(made, encode(made), table)
-    except Unsatisfiable as error:
+    except UnsatisfiableError as error:
         raise _explained(error, source) from None
 
 
 def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
     """The error, with what cannot be met together."""
-    why = constraints.of(constraint).conflict(error.place) if isinstance(error, Unsatisfiable) else None
-    return error if why is None else Unsatisfiable(f"{error}: nothing meets {why}", error.place)
+    why = constraints.of(constraint).conflict(error.place) if isinstance(error, UnsatisfiableError) else None
+    return error if why is None else UnsatisfiableError(f"{error}: nothing meets {why}", error.place)
 
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:

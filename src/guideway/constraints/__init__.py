@@ -24,7 +24,7 @@ tools/            `Tool`, `ToolCalls`
 
 from __future__ import annotations
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.choice import Choice
 from guideway.constraints.coerce import of
 from guideway.constraints.ebnf import Ebnf
@@ -41,6 +41,7 @@ from guideway.constraints.tools import Reply, Tool, ToolCall, ToolCalls
 
 __all__ = [
     "Choice",
+    "Constraint",
     "Ebnf",
     "Format",
     "Gbnf",
@@ -50,7 +51,6 @@ __all__ = [
     "Reasoning",
     "Regex",
     "Reply",
-    "Source",
     "SpecialToken",
     "Substring",
     "Tag",

@@ -1,4 +1,4 @@
-"""What a user may ask for: a `Source` knows its grammar, and how to read a text that fits it."""
+"""What a user may ask for: a `Constraint` knows its grammar, and how to read a text that fits it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from guideway.constraints.structural import content_hash, same, shown
-from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, Unsupported
+from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
 from guideway.grammar.cfg import Rule, terms
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.recognizer import fits
@@ -15,18 +15,18 @@ from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
 if TYPE_CHECKING:
     from guideway.constraints.captures import Captures, Rules, Shape
 
-__all__ = ["Literal", "Source", "check_text", "either_of", "leaf", "one_after_the_other"]
+__all__ = ["Constraint", "Literal", "check_text", "either_of", "leaf", "one_after_the_other"]
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Source(ABC, Generic[T_co]):
+class Constraint(ABC, Generic[T_co]):
     """A constraint as its user wrote it. Immutable; two of the same content are equal.
 
     They combine: `a | b` (either), `a + b` (one after the other; the value is the text) and, for regular ones,
     `a & b` (both at once) and `~a` (every other text). A str stands for itself there. `a.repeat(2, 5)`, its short forms
-    (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `a.named("x")` work for every source.
+    (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `a.capture("x")` work for every source.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Source(ABC, Generic[T_co]):
 
     @abstractmethod
     def parse(self, text: str) -> T_co:
-        """The value of a text that fits; `InvalidText` for one that does not."""
+        """The value of a text that fits; `InvalidTextError` for one that does not."""
 
     def read(self, text: str) -> T_co:
         """The same of a text that is known to fit, since it was made so."""
@@ -57,49 +57,49 @@ class Source(ABC, Generic[T_co]):
         root = grammar.nodes[grammar.root]
         return root.text if isinstance(root, Leaf) else None
 
-    def repeat(self, least: int = 0, most: int | None = None, *, separator: str = "") -> Source[str]:
+    def repeat(self, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
         """This, `least` to `most` times (None: no end), with a separator between. The value is the text."""
         from guideway.constraints.repeated import Repeated  # which is a source itself
 
         return Repeated(self, least, most, separator)
 
-    def optional(self) -> Source[str]:
+    def optional(self) -> Constraint[str]:
         """This, or nothing. The value is the text."""
         return self.repeat(0, 1)
 
-    def exactly(self, count: int, *, separator: str = "") -> Source[str]:
+    def exactly(self, count: int, *, separator: str = "") -> Constraint[str]:
         """This, so many times. The value is the text."""
         return self.repeat(count, count, separator=separator)
 
-    def at_least(self, count: int, *, separator: str = "") -> Source[str]:
+    def at_least(self, count: int, *, separator: str = "") -> Constraint[str]:
         """This, so many times or more. The value is the text."""
         return self.repeat(count, None, separator=separator)
 
-    def at_most(self, count: int, *, separator: str = "") -> Source[str]:
+    def at_most(self, count: int, *, separator: str = "") -> Constraint[str]:
         """This, so many times or fewer, or not at all. The value is the text."""
         return self.repeat(0, count, separator=separator)
 
-    def between(self, least: int, most: int, *, separator: str = "") -> Source[str]:
+    def between(self, least: int, most: int, *, separator: str = "") -> Constraint[str]:
         """This, `least` to `most` times. The value is the text."""
         return self.repeat(least, most, separator=separator)
 
-    def named(self, name: str) -> Source[T_co]:
-        """This; `captures` then says what it took of a text. Raises `InvalidConstraint` for a name that is no word."""
+    def capture(self, name: str) -> Constraint[T_co]:
+        """This; `captures` then says what it took of a text. Raises `InvalidConstraintError` for a name that is no word."""
         from guideway.constraints.capture import Named  # which is a source itself
 
         return Named(self, name)
 
     def captures(self, text: str) -> Captures:
-        """What the names in this took of a text: groups of patterns, rules of grammars, `named` parts, and of JSON the
+        """What the names in this took of a text: groups of patterns, rules of grammars, `capture`d parts, and of JSON the
         values by JSON Pointer ("" is the whole). Which derivation counts where there are several: see docs/captures.md.
-        `InvalidText` for a text that does not fit; `LimitExceeded` where it can be read in too many ways.
+        `InvalidTextError` for a text that does not fit; `LimitExceededError` where it can be read in too many ways.
         """
         from guideway.constraints.captures import captures_of
 
         if not isinstance(text, str):
             raise TypeError(f"captures are of a str; got {type(text).__name__}")
         if not fits(self.grammar(), text):
-            raise InvalidText(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not fit {self!r}")
         return captures_of(self, text)
 
     def shape(self) -> Shape | None:
@@ -114,48 +114,48 @@ class Source(ABC, Generic[T_co]):
         return shown(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Source) and same(self, other)
+        return isinstance(other, Constraint) and same(self, other)
 
     def __hash__(self) -> int:
         return content_hash(self)
 
-    def __or__(self, other: Source[U] | str) -> Source[T_co | U | str]:
+    def __or__(self, other: Constraint[U] | str) -> Constraint[T_co | U | str]:
         return _Any((self, _source(other)))
 
-    def __ror__(self, other: str) -> Source[T_co | str]:
+    def __ror__(self, other: str) -> Constraint[T_co | str]:
         return _Any((_source(other), self))
 
-    def __add__(self, other: Source[object] | str) -> Source[str]:
+    def __add__(self, other: Constraint[object] | str) -> Constraint[str]:
         return _Joined((self, _source(other)))
 
-    def __radd__(self, other: str) -> Source[str]:
+    def __radd__(self, other: str) -> Constraint[str]:
         return _Joined((_source(other), self))
 
-    def __and__(self, other: Source[object] | str) -> Source[str]:
+    def __and__(self, other: Constraint[object] | str) -> Constraint[str]:
         return _All((self, _source(other)))
 
-    def __invert__(self) -> Source[str]:
+    def __invert__(self) -> Constraint[str]:
         return _Other(self)
 
 
 def check_text(text: object, what: str) -> str:
     """The text, if it is a str that UTF-8 can write."""
     if not isinstance(text, str):
-        raise InvalidConstraint(f"{what} is a {type(text).__name__}, not a str")
+        raise InvalidConstraintError(f"{what} is a {type(text).__name__}, not a str")
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidConstraint(f"{what} holds a lone surrogate, which no text can")
+        raise InvalidConstraintError(f"{what} holds a lone surrogate, which no text can")
     return text
 
 
-def _source(thing: object) -> Source[object]:
-    if isinstance(thing, Source):
+def _source(thing: object) -> Constraint[object]:
+    if isinstance(thing, Constraint):
         return thing
     if isinstance(thing, str):
         return Literal(thing)
-    raise InvalidConstraint(f"only sources and str combine with a source, not {type(thing).__name__}")
+    raise InvalidConstraintError(f"only sources and str combine with a source, not {type(thing).__name__}")
 
 
-class Literal(Source[str]):
+class Literal(Constraint[str]):
     """Exactly one text."""
 
     def __init__(self, text: str) -> None:
@@ -168,7 +168,7 @@ class Literal(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself."""
         if text != self.text:
-            raise InvalidText(f"{text!r} is not {self.text!r}")
+            raise InvalidTextError(f"{text!r} is not {self.text!r}")
         return text
 
     def _content(self) -> object:
@@ -178,14 +178,14 @@ class Literal(Source[str]):
         return repr(self.text)
 
 
-class _Combined(Source[T_co]):
+class _Combined(Constraint[T_co]):
     """Two sources or more; those of the same kind among them are taken apart."""
 
     _sign = ""
     _joins: type[Either | Cat] | None = None
-    _parts: tuple[Source[object], ...]
+    _parts: tuple[Constraint[object], ...]
 
-    def __init__(self, given: tuple[Source[object], ...]) -> None:
+    def __init__(self, given: tuple[Constraint[object], ...]) -> None:
         self._parts = tuple(part for one in given for part in (one._parts if isinstance(one, type(self)) else (one,)))
         self._language = self._whole([part.regular() for part in self._parts])
 
@@ -205,7 +205,7 @@ class _Combined(Source[T_co]):
         try:
             return self._side_by_side(node)
         except RecursionError:
-            raise LimitExceeded("sources are combined with each other too deeply") from None
+            raise LimitExceededError("sources are combined with each other too deeply") from None
 
     def _side_by_side(self, node: type[Alternative | Sequence]) -> Grammar:
         made = Grammar()
@@ -250,9 +250,9 @@ class _Any(_Combined[T_co]):
         for part in self._parts:
             try:
                 return part.parse(text)  # type: ignore[return-value]  # T_co is the union of the parts' types
-            except InvalidText as problem:
+            except InvalidTextError as problem:
                 problems.append(str(problem))
-        raise InvalidText("; ".join(problems))
+        raise InvalidTextError("; ".join(problems))
 
 
 class _Joined(_Combined[str]):
@@ -269,14 +269,14 @@ class _Joined(_Combined[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it can be cut so that each part takes its piece."""
         if not fits(self.grammar(), text):
-            raise InvalidText(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not fit {self!r}")
         return text
 
 
 class _All(_Combined[str]):
     _sign = "&"
 
-    def __init__(self, given: tuple[Source[object], ...]) -> None:
+    def __init__(self, given: tuple[Constraint[object], ...]) -> None:
         super().__init__(given)
         both = self._language = Both(tuple(_regular(part, "&") for part in self._parts))
         self._grammar = leaf(both)
@@ -297,8 +297,8 @@ class _All(_Combined[str]):
         return text
 
 
-class _Other(Source[str]):
-    def __init__(self, part: Source[object]) -> None:
+class _Other(Constraint[str]):
+    def __init__(self, part: Constraint[object]) -> None:
         self._part = part
         self._language = Not(_regular(part, "~"))
 
@@ -311,9 +311,9 @@ class _Other(Source[str]):
     def parse(self, text: str) -> str:
         try:
             self._part.parse(text)
-        except InvalidText:
+        except InvalidTextError:
             return text
-        raise InvalidText(f"{text!r} fits {self._part!r}, and must not")
+        raise InvalidTextError(f"{text!r} fits {self._part!r}, and must not")
 
     def _content(self) -> object:
         return self._part
@@ -322,21 +322,21 @@ class _Other(Source[str]):
         return "~(", self._part, ")"
 
 
-def _regular(source: Source[object], sign: str) -> Regular:
+def _regular(source: Constraint[object], sign: str) -> Regular:
     language = source.regular()
     if language is None:
-        raise Unsupported(
+        raise UnsupportedError(
             f"{sign} works on regular sources (Regex, Choice and what is made of them), not on {source!r}"
         )
     return language
 
 
-def one_after_the_other(parts: tuple[Source[object], ...]) -> Source[str]:
+def one_after_the_other(parts: tuple[Constraint[object], ...]) -> Constraint[str]:
     """Some sources in their order; at least one."""
     return _Joined(parts)
 
 
-def either_of(options: tuple[Source[object], ...]) -> Source[object]:
+def either_of(options: tuple[Constraint[object], ...]) -> Constraint[object]:
     """Any of some sources; at least one."""
     return options[0] if len(options) == 1 else _Any(options)
 

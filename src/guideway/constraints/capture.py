@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import term_of
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.grammar.cfg import Rule
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
@@ -17,16 +17,16 @@ __all__ = ["Named"]
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Named(Source[T_co]):
+class Named(Constraint[T_co]):
     """A source whose text is captured under a name. It allows what the source allows, and has its values."""
 
-    def __init__(self, part: Source[T_co], name: str) -> None:
+    def __init__(self, part: Constraint[T_co], name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"a name is a str; got {type(name).__name__}")
         if not name.replace("-", "_").replace(".", "_").isidentifier():
-            raise InvalidConstraint(f"{name!r} is not a name for a capture: letters, digits, '_', '-' and '.'")
+            raise InvalidConstraintError(f"{name!r} is not a name for a capture: letters, digits, '_', '-' and '.'")
         self.part, self.name = part, name
-        self._plain: Source[T_co] = part._plain if isinstance(part, Named) else part  # without any names
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Named) else part  # without any names
 
     def grammar(self) -> Grammar:
         """That of the source."""
@@ -52,4 +52,4 @@ class Named(Source[T_co]):
         return self.part, self.name
 
     def _shown(self) -> tuple[object, ...]:
-        return "(", self.part, f").named({self.name!r})"
+        return "(", self.part, f").capture({self.name!r})"

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from guideway.constraints.base import Source, check_text, leaf
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Literals
 
 __all__ = ["Choice"]
 
 
-class Choice(Source[str]):
+class Choice(Constraint[str]):
     """One of the given texts; tens of thousands are fine. A text given twice counts once."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         if isinstance(texts, str):
-            raise InvalidConstraint("a choice is a list of texts, not one text")
+            raise InvalidConstraintError("a choice is a list of texts, not one text")
         if not isinstance(texts, Iterable):
-            raise InvalidConstraint(f"a choice is a list of texts, not {type(texts).__name__}")
+            raise InvalidConstraintError(f"a choice is a list of texts, not {type(texts).__name__}")
         checked = (check_text(text, f"text {number} of the choice") for number, text in enumerate(texts))
         self.texts = tuple(dict.fromkeys(checked))
         if not self.texts:
-            raise InvalidConstraint("a choice needs at least one text")
+            raise InvalidConstraintError("a choice needs at least one text")
         self._members = frozenset(self.texts)
 
     def grammar(self) -> Grammar:
@@ -33,7 +33,7 @@ class Choice(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it is one of the choices."""
         if text not in self._members:
-            raise InvalidText(f"{text!r} is none of the {len(self.texts)} choices")
+            raise InvalidTextError(f"{text!r} is none of the {len(self.texts)} choices")
         return text
 
     def _content(self) -> object:

@@ -1,4 +1,4 @@
-"""`of`: whatever a user may pass as a constraint, as a `Source`."""
+"""`of`: whatever a user may pass as a constraint, as a `Constraint`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from guideway._kernel import Automaton, Matcher
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.json_schema import JsonSchema
 from guideway.constraints.python_types import PythonType
 from guideway.constraints.regex import Regex
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.frontends.json_schema.keywords import KEYWORDS, NOTES
 
 __all__ = ["of"]
@@ -23,27 +23,29 @@ _NO_TYPES = (types.BuiltinFunctionType, types.ModuleType)
 
 
 @overload
-def of(constraint: Source[T]) -> Source[T]: ...
+def of(constraint: Constraint[T]) -> Constraint[T]: ...
 @overload
-def of(constraint: type[T]) -> Source[T]: ...
+def of(constraint: type[T]) -> Constraint[T]: ...
 @overload
-def of(constraint: object) -> Source[Any]: ...
-def of(constraint: object) -> Source[Any]:
+def of(constraint: object) -> Constraint[Any]: ...
+def of(constraint: object) -> Constraint[Any]:
     """A source as it is; a mapping as a JSON Schema (refused where it has no keyword of one); a compiled pattern as a
     `Regex`; everything else as a Python type (a function: its arguments).
     """
-    if isinstance(constraint, Source):
+    if isinstance(constraint, Constraint):
         return constraint
     if isinstance(constraint, Mapping):
         if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
-            raise InvalidConstraint(f"{_shown(constraint)} has no keyword of JSON Schema; {_hint(constraint)}")
+            raise InvalidConstraintError(f"{_shown(constraint)} has no keyword of JSON Schema; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):
         return Regex(constraint)
     if isinstance(constraint, (Automaton, Matcher)):
-        raise InvalidConstraint("this is compiled already: pass the source that it was made of, whose values it reads")
+        raise InvalidConstraintError(
+            "this is compiled already: pass the source that it was made of, whose values it reads"
+        )
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
-        raise InvalidConstraint(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
+        raise InvalidConstraintError(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
     return PythonType(constraint)
 
 

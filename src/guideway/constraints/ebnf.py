@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from guideway.constraints.rules import RuleSource
-from guideway.errors import InvalidConstraint
+from guideway.constraints.rules import RuleConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.frontends.cfg.ebnf_iso import IsoReader
 from guideway.frontends.cfg.ebnf_w3c import W3cReader
 from guideway.grammar.cfg import Rule
@@ -17,14 +17,14 @@ __all__ = ["Ebnf"]
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|/\*.*?\*/|\(\*.*?\*\)", re.DOTALL)
 
 
-class Ebnf(RuleSource):
+class Ebnf(RuleConstraint):
     """What a grammar in EBNF derives from its first rule, or from `start`.
 
     `form`: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`); by default the one whose sign for "is" the text
     has. White space between parts means nothing in either. `parts`: sources for names that the text does not define.
     Refused, since they are not clear or not for machines: `-` beside more than two parts and between parts that call
-    themselves, empty classes, rules given twice, `? prose ?` and `[wfc: prose]`. Raises `InvalidConstraint` and
-    `Unsupported` with line, column and caret, `Unsatisfiable` with the names of rules that never end, `LimitExceeded`.
+    themselves, empty classes, rules given twice, `? prose ?` and `[wfc: prose]`. Raises `InvalidConstraintError` and
+    `UnsupportedError` with line, column and caret, `UnsatisfiableError` with the names of rules that never end, `LimitExceededError`.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Ebnf(RuleSource):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if form not in (None, "w3c", "iso"):
-            raise InvalidConstraint(f"the form {form!r} is neither 'w3c' nor 'iso'")
+            raise InvalidConstraintError(f"the form {form!r} is neither 'w3c' nor 'iso'")
         self.form = form
         super().__init__(text, start, parts)
 
@@ -50,7 +50,9 @@ class Ebnf(RuleSource):
         start = rules[0].name if start is None else start
         names = self._completed(rules, reader, reader.mentioned)
         if start not in names:
-            raise InvalidConstraint(f"there is no rule {start!r} to start with; there are {', '.join(sorted(names))}")
+            raise InvalidConstraintError(
+                f"there is no rule {start!r} to start with; there are {', '.join(sorted(names))}"
+            )
         return rules, start
 
     def _content(self) -> object:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from guideway.constraints.base import Literal, Source
+from guideway.constraints.base import Constraint, Literal
 from guideway.constraints.coerce import of
 from guideway.grammar.cfg import Series, Term, Text, Times, Whole
 
 __all__ = ["separated", "source_of", "term_of"]
 
 
-def source_of(thing: object) -> Source[Any]:
+def source_of(thing: object) -> Constraint[Any]:
     """A str as itself, everything else as a constraint."""
     return Literal(thing) if isinstance(thing, str) else of(thing)
 
 
-def term_of(source: Source[Any]) -> Term:
+def term_of(source: Constraint[Any]) -> Term:
     """A source as a part of rules."""
     language = source.regular()
     return Text(language, source) if language is not None else Whole(source.grammar(), source)

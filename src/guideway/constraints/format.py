@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Source, leaf
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.constraints.base import Constraint, leaf
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.formats import FORMATS, format_language
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -11,15 +11,15 @@ from guideway.grammar.recognizer import fits
 __all__ = ["Format"]
 
 
-class Format(Source[str]):
+class Format(Constraint[str]):
     """The texts of a format: those of JSON Schema, and `ip`, `url`, `semver`, `phone`, `hex-colour`.
 
-    The value is the text. An unknown name raises `InvalidConstraint`, which lists the known ones.
+    The value is the text. An unknown name raises `InvalidConstraintError`, which lists the known ones.
     """
 
     def __init__(self, name: str) -> None:
         if name not in FORMATS:
-            raise InvalidConstraint(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
+            raise InvalidConstraintError(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
         self.name = name
 
     def grammar(self) -> Grammar:
@@ -29,7 +29,7 @@ class Format(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it has the format."""
         if not fits(self.grammar(), text):
-            raise InvalidText(f"{text!r} is not of the format {self.name!r}")
+            raise InvalidTextError(f"{text!r} is not of the format {self.name!r}")
         return text
 
     def _content(self) -> object:

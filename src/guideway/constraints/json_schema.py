@@ -9,9 +9,15 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading, values_of
-from guideway.errors import ConstraintError, InvalidConstraint, InvalidText, LimitExceeded, Unsupported
+from guideway.errors import (
+    ConstraintError,
+    InvalidConstraintError,
+    InvalidTextError,
+    LimitExceededError,
+    UnsupportedError,
+)
 from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict
 from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.documents import Documents, simple_dialect
@@ -50,7 +56,7 @@ def explain_schema(
     examples: int = 3,
 ) -> Explanation:
     """What a schema enforces, also where it is refused; of one without instances, the keywords that cannot be met
-    together. Raises `InvalidConstraint` and `LimitExceeded`.
+    together. Raises `InvalidConstraintError` and `LimitExceededError`.
     """
     style = make_style(profile, None, None, None, None, formats)
     document, named = _copied(schema)
@@ -67,15 +73,15 @@ def explain_schema(
 def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
     """The document, and whether schemas inside of it may have identifiers."""
     if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # which asks an abstract class
-        raise InvalidConstraint(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
+        raise InvalidConstraintError(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
     given = read_json(schema) if isinstance(schema, str) else schema
     document, named = copy_schema(given)  # of a text too: the copy tells whether there are identifiers inside
     if not isinstance(document, (dict, bool)):
-        raise InvalidConstraint("a schema is an object or a boolean", "")
+        raise InvalidConstraintError("a schema is an object or a boolean", "")
     return document, named
 
 
-class JsonSchema(Source[Any]):
+class JsonSchema(Constraint[Any]):
     """The JSON texts that a JSON Schema allows, written as a profile says.
 
     `schema`: a mapping, a boolean, or JSON text. `profile="generation"` (the default): keys in schema order, one-line
@@ -87,7 +93,7 @@ class JsonSchema(Source[Any]):
     "strict" (unknown names are refused). `dialect`: that of documents without `$schema` ("draft-04" to "2020-12").
     `resources`: documents by URI, for `$ref`; nothing is ever fetched.
 
-    What cannot be enforced exactly is refused: `Unsupported` names every such place; nothing is dropped silently.
+    What cannot be enforced exactly is refused: `UnsupportedError` names every such place; nothing is dropped silently.
     """
 
     def __init__(
@@ -127,7 +133,7 @@ class JsonSchema(Source[Any]):
     def _expander(self) -> Expander:
         """All places of the document, read."""
         made = Expander(self._documents())
-        with suppress(LimitExceeded):  # this way takes more steps than the one that led to the grammar
+        with suppress(LimitExceededError):  # this way takes more steps than the one that led to the grammar
             Lowering(made, self._style).run()
         return made
 
@@ -148,7 +154,7 @@ class JsonSchema(Source[Any]):
         """Values by JSON Pointer."""
         return Reading(values_of)
 
-    def contract(self) -> list[tuple[str, str, str]]:
+    def keyword_report(self) -> list[tuple[str, str, str]]:
         """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
         "annotation" and "no effect" (it speaks about types that are not allowed there). Of a name that the draft does
         not know, more follows: "annotation: unknown keyword, did you mean 'properties'?". Of a schema that is refused,
@@ -157,7 +163,7 @@ class JsonSchema(Source[Any]):
         return contract(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
-        """Some texts that the schema allows, a shortest one first. Raises `Unsatisfiable` where there is none."""
+        """Some texts that the schema allows, a shortest one first. Raises `UnsatisfiableError` where there is none."""
         return draw_examples(self._grammar, count, seed)
 
     def conflict(self, place: str | None) -> str | None:
@@ -170,17 +176,17 @@ class JsonSchema(Source[Any]):
             documents = Documents(document, self._dialect, self._supplied, True)
             try:
                 return grammar_is_empty(Lowering(Expander(documents), self._style).run(), searched)
-            except (InvalidConstraint, Unsupported):  # without a keyword that others need
+            except (InvalidConstraintError, UnsupportedError):  # without a keyword that others need
                 return False
 
         try:
             found = conflict(document, place or "", is_empty)
-        except LimitExceeded:
+        except LimitExceededError:
             return None
         return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
 
     def parse(self, text: str) -> Any:
-        """The JSON value, if the schema allows it, however it is written; `InvalidText` says by line, column and JSON
+        """The JSON value, if the schema allows it, however it is written; `InvalidTextError` says by line, column and JSON
         Pointer (`place`) where it does not. Numbers that no float is near to (1e999) are `Decimal`.
         """
         if not isinstance(text, str):
@@ -194,7 +200,7 @@ class JsonSchema(Source[Any]):
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
             return Judge(self._lowered(exact), True)
-        except (LimitExceeded, Unsupported):  # too much may be written in every way
+        except (LimitExceededError, UnsupportedError):  # too much may be written in every way
             return Judge(self._grammar, False)
 
     def __getstate__(self) -> dict[str, object]:
@@ -202,19 +208,19 @@ class JsonSchema(Source[Any]):
         return {name: value for name, value in self.__dict__.items() if name not in ("_judge", "_expander")}
 
     def read(self, text: str) -> Any:
-        """The JSON value of a text that is known to fit. Raises `InvalidText` for what is no JSON."""
+        """The JSON value of a text that is known to fit. Raises `InvalidTextError` for what is no JSON."""
         try:
             return json.loads(text, parse_float=read_float, parse_int=read_int)
         except RecursionError:
             return self._parse_deep(text)
         except ValueError as problem:
-            raise InvalidText(f"not JSON: {problem}", text=text) from problem
+            raise InvalidTextError(f"not JSON: {problem}", text=text) from problem
 
     def _parse_deep(self, text: str) -> Any:
         try:
             return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
         except ConstraintError as problem:
-            raise InvalidText(str(problem), text=text) from problem
+            raise InvalidTextError(str(problem), text=text) from problem
 
     def _content(self) -> object:
         return (self._text, self._style)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
-from guideway.constraints.rules import RuleSource
-from guideway.errors import InvalidConstraint, Unsupported
+from guideway.constraints.rules import RuleConstraint
+from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual import split_by_context
 from guideway.frontends.cfg.lark.contextual_lexer import Split
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of
@@ -24,7 +24,7 @@ _ROOT = "%start"
 Lexer = Literal["dynamic_complete", "contextual"]
 
 
-class Lark(RuleSource):
+class Lark(RuleConstraint):
     """What a grammar in Lark's notation derives from `start`.
 
     `lexer="dynamic_complete"` has the meaning of Lark's Earley parser with the lexer of that name: a text fits if it
@@ -38,8 +38,8 @@ class Lark(RuleSource):
     terminals that can be empty or look at text around them, imports of anything but `common`, templates of terminals;
     with the contextual lexer also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by names
     that it makes up.
-    Raises `InvalidConstraint`, `Unsupported` with line, column and caret, `Unsatisfiable` with the names of rules that
-    never end, `LimitExceeded`.
+    Raises `InvalidConstraintError`, `UnsupportedError` with line, column and caret, `UnsatisfiableError` with the names of rules that
+    never end, `LimitExceededError`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Lark(RuleSource):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if lexer not in ("dynamic_complete", "contextual"):
-            raise InvalidConstraint(f"the lexer is 'dynamic_complete' or 'contextual', not {lexer!r}")
+            raise InvalidConstraintError(f"the lexer is 'dynamic_complete' or 'contextual', not {lexer!r}")
         self.lexer = lexer
         self._splits: list[Split] = []  # at most one: for the contextual lexer
         super().__init__(text, start, parts)
@@ -93,12 +93,14 @@ class Lark(RuleSource):
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
         for name, at in {**reader.mentioned, **reader.declared}.items():
             if name in reader.declared and name not in known:
-                reader.fail(f"{name!r} is declared and nothing else: pass a source for it in `parts`", at, Unsupported)
+                reader.fail(
+                    f"{name!r} is declared and nothing else: pass a source for it in `parts`", at, UnsupportedError
+                )
             if name not in known:
                 named = sorted(one for one in known if one.strip("_").isidentifier())
                 reader.fail(f"{name!r} is not defined; there are {', '.join(named)}", at)
         if start not in known:
-            raise InvalidConstraint(
+            raise InvalidConstraintError(
                 f"there is no rule {start!r} to start with; there are {', '.join(sorted(reader.rules))}"
             )
 

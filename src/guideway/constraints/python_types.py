@@ -7,10 +7,10 @@ import re
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
-from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded, NotAvailable, Unsupported
+from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, NotAvailable, UnsupportedError
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
 from guideway.grammar.nodes import Grammar
@@ -26,7 +26,7 @@ MAX_SHOWN = 2000
 """How many characters of a text that a validator refuses the error shows."""
 
 
-class PythonType(Source[T_co]):
+class PythonType(Constraint[T_co]):
     """The JSON texts of a Python type: what Pydantic says of it as JSON Schema, in the generation profile.
 
     Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, set, tuple, unions, int, float, Decimal, bool,
@@ -64,14 +64,14 @@ class PythonType(Source[T_co]):
         return self._json.shape()
 
     def parse(self, text: str) -> T_co:
-        """The value. Where validators of your own refuse it, `InvalidText` holds Pydantic's words, and the text."""
+        """The value. Where validators of your own refuse it, `InvalidTextError` holds Pydantic's words, and the text."""
         from pydantic import ValidationError
 
         try:
             value: T_co = self._adapter.validate_json(text)
         except ValidationError as problem:
             shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
-            raise InvalidText(f"{problem}\nin the text {shown}", text=text) from problem
+            raise InvalidTextError(f"{problem}\nin the text {shown}", text=text) from problem
         if self._arguments:
             return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
         return value
@@ -99,7 +99,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
     if isinstance(annotation, TypeAdapter):
         return annotation
     if annotation is BaseModel:
-        raise InvalidConstraint("BaseModel itself is no model: it has no fields; pass a class made of it")
+        raise InvalidConstraintError("BaseModel itself is no model: it has no fields; pass a class made of it")
     try:
         return TypeAdapter(annotation)
     except (
@@ -110,13 +110,13 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         TypeError,
         AttributeError,
     ) as problem:
-        raise InvalidConstraint(
+        raise InvalidConstraintError(
             f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
         ) from problem
     except ImportError as problem:
         raise NotAvailable(f"a type needs a package: {problem}") from problem
     except RecursionError:
-        raise LimitExceeded("the type is nested too deeply") from None
+        raise LimitExceededError("the type is nested too deeply") from None
 
 
 def _reason(problem: Exception) -> str:
@@ -130,11 +130,11 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     try:
         return adapter.json_schema(mode="validation", schema_generator=schema_generator())
     except PydanticUserError as problem:
-        raise Unsupported(f"the type has no JSON Schema: {_reason(problem)}") from problem
+        raise UnsupportedError(f"the type has no JSON Schema: {_reason(problem)}") from problem
     except ImportError as problem:
         raise NotAvailable(f"a type needs a package: {problem}") from problem
     except RecursionError:
-        raise LimitExceeded("the type is nested too deeply") from None
+        raise LimitExceededError("the type is nested too deeply") from None
 
 
 def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:

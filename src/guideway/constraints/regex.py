@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from guideway.constraints.base import Source, leaf
+from guideway.constraints.base import Constraint, leaf
 from guideway.constraints.captures import Pattern
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import FLAGS, Dialect, parse_pattern, parse_tree
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -17,25 +17,25 @@ __all__ = ["Regex"]
 _LETTERS = {re.I: "i", re.M: "m", re.S: "s", re.X: "x", re.A: "a", re.U: ""}
 
 
-class Regex(Source[str]):
+class Regex(Constraint[str]):
     """The texts that `re.fullmatch(pattern, text, flags)` matches; with `dialect="ecma"`, what ECMA-262 means by it.
 
     `pattern`: a str, or what `re.compile` made of one. `flags`: letters ("i", "ms"), or the flags of `re`. Groups with
     names are captured. Exact, look-around and `\\b` anywhere included. Refused with a caret under the place: back-
-    references, possessive and atomic groups, conditions. `LimitExceeded` where assertions that are repeated or look
+    references, possessive and atomic groups, conditions. `LimitExceededError` where assertions that are repeated or look
     back take too many states.
     """
 
     def __init__(self, pattern: str | re.Pattern[str], *, flags: str | int = "", dialect: Dialect = "python") -> None:
         if isinstance(pattern, re.Pattern):
             if flags or dialect != "python":
-                raise InvalidConstraint("a compiled pattern has its flags, and the dialect of Python")
+                raise InvalidConstraintError("a compiled pattern has its flags, and the dialect of Python")
             flags = pattern.flags & ~int(re.U | re.DEBUG)
             pattern = pattern.pattern
         if not isinstance(pattern, str):
-            raise InvalidConstraint(f"a pattern is a str, not {type(pattern).__name__}")
+            raise InvalidConstraintError(f"a pattern is a str, not {type(pattern).__name__}")
         if dialect not in ("python", "ecma"):
-            raise InvalidConstraint(f"the dialect {dialect!r} is neither 'python' nor 'ecma'")
+            raise InvalidConstraintError(f"the dialect {dialect!r} is neither 'python' nor 'ecma'")
         self.pattern = pattern
         self.dialect = dialect
         self.flags = _letters(flags, dialect)
@@ -57,7 +57,7 @@ class Regex(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it matches."""
         if not fits(self.grammar(), text):  # not `re`, which may take exponential time
-            raise InvalidText(f"{text!r} does not match {self.pattern!r}")
+            raise InvalidTextError(f"{text!r} does not match {self.pattern!r}")
         return text
 
     def _content(self) -> object:
@@ -75,10 +75,12 @@ def _letters(flags: str | int, dialect: Dialect) -> str:
     if isinstance(flags, int):
         unknown = flags & ~int(sum(_LETTERS))
         if unknown:
-            raise InvalidConstraint(f"the flags {re.RegexFlag(unknown)!r} are not for patterns on text")
+            raise InvalidConstraintError(f"the flags {re.RegexFlag(unknown)!r} are not for patterns on text")
         letters = "".join(letter for flag, letter in _LETTERS.items() if flags & flag)
     known = FLAGS[dialect]
     if not isinstance(letters, str) or (wrong := "".join(sorted(set(letters) - set(known)))):
         shown = repr(flags) if not isinstance(letters, str) else repr(wrong)
-        raise InvalidConstraint(f"the flags {shown} are none of {', '.join(known)}, which the dialect {dialect!r} has")
+        raise InvalidConstraintError(
+            f"the flags {shown} are none of {', '.join(known)}, which the dialect {dialect!r} has"
+        )
     return "".join(sorted(set(letters)))

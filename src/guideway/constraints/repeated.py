@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, term_of
-from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded
+from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
 from guideway.grammar.cfg import Rule, Text, Times, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -18,18 +18,18 @@ MAX_TIMES = 2**31 - 1
 """What the kernel counts to."""
 
 
-class Repeated(Source[str]):
+class Repeated(Constraint[str]):
     """A source `least` to `most` times (None: no end), with a separator between. The value is the text itself."""
 
-    def __init__(self, part: Source[object], least: int, most: int | None, separator: str) -> None:
+    def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
         if not all(type(times) is int for times in (least, 0 if most is None else most)):
             raise TypeError(f"numbers of times are ints; got {least!r} and {most!r}")
         if not isinstance(separator, str):
             raise TypeError(f"a separator is a str; got {type(separator).__name__}")
         if max(least, most or 0) > MAX_TIMES:
-            raise LimitExceeded(f"more than {MAX_TIMES:,} times")
+            raise LimitExceededError(f"more than {MAX_TIMES:,} times")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraint(f"at least {least} and at most {most} times")
+            raise InvalidConstraintError(f"at least {least} and at most {most} times")
         self.part, self.least, self.most, self.separator = part, least, most, separator
         one = term_of(part)
         between = Text(Literals((separator,)))
@@ -48,7 +48,7 @@ class Repeated(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it can be cut into the parts."""
         if not fits(self._grammar, text):
-            raise InvalidText(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not fit {self!r}")
         return text
 
     def _content(self) -> object:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from guideway.constraints.base import Source, check_text
+from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import source_of, term_of
-from guideway.errors import InvalidText
+from guideway.errors import InvalidTextError
 from guideway.frontends.cfg.scanner import Reader
 from guideway.grammar.cfg import Lowered, Rule, lower
 from guideway.grammar.nodes import Grammar
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _AHEAD = 20_000  # microseconds: what reading a large grammar takes anyway; a small one needs one or two thousand
 
-__all__ = ["RuleSource"]
+__all__ = ["RuleConstraint"]
 
 
 _NAME = re.compile(r"[^\W_][\w.-]*")  # of a rule that captures what it derives
 
 
-class RuleSource(Source[str]):
+class RuleConstraint(Constraint[str]):
     """A grammar in some notation. The value of a text is the text itself."""
 
     def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
@@ -76,7 +76,7 @@ class RuleSource(Source[str]):
         if self._automaton is None:
             self._automaton = byte_automaton(self._grammar)
         if not accepts(self._automaton, text):
-            raise InvalidText(f"{text!r} is not derived by {self!r}")
+            raise InvalidTextError(f"{text!r} is not derived by {self!r}")
         return text
 
     def _content(self) -> object:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from guideway.constraints.base import Source, check_text, leaf
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Series, Term, Text
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat, Special
@@ -14,7 +14,7 @@ from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, No
 __all__ = ["SpecialToken", "cuts_name", "ends_as_it_begins", "marker", "up_to_marker"]
 
 
-class SpecialToken(Source[str]):
+class SpecialToken(Constraint[str]):
     """One special token of the vocabulary, by its name (`"<|python_tag|>"`); the value is the name.
 
     It is that token and nothing else: never the text of its name, spelled by other tokens. A vocabulary that has no
@@ -24,7 +24,7 @@ class SpecialToken(Source[str]):
     def __init__(self, name: str) -> None:
         self.name = check_text(name, "the name of a special token")
         if not name:
-            raise InvalidConstraint("a special token has a name")
+            raise InvalidConstraintError("a special token has a name")
 
     def grammar(self) -> Grammar:
         """One leaf."""
@@ -33,7 +33,7 @@ class SpecialToken(Source[str]):
     def parse(self, text: str) -> str:
         """The name itself."""
         if text != self.name:
-            raise InvalidText(f"{text!r} is not {self.name!r}")
+            raise InvalidTextError(f"{text!r} is not {self.name!r}")
         return text
 
     def _content(self) -> object:
@@ -71,12 +71,12 @@ def ends_as_it_begins(text: str) -> bool:
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
     """Texts up to the first marker, and the marker, in which these names are special tokens; none of `others` before.
 
-    Raises `InvalidConstraint` for a marker with names that ends as it begins: as text, its end would be unclear.
+    Raises `InvalidConstraintError` for a marker with names that ends as it begins: as text, its end would be unclear.
     """
     early = Cat((ANY_TEXT, Literals((text, *others)), Repeat(ANY_CHAR, 1, None)))
     if not _names(special).search(text):
         return Text(Both((Cat((ANY_TEXT, Literals((text,)))), Not(early))))
     if ends_as_it_begins(text):
-        raise InvalidConstraint(f"the marker {text!r} ends as it begins, so it cannot hold special tokens")
+        raise InvalidConstraintError(f"the marker {text!r} ends as it begins, so it cannot hold special tokens")
     free = Not(Cat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
     return Series((Text(free), marker(text, special)))

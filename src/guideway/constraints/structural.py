@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
-    from guideway.constraints.base import Source
+    from guideway.constraints.base import Constraint
 
 __all__ = ["content_hash", "same", "shown"]
 
@@ -16,13 +16,13 @@ MAX_SHOWN = 20_000
 """Characters of a source that are shown."""
 
 
-def _is_source(thing: object) -> TypeGuard[Source[Any]]:
-    from guideway.constraints.base import Source  # which is made with this
+def _is_source(thing: object) -> TypeGuard[Constraint[Any]]:
+    from guideway.constraints.base import Constraint  # which is made with this
 
-    return isinstance(thing, Source)
+    return isinstance(thing, Constraint)
 
 
-def shown(source: Source[Any]) -> str:
+def shown(source: Constraint[Any]) -> str:
     """How it is written, or the beginning of that; of sources that are written in this way."""
     plain = type(source).__repr__
     made: list[str] = []
@@ -41,7 +41,7 @@ def shown(source: Source[Any]) -> str:
     return "".join(made)
 
 
-def same(one: Source[Any], other: Source[Any]) -> bool:
+def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
     """Whether two sources have the same content."""
     todo: list[tuple[Any, Any]] = [(one, other)]
     known: set[tuple[int, int]] = set()
@@ -64,7 +64,7 @@ def same(one: Source[Any], other: Source[Any]) -> bool:
     return True
 
 
-def content_hash(source: Source[Any]) -> int:
+def content_hash(source: Constraint[Any]) -> int:
     """Equal for sources of the same content."""
     done: dict[int, int] = {}
     contents: dict[int, Any] = {}
@@ -82,7 +82,7 @@ def content_hash(source: Source[Any]) -> int:
     return done[id(source)]
 
 
-def _inside(content: Any) -> list[Source[Any]]:
+def _inside(content: Any) -> list[Constraint[Any]]:
     """The sources in a content; contents are as deep as they are written, so recursion is bounded."""
     if isinstance(content, tuple):
         return [inner for part in content for inner in _inside(part)]

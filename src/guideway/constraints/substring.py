@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Source, check_text, leaf
-from guideway.errors import InvalidConstraint, InvalidText, LimitExceeded
+from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_CHAR, Both, Chars, Graph, Regular, Repeat
 
@@ -12,21 +12,21 @@ __all__ = ["Substring"]
 _MAX_CHARACTERS = 100_000
 
 
-class Substring(Source[str]):
+class Substring(Constraint[str]):
     """The texts that stand somewhere in a given text, in one piece: `least` characters or more, at most `most`.
 
     Written as the suffix automaton of the text (Blumer et al., "The smallest automaton recognizing the subwords of a
-    text", 1985), whose size is linear. Raises `LimitExceeded` beyond 100,000 characters.
+    text", 1985), whose size is linear. Raises `LimitExceededError` beyond 100,000 characters.
     """
 
     def __init__(self, text: str, *, least: int = 1, most: int | None = None) -> None:
         self.text = check_text(text, "the text")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraint(f"at least {least} and at most {most} characters")
+            raise InvalidConstraintError(f"at least {least} and at most {most} characters")
         if least > len(text):
-            raise InvalidConstraint(f"the text has {len(text)} characters, fewer than {least}")
+            raise InvalidConstraintError(f"the text has {len(text)} characters, fewer than {least}")
         if len(text) > _MAX_CHARACTERS:
-            raise LimitExceeded(f"a text of {len(text)} characters; at most {_MAX_CHARACTERS} can be quoted from")
+            raise LimitExceededError(f"a text of {len(text)} characters; at most {_MAX_CHARACTERS} can be quoted from")
         self.least, self.most = least, most
         language: Regular = Graph(_suffix_automaton(text))
         if least or most is not None:
@@ -40,7 +40,7 @@ class Substring(Source[str]):
     def parse(self, text: str) -> str:
         """The text itself, if it stands there."""
         if text not in self.text or not self.least <= len(text) <= (len(text) if self.most is None else self.most):
-            raise InvalidText(f"{text!r} is no quotation of that length")
+            raise InvalidTextError(f"{text!r} is no quotation of that length")
         return text
 
     def _content(self) -> object:

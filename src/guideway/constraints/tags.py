@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from guideway.constraints.base import Source, check_text
+from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, source_of, term_of
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -43,7 +43,7 @@ class Tag:
         self.content = source_of(content)
         self.end = check_text(end, "the end of a tag")
         if not begin:
-            raise InvalidConstraint("a tag begins with some text")
+            raise InvalidConstraintError("a tag begins with some text")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tag) and self._key() == other._key()
@@ -51,7 +51,7 @@ class Tag:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[str, Source[Any], str]:
+    def _key(self) -> tuple[str, Constraint[Any], str]:
         return self.begin, self.content, self.end
 
     def __repr__(self) -> str:
@@ -66,13 +66,13 @@ class Tagged:
     value: Any
 
 
-class Tags(Source[list["str | Tagged"]]):
+class Tags(Constraint[list["str | Tagged"]]):
     """Free text in which every trigger begins one of the tags.
 
     `triggers`: beginnings of tags that free text must not hold, by default the tags' whole `begin`. `least` and `most`:
     how many tags. `separator`: there is no free text at all, and this stands between tags. `special`: names in begins
     and ends that are special tokens, where the vocabulary has them. The value is the list of the pieces, texts and
-    `Tagged`. Raises `InvalidConstraint` where a trigger holds another one, or none begins a tag.
+    `Tagged`. Raises `InvalidConstraintError` where a trigger holds another one, or none begins a tag.
     """
 
     def __init__(
@@ -87,21 +87,21 @@ class Tags(Source[list["str | Tagged"]]):
     ) -> None:
         self.tags, self.special = tuple(tags), tuple(special)
         if not self.tags:
-            raise InvalidConstraint("there must be at least one tag")
+            raise InvalidConstraintError("there must be at least one tag")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraint(f"at least {least} and at most {most} tags")
+            raise InvalidConstraintError(f"at least {least} and at most {most} tags")
         self.triggers = tuple(dict.fromkeys(triggers if triggers is not None else (tag.begin for tag in self.tags)))
         self.least, self.most, self.separator = least, most, separator
         for one in self.triggers:
             if any(one != other and one in other for other in self.triggers):
-                raise InvalidConstraint(f"the trigger {one!r} stands in another one, which could then never come")
+                raise InvalidConstraintError(f"the trigger {one!r} stands in another one, which could then never come")
             if not one or not any(tag.begin.startswith(one) for tag in self.tags):
-                raise InvalidConstraint(f"no tag begins with the trigger {one!r}")
+                raise InvalidConstraintError(f"no tag begins with the trigger {one!r}")
         for tag in self.tags:
             if not any(tag.begin.startswith(one) for one in self.triggers):
-                raise InvalidConstraint(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
+                raise InvalidConstraintError(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
             if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
-                raise InvalidConstraint(f"a trigger of {tag.begin!r} ends inside the name of a special token")
+                raise InvalidConstraintError(f"a trigger of {tag.begin!r} ends inside the name of a special token")
         self._shape = Rules((Rule("tags", self._term()),), "tags")
         self._grammar = lower(list(self._shape.rules), "tags").grammar
 
@@ -135,7 +135,7 @@ class Tags(Source[list["str | Tagged"]]):
     def parse(self, text: str) -> list[str | Tagged]:
         """The pieces: texts that are not empty, and tags with the values of their contents."""
         if not fits(self._grammar, text):
-            raise InvalidText(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not fit {self!r}")
         pieces: list[str | Tagged] = []
         at = 0
         while at < len(text):
@@ -162,9 +162,9 @@ class Tags(Source[list["str | Tagged"]]):
             while end >= 0:
                 try:
                     return Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
-                except InvalidText:
+                except InvalidTextError:
                     end = text.find(tag.end, end + 1)
-        raise InvalidText(f"no tag ends behind {text[start : start + 40]!r}")
+        raise InvalidTextError(f"no tag ends behind {text[start : start + 40]!r}")
 
     def _content(self) -> object:
         return self.tags, self.triggers, self.least, self.most, self.separator, self.special
@@ -173,7 +173,7 @@ class Tags(Source[list["str | Tagged"]]):
         return f"Tags({list(self.tags)!r})"
 
 
-class Reasoning(Source[tuple[str, Any]]):
+class Reasoning(Constraint[tuple[str, Any]]):
     """Reasoning between its markers, then an answer that fits a constraint.
 
     The value is the pair of the reasoning's text and the answer's value. `optional`: the answer may come at once, and
@@ -197,7 +197,7 @@ class Reasoning(Source[tuple[str, Any]]):
             tuple(one for one in (begin, end) if not ends_as_it_begins(one)) if special is None else tuple(special)
         )
         if not end:
-            raise InvalidConstraint("reasoning must end with some text")
+            raise InvalidConstraintError("reasoning must end with some text")
         gap = Text(Literals(("", "\n", "\n\n")))
         thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
         parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
@@ -215,14 +215,14 @@ class Reasoning(Source[tuple[str, Any]]):
     def parse(self, text: str) -> tuple[str, Any]:
         """The reasoning, and the answer's value."""
         if not fits(self._grammar, text):
-            raise InvalidText(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not fit {self!r}")
         end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
         for gap in ("", "\n", "\n\n") if end >= 0 else ():
             answer = text[end + len(self.end) :]
             if answer.startswith(gap):
                 try:
                     return text[len(self.begin) : end], self.answer.parse(answer[len(gap) :])
-                except InvalidText:
+                except InvalidTextError:
                     continue
         return "", self.answer.parse(text)
 

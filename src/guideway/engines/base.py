@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import ContextOverflow, EngineError
+from guideway.errors import ContextOverflowError, EngineError
 
 __all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
 
@@ -42,7 +42,7 @@ class Cache(Protocol):
     def truncated(self, length: int) -> Cache:
         """The cache of the first `length` tokens; this one is unchanged. Costs the same at any length.
 
-        Raises `ValueError` for a length that it does not have, and where the engine's `rewinds` is False.
+        Raises `ValueError` for a length that it does not have, and where the engine's `supports_rollback` is False.
         """
         ...
 
@@ -61,7 +61,7 @@ class StepEngine(Protocol):
         ...
 
     @property
-    def rewinds(self) -> bool:
+    def supports_rollback(self) -> bool:
         """Whether caches can be truncated. Recurrent models cannot; sessions then keep some caches as checkpoints."""
         ...
 
@@ -111,7 +111,7 @@ def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequen
             raise EngineError(f"row {index} has a token id outside the model's {known} tokens")
         total = count + (cache.length if cache is not None else 0)
         if total > room:
-            raise ContextOverflow(f"{total} tokens, and the model's context holds {room}")
+            raise ContextOverflowError(f"{total} tokens, and the model's context holds {room}")
 
 
 def check_truncation(cache: Cache, length: int) -> None:

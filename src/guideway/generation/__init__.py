@@ -14,55 +14,53 @@ resumption.py              `resume`: continue from a state
 scoring.py                 `score`: exact probabilities of options
 beam.py                    `beam_search`: the most probable texts
 sequential_monte_carlo.py  `smc`: samples from the model's distribution, conditioned on the constraint
-results.py                 `Generation`, `Cut`, `State`
+results.py                 `Generation`, `Truncation`, `GenerationState`
 view.py                    `View`: the tokens of a generation, for inspection
 """
 
 from __future__ import annotations
 
 from guideway.generation.api import (
+    complete,
     extract,
-    extract_details,
     extraction,
     generate,
-    generate_details,
     stream,
     stream_values,
 )
-from guideway.generation.async_api import agenerate, agenerate_details, astream, astream_values
+from guideway.generation.async_api import acomplete, agenerate, astream, astream_values
 from guideway.generation.beam import beam_search
 from guideway.generation.options import MAX_TOKENS, Options
-from guideway.generation.plan import Request
-from guideway.generation.results import Cut, Generation, State
+from guideway.generation.plan import GenerationRequest
+from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.resumption import resume
 from guideway.generation.scoring import Score, score
 from guideway.generation.sequential_monte_carlo import Posterior, smc
-from guideway.generation.streams import Partial, Piece, Stream
+from guideway.generation.streams import PartialValue, Stream, TextChunk
 from guideway.generation.view import View
 
 __all__ = [
     "MAX_TOKENS",
-    "Cut",
     "Generation",
+    "GenerationRequest",
+    "GenerationState",
     "Options",
-    "Partial",
-    "Piece",
+    "PartialValue",
     "Posterior",
-    "Request",
     "Score",
-    "State",
     "Stream",
+    "TextChunk",
+    "Truncation",
     "View",
+    "acomplete",
     "agenerate",
-    "agenerate_details",
     "astream",
     "astream_values",
     "beam_search",
+    "complete",
     "extract",
-    "extract_details",
     "extraction",
     "generate",
-    "generate_details",
     "resume",
     "score",
     "smc",

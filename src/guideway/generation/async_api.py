@@ -10,45 +10,45 @@ from guideway.generation.async_loop import Call, loop_of
 from guideway.generation.options import Options
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row
-from guideway.generation.streams import Partial, only_values, pieces_of, values_of
+from guideway.generation.streams import PartialValue, only_values, pieces_of, values_of
 from guideway.sessions import Model
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["agenerate", "agenerate_details", "astream", "astream_values"]
+__all__ = ["acomplete", "agenerate", "astream", "astream_values"]
 
 
 async def agenerate(
-    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
+    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """As `generate`. Cancelling it takes its rows out of the batch."""
-    return only_values(await agenerate_details(model, prompt, output, samples=samples, **options))
+    return only_values(await acomplete(model, prompt, output, n=n, **options))
 
 
-async def agenerate_details(
-    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
+async def acomplete(
+    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """As `generate_details`."""
-    job = await asyncio.to_thread(Job, model, prompt, output, samples, options)
+    """As `complete`."""
+    job = await asyncio.to_thread(Job, model, prompt, output, n, options)
     async for _ in _rounds(job, job.finish_all):
         pass
     return job.shaped()
 
 
 async def astream(
-    model: Model, prompt: Any, output: object = None, *, samples: int | None = None, **options: Unpack[Options]
+    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[Any]:
-    """As `stream`: pieces of text, or `Piece` for a list of prompts or with `samples=`."""
-    job = await asyncio.to_thread(Job, model, prompt, output, samples, options)
-    single = not job.many and samples is None
+    """As `stream`: pieces of text, or `TextChunk` for a list of prompts or with `n=`."""
+    job = await asyncio.to_thread(Job, model, prompt, output, n, options)
+    single = not job.many and n is None
     async for piece in _rounds(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
 
 
 async def astream_values(
     model: Model, prompt: Any, output: object, **options: Unpack[Options]
-) -> AsyncIterator[Partial[Any]]:
+) -> AsyncIterator[PartialValue[Any]]:
     """As `stream_values`."""
     job = await asyncio.to_thread(Job, model, prompt, output, None, options)
     growth = values_of(job)

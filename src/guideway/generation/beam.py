@@ -12,7 +12,7 @@ from guideway.generation.options import Options, Prompt, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import FinishReason, Limits, Row
-from guideway.sampling import Step, log_softmax
+from guideway.sampling import TokenLogprobs, log_softmax
 from guideway.sessions import Model, Session, feed_all
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["beam_search"]
 
-_TAKEN = ("max_tokens", "close", "keep_kv")
+_TAKEN = ("max_tokens", "allow_truncation", "return_kv_cache")
 
 
 @dataclass
 class _Beam:
     session: Session
-    steps: tuple[Step, ...]
+    steps: tuple[TokenLogprobs, ...]
     logprob: float
 
 
@@ -44,7 +44,7 @@ def beam_search(
     In every round the `width` most probable beginnings go on, by their log-probability under the model (not
     renormalised by the mask); texts that have ended step aside. It stops when no beginning can beat the worst result
     any more: a longer text is never more probable. Where `width` is at least the number of beginnings, the result is
-    exact. Of `Options` it takes max_tokens, close and keep_kv; the others are refused by name (`ValueError`). Errors
+    exact. Of `Options` it takes max_tokens, allow_truncation and return_kv_cache; the others are refused by name (`ValueError`). Errors
     are those of `generate`.
     """
     check_names(options)
@@ -84,12 +84,12 @@ def beam_search(
     return [result for _, result in ended]
 
 
-def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, Step]]:
+def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, TokenLogprobs]]:
     """The most probable ways on: `width` that go on, and all that end and are as probable as these."""
-    found: list[tuple[float, int, int, Step]] = []
+    found: list[tuple[float, int, int, TokenLogprobs]] = []
     for number, beam in enumerate(live):
         session = beam.session
-        only = session.only_legal(limits.max_tokens - taken if limits.close else None)
+        only = session.only_legal(limits.max_tokens - taken if limits.complete else None)
         logprobs = log_softmax(session.shared_logits())
         allowed = np.arange(logprobs.size) if session.mask is None else masks.ids(session.mask, logprobs.size)
         legal = logprobs[allowed]
@@ -98,7 +98,7 @@ def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tup
         best = np.argsort(-np.where(ends, -np.inf, legal), kind="stable")[:width]
         for at in {*best.tolist(), *np.flatnonzero(ends).tolist()}:
             logprob = float(legal[at])
-            step = Step(
+            step = TokenLogprobs(
                 int(allowed[at]), logprob, logprob - inside, max(0.0, -float(np.expm1(inside))), only is not None
             )
             if logprob > -np.inf:
@@ -114,6 +114,6 @@ def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tup
 
 
 def _result(plan: Plan, beam: _Beam, limits: Limits, start: int, reason: FinishReason) -> Generation[Any]:
-    row = Row(beam.session, replace(limits, close=False), begun=len(beam.session) - start, steps=beam.steps)
+    row = Row(beam.session, replace(limits, complete=False), begun=len(beam.session) - start, steps=beam.steps)
     row.finish_reason = reason
     return replace(plan.result(row), forced=sum(step.forced for step in beam.steps))

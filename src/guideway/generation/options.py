@@ -45,7 +45,7 @@ _SAMPLERS = frozenset(field.name for field in fields(Sampler))
 _NAMED = frozenset({"temperature", "top_k", "top_p", "min_p"})
 """What a sampler says too."""
 
-CALL_ONLY = ("batch_size", "progress", "keep_errors")
+CALL_ONLY = ("batch_size", "progress", "return_exceptions")
 """The options that are for a whole call, not for one of its prompts."""
 
 
@@ -61,14 +61,14 @@ class Options(TypedDict, total=False):
     sampler: Sampler | None
     seed: int
     stop: str | Sequence[str]
-    stop_ids: Sequence[int]
-    stop_when: Callable[[str], bool] | None
-    ban: str | Sequence[str]
-    heal: bool
-    close: bool
+    stop_token_ids: Sequence[int]
+    stopping_criteria: Callable[[str], bool] | None
+    bad_words: str | Sequence[str]
+    token_healing: bool
+    allow_truncation: bool
     logprobs: int | None
-    keep_kv: bool
-    keep_errors: bool
+    return_kv_cache: bool
+    return_exceptions: bool
     batch_size: int
     progress: bool
 
@@ -81,23 +81,26 @@ class Settings:
     limits: Limits
     seed: int
     own_seed: bool
-    heal: bool
-    keep_kv: bool
+    token_healing: bool
+    return_kv_cache: bool
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
         """Raises `ValueError` for values out of range, and for what excludes each other, by name."""
         check_names(options)
-        if constrained and (cutting := [n for n in ("stop", "stop_ids", "stop_when") if options.get(n)]):
+        if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
             raise ValueError(
                 f"{cutting[0]} and a constraint exclude each other: a constraint's text is never cut; say in the"
                 " constraint where it ends"
             )
-        if not options.get("close", True) and not constrained:
-            raise ValueError("close=False says that a constraint's text may be cut, and there is no constraint")
+        if options.get("allow_truncation") and not constrained:
+            raise ValueError("allow_truncation=True needs a constraint; free text is always cut at max_tokens")
         seed = _integer(options, "seed", 0)
-        heal, keep_kv = bool(options.get("heal", False)), bool(options.get("keep_kv", False))
-        return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, heal, keep_kv)
+        token_healing, return_kv_cache = (
+            bool(options.get("token_healing", False)),
+            bool(options.get("return_kv_cache", False)),
+        )
+        return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, token_healing, return_kv_cache)
 
 
 def check_model(model: object) -> None:
@@ -118,9 +121,9 @@ def _meant(name: str) -> str:
     """What an unknown name was likely to mean; "" where nothing is near."""
     if name in _SAMPLERS:
         return f"{name} is given by sampler=Sampler({name}=...)"
-    if name == "samples":
-        return "samples is for generate and stream"
-    near = difflib.get_close_matches(name.lower(), [*Options.__annotations__, *_SAMPLERS, "samples"], 1)
+    if name in {"n", "samples", "num_return_sequences"}:
+        return "use n= of generate and stream"
+    near = difflib.get_close_matches(name.lower(), [*Options.__annotations__, *_SAMPLERS, "n"], 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
@@ -168,17 +171,17 @@ def _limits(options: Options) -> Limits:
     logprobs = None if options.get("logprobs") is None else _integer(options, "logprobs", 0)
     if logprobs is not None and logprobs < 0:
         raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {logprobs}")
-    ask = options.get("stop_when")
+    ask = options.get("stopping_criteria")
     if ask is not None and not callable(ask):
-        raise TypeError(f"stop_when must be a function of the text, got {ask!r}")
+        raise TypeError(f"stopping_criteria must be a function of the text, got {ask!r}")
     return Limits(
         most,
         least,
         _strings(options.get("stop", ()), "stop"),
-        _ids(options.get("stop_ids", ())),
+        _ids(options.get("stop_token_ids", ())),
         ask,
-        _strings(options.get("ban", ()), "ban"),
-        bool(options.get("close", True)),
+        _strings(options.get("bad_words", ()), "bad_words"),
+        not options.get("allow_truncation", False),
         logprobs,
     )
 
@@ -191,7 +194,7 @@ def _ids(given: Iterable[int]) -> frozenset[int]:
     try:
         return frozenset(operator.index(one) for one in given)
     except TypeError:
-        raise TypeError(f"stop_ids must be token ids, got {given!r}") from None
+        raise TypeError(f"stop_token_ids must be token ids, got {given!r}") from None
 
 
 def _strings(given: object, name: str) -> tuple[str, ...]:

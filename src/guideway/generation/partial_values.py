@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
 
 __all__ = ["Progress"]
@@ -19,7 +19,7 @@ class Progress:
     are whole, as values of their types where the source is a Python type. The text must be JSON: this does not check.
     """
 
-    def __init__(self, source: Source[Any]) -> None:
+    def __init__(self, source: Constraint[Any]) -> None:
         self._adapters = field_adapters(source) if isinstance(source, PythonType) else {}
         self._open: list[dict[str, Any] | list[Any]] = []
         self._keys: list[str | None] = []

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import constraints
 from guideway.arguments import integer
-from guideway.compiler import compile, tokens_needed
+from guideway.compiler import compile, min_tokens_to_complete
 from guideway.constraints import Regex
 from guideway.constraints.base import Literal
 from guideway.errors import (
-    BudgetTooSmall,
-    ContextOverflow,
+    BudgetTooSmallError,
+    ContextOverflowError,
+    EmptySequenceError,
     EngineError,
     GuidewayError,
-    InvalidText,
-    InvalidToken,
-    NoTokens,
+    InvalidTextError,
+    InvalidTokenError,
 )
 from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
-from guideway.generation.results import Cut, Generation, State
+from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.scheduler import Row
 from guideway.sessions import LOGITS_BYTES, Model, Session, feed_all
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
 
     from guideway.compiler import Automaton
-    from guideway.constraints import Source
+    from guideway.constraints import Constraint
 
-__all__ = ["ANY_TEXT", "Job", "Plan", "Request", "is_many"]
+__all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
-_PROMPTS = "a prompt is a str, a list of messages (dicts), a list of token ids or a Request"
+_PROMPTS = "a prompt is a str, a list of messages (dicts), a list of token ids or a GenerationRequest"
 
 
-class Request:
+class GenerationRequest:
     """One prompt of a list with an output or options of its own; what it does not say, the call says.
 
-    `gw.generate(model, [gw.Request("a", int, seed=3), "b"], Person)`. A request with its own `seed` gives the same
+    `gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)`. A request with its own `seed` gives the same
     wherever it stands in the list.
     """
 
@@ -51,7 +51,7 @@ class Request:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
             raise TypeError(
-                f"the prompt of a Request is a str, a list of messages (dicts) or of token ids, not {prompt!r}"
+                f"the prompt of a GenerationRequest is a str, a list of messages (dicts) or of token ids, not {prompt!r}"
             )
         if shared := [name for name in CALL_ONLY if name in options]:
             raise ValueError(f"{shared[0]} is for the whole call, not for one request")
@@ -60,7 +60,7 @@ class Request:
         self.options = options
 
     def __repr__(self) -> str:
-        return f"Request({self.prompt!r}, …)"
+        return f"GenerationRequest({self.prompt!r}, …)"
 
 
 class Plan:
@@ -77,14 +77,14 @@ class Plan:
     ) -> None:
         check_model(model)
         self.model = model
-        self.source: Source[Any] | None = None if output is None else constraints.of(output)
+        self.source: Constraint[Any] | None = None if output is None else constraints.of(output)
         self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
         if self.source is None:
             # What heals free text is not closed: it ends with the prompt's last characters.
-            self.limits = replace(self.limits, close=False)
+            self.limits = replace(self.limits, complete=False)
         else:
             if not model.vocabulary.eos_ids:
                 raise EngineError(f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids")
@@ -92,7 +92,9 @@ class Plan:
 
     def prompted(self, prompt: Prompt) -> Prompted:
         """A session that was fed the prompt, and has room for an answer."""
-        kept = LOGITS_BYTES if self.settings.limits.ban else 0  # rows go back for banned strings, and hardly ever else
+        kept = (
+            LOGITS_BYTES if self.settings.limits.bad_words else 0
+        )  # rows go back for banned strings, and hardly ever else
         session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
         if isinstance(prompt, str) or _is_ids(prompt):
             session.feed(prompt)
@@ -101,16 +103,20 @@ class Plan:
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
         if not len(session):
-            raise NoTokens("the prompt is empty, and the tokenizer puts nothing before a text: there are no logits")
-        healed = _healed(session) if self.settings.heal else ""
+            raise EmptySequenceError(
+                "the prompt is empty, and the tokenizer puts nothing before a text: there are no logits"
+            )
+        healed = _healed(session) if self.settings.token_healing else ""
         automaton = self.behind(healed)
         room = session.context_size - len(session)
         if not room:
-            raise ContextOverflow(f"the prompt fills the context of {session.context_size} tokens: no room to answer")
-        if automaton is not None and self.limits.close:
-            needed, most = tokens_needed(automaton.matcher()), self.settings.limits.max_tokens
+            raise ContextOverflowError(
+                f"the prompt fills the context of {session.context_size} tokens: no room to answer"
+            )
+        if automaton is not None and self.limits.complete:
+            needed, most = min_tokens_to_complete(automaton.matcher()), self.settings.limits.max_tokens
             if needed > min(most, room):
-                raise BudgetTooSmall(
+                raise BudgetTooSmallError(
                     f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context"
                     f" has room for {room} behind the prompt"
                 )
@@ -130,7 +136,7 @@ class Plan:
         limits = self.limits
         room = session.context_size - len(session)
         if limits.min_tokens > room:
-            raise ContextOverflow(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
+            raise ContextOverflowError(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
         if limits.max_tokens > room:
             limits = replace(limits, max_tokens=room)
         return Row(session, limits, healed=prompted.healed, free_after=self.source is None)
@@ -160,13 +166,13 @@ class Plan:
             None if reason == "stop" else _cut(row),
         )
 
-    def state(self, row: Row, tokens: list[int]) -> State:
+    def state(self, row: Row, tokens: list[int]) -> GenerationState:
         """Where a row stands, its end token left out. `tokens`: the row's."""
         session = row.session
         start = len(session) - len(tokens)
         if tokens and tokens[-1] in session.tokenizer.eos_ids:
             tokens = tokens[:-1]
-        return State(
+        return GenerationState(
             tuple(session.tokens[:start]),
             tuple(tokens),
             self.source,
@@ -174,26 +180,28 @@ class Plan:
             session.row,
             tuple(one for one in session.memory if one[0] < start + len(tokens)),
             tuple(row.steps[: len(tokens)]),
-            session.kv() if self.settings.keep_kv else None,
+            session.kv() if self.settings.return_kv_cache else None,
             row.watch.healed,
         )
 
 
-def _cut(row: Row) -> Cut:
+def _cut(row: Row) -> Truncation:
     """Where a text was cut, and by what."""
     whole = getincrementaldecoder("utf-8")("replace").decode(row.watch.data)
     session = row.session
-    return Cut("context" if len(session) >= session.context_size else "max_tokens", len(row.tokens), len(whole))
+    return Truncation("context" if len(session) >= session.context_size else "max_tokens", len(row.tokens), len(whole))
 
 
-def _value(source: Source[Any], text: str) -> Any:
-    """Raises `InvalidText` for whatever the type's own validation raises; a grammar knows nothing of that."""
+def _value(source: Constraint[Any], text: str) -> Any:
+    """Raises `InvalidTextError` for whatever the type's own validation raises; a grammar knows nothing of that."""
     try:
         return source.read(text)
     except GuidewayError:
         raise
     except Exception as error:
-        raise InvalidText(f"the type's own validation failed: {type(error).__name__}: {error}", text=text) from error
+        raise InvalidTextError(
+            f"the type's own validation failed: {type(error).__name__}: {error}", text=text
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -213,7 +221,7 @@ def _healed(session: Session) -> str:
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
-    while session.gives_back and len(session) > 1 and table.bytes_of(session.tokens[-1:]):
+    while session.max_rewind and len(session) > 1 and table.bytes_of(session.tokens[-1:]):
         removed = [*session.rewind(1), *removed]
         try:
             return table.bytes_of(removed).decode()
@@ -224,41 +232,41 @@ def _healed(session: Session) -> str:
 
 
 def _check_ids(settings: Settings, size: int) -> None:
-    """Raises `InvalidToken` for ids that would silently do nothing."""
+    """Raises `InvalidTokenError` for ids that would silently do nothing."""
     for name, ids in (
-        ("stop_ids", settings.limits.stop_ids),
+        ("stop_token_ids", settings.limits.stop_token_ids),
         ("logit_bias", (token_id for token_id, _ in settings.sampler.biases)),
     ):
         if (wrong := next((one for one in ids if not 0 <= one < size), None)) is not None:
-            raise InvalidToken(f"{name} has the token id {wrong}, and the vocabulary has {size} tokens")
+            raise InvalidTokenError(f"{name} has the token id {wrong}, and the vocabulary has {size} tokens")
 
 
 class Job:
     """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their form.
 
-    What goes wrong with one of many prompts says which one it is; with `keep_errors` it stands in the result's place,
+    What goes wrong with one of many prompts says which one it is; with `return_exceptions` it stands in the result's place,
     and the others go on.
     """
 
-    def __init__(self, model: Model, prompt: Any, output: object, samples: int | None, options: Options) -> None:
+    def __init__(self, model: Model, prompt: Any, output: object, n: int | None, options: Options) -> None:
         check_names(options)
         self.model = model
-        self.samples = samples = None if samples is None else integer("samples", samples, 1)
+        self.n = None if n is None else integer("n", n, 1)
         self.many = is_many(prompt)
         self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
         self.progress = bool(options.get("progress", False))
-        self._keep_errors = bool(options.get("keep_errors", False))
+        self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
         self.place: dict[Row, tuple[int, int]] = {}  # which prompt and sample a row is
-        self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (samples or 1) for _ in prompts]
+        self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
         self.plans: list[Plan | None] = []  # None: there is none, for what stands in the results
         self._prompted: list[Prompted | None] = []
         for number, one in enumerate(prompts):
             plan = prompted = None
             try:
-                plan = _plan_of(model, one, output, options, samples is not None, shared)
-                prompted = plan.prompted(one.prompt if isinstance(one, Request) else one)
+                plan = _plan_of(model, one, output, options, n is not None, shared)
+                prompted = plan.prompted(one.prompt if isinstance(one, GenerationRequest) else one)
             except Exception as error:
                 self._failed(error, number)
             self.plans.append(plan)
@@ -266,7 +274,7 @@ class Job:
 
     @property
     def count(self) -> int:
-        return len(self.plans) * (self.samples or 1)
+        return len(self.plans) * (self.n or 1)
 
     def rows(self) -> Iterator[Row]:
         """The rows to generate; a prompt's session is let go after its last row."""
@@ -275,12 +283,12 @@ class Job:
             if plan is None or prompted is None:
                 continue
             own = plan.settings.own_seed
-            if self.samples is not None:
+            if self.n is not None:
                 feed_all([prompted.session])  # once for all samples: they share the prompt's cache
-            for sample in range(self.samples or 1):
-                one = replace(prompted, session=prompted.session.fork()) if self.samples is not None else prompted
+            for sample in range(self.n or 1):
+                one = replace(prompted, session=prompted.session.fork()) if self.n is not None else prompted
                 try:
-                    row = plan.row(one, sample if own else number * (self.samples or 1) + sample)
+                    row = plan.row(one, sample if own else number * (self.n or 1) + sample)
                 except Exception as error:
                     self._failed(error, number, sample)
                     continue
@@ -303,7 +311,7 @@ class Job:
                 self.finish(row)
         return ()
 
-    def states(self) -> list[State]:
+    def states(self) -> list[GenerationState]:
         """Where the rows stand that have begun and not ended."""
         going = ((self.plans[number], row) for row, (number, _) in self.place.items())
         return [plan.state(row, row.tokens) for plan, row in going if plan is not None]
@@ -320,7 +328,7 @@ class Job:
 
     def shaped(self) -> Any:
         """The results: one, a list, or a list of lists."""
-        shaped: list[Any] = [group if self.samples is not None else group[0] for group in self.results]
+        shaped: list[Any] = [group if self.n is not None else group[0] for group in self.results]
         return shaped if self.many else shaped[0]
 
 
@@ -328,7 +336,7 @@ def _plan_of(
     model: Model, one: object, output: object, options: Options, sampled: bool, shared: dict[str, Plan] | None = None
 ) -> Plan:
     """The plan of one prompt; prompts that say nothing of their own share one."""
-    if isinstance(one, Request):
+    if isinstance(one, GenerationRequest):
         wanted = output if one.output is _OF_THE_CALL else one.output
         return Plan(model, wanted, merged(options, one.options), sampled=sampled, own=one.options)
     shared = {} if shared is None else shared
@@ -346,16 +354,16 @@ def _is_ids(prompt: object) -> TypeIs[list[int]]:
 
 def is_many(prompt: object) -> bool:
     """Whether it is a list of prompts. Raises `TypeError` for what is neither a prompt nor a list of them."""
-    if isinstance(prompt, (str, Request)):
+    if isinstance(prompt, (str, GenerationRequest)):
         return False
     if isinstance(prompt, (list, tuple)):
         if _is_ids(prompt):
             return False
-        if all(isinstance(one, (str, list, tuple, Request)) for one in prompt):
+        if all(isinstance(one, (str, list, tuple, GenerationRequest)) for one in prompt):
             return True
         if all(isinstance(one, dict) for one in prompt):
             return False
         for number, one in enumerate(prompt, 1):
-            if not isinstance(one, (str, list, tuple, Request)):
+            if not isinstance(one, (str, list, tuple, GenerationRequest)):
                 raise TypeError(f"prompt {number} of {len(prompt)}: {_PROMPTS}; got {type(one).__name__}")
     raise TypeError(f"{_PROMPTS}, or a list of those; got {type(prompt).__name__}")

@@ -1,4 +1,4 @@
-"""`Generation`: one result, and how it came about; `State`: what it goes on from."""
+"""`Generation`: one result, and how it came about; `GenerationState`: what it goes on from."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from guideway.errors import InvalidToken
+from guideway.errors import InvalidTokenError
 from guideway.generation.scheduler import FinishReason, Timings
-from guideway.sampling import Step
-from guideway.sessions import KV, Model
+from guideway.sampling import TokenLogprobs
+from guideway.sessions import KVCache, Model
 
 if TYPE_CHECKING:
-    from guideway.constraints import Source
+    from guideway.constraints import Constraint
     from guideway.constraints.captures import Capture, Captures
 
-__all__ = ["Cut", "Generation", "State"]
+__all__ = ["Generation", "GenerationState", "Truncation"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class State:
+class GenerationState:
     """All that a generation goes on from, as values: take it apart, change what you like, give it to `resume`.
 
     `prompt`, `tokens`: ids of the prompt, its opening included, and of the output, its end token left out. `source`:
@@ -34,12 +34,12 @@ class State:
 
     prompt: tuple[int, ...]
     tokens: tuple[int, ...]
-    source: Source[Any] | None = None
+    source: Constraint[Any] | None = None
     seed: int = 0
     row: int = 0
     memory: tuple[tuple[int, int, float], ...] = ()
-    steps: tuple[Step, ...] = ()
-    kv: KV | None = field(default=None, compare=False)
+    steps: tuple[TokenLogprobs, ...] = ()
+    kv: KVCache | None = field(default=None, compare=False)
     healed: str = ""
 
     def text(self, model: Model) -> str:
@@ -47,16 +47,16 @@ class State:
         data = model.vocabulary.bytes_of(self.tokens, special=self.source is not None)[len(self.healed.encode()) :]
         return data.decode("utf-8", "ignore")
 
-    def edited(self, model: Model, text: str) -> State:
+    def edited(self, model: Model, text: str) -> GenerationState:
         """The state with another output. The tokens that spell its unchanged beginning stay.
 
-        Raises `InvalidToken` for a lone surrogate.
+        Raises `InvalidTokenError` for a lone surrogate.
         """
         table = model.vocabulary
         try:
             wanted = (self.healed + text).encode()
         except UnicodeEncodeError as error:
-            raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+            raise InvalidTokenError(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
         ends = [0]
         for token_id in self.tokens:
             piece = table.bytes_of([token_id], special=self.source is not None)
@@ -78,7 +78,7 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-class Cut(NamedTuple):
+class Truncation(NamedTuple):
     """Where a text was cut.
 
     `by`: "max_tokens", or "context" where the model has no room for more. `tokens`: behind so many. `characters`: so
@@ -94,10 +94,10 @@ class Cut(NamedTuple):
 class Generation(Generic[T_co]):
     """One result, and how it came about.
 
-    `value`: of the type that was asked for; None where `close=False` let the text be cut. `tokens`: the ids generated,
+    `value`: of the type that was asked for; None where `allow_truncation=True` let the text be cut. `tokens`: the ids generated,
     EOS included. `forced`: how many of them had no alternative and were not drawn. `finish_reason`: "stop" at EOS or a
     stop, "length" where `max_tokens` or the context cut the text, and `cut` says where; a constraint is never cut,
-    unless `close=False`. `stopped_by`: the stop string, which is not in the text. `steps`: a `Step` of each token where
+    unless `allow_truncation=True`. `stopped_by`: the stop string, which is not in the text. `steps`: a `TokenLogprobs` of each token where
     `logprobs=` was given: probabilities under the model and under the mask, the mass removed. `state`: what `resume`
     goes on from.
     """
@@ -109,15 +109,15 @@ class Generation(Generic[T_co]):
     forced: int
     finish_reason: FinishReason
     timings: Timings
-    state: State
+    state: GenerationState
     stopped_by: str | None = None
-    steps: tuple[Step, ...] = ()
-    cut: Cut | None = None
+    steps: tuple[TokenLogprobs, ...] = ()
+    cut: Truncation | None = None
 
     @property
     def captures(self) -> Captures:
-        """What the names in the constraint took of the text (`Source.captures`), found anew at each call. Raises
-        `ValueError` where there was no constraint, `InvalidText` (one too) where the text was cut.
+        """What the names in the constraint took of the text (`Constraint.captures`), found anew at each call. Raises
+        `ValueError` where there was no constraint, `InvalidTextError` (one too) where the text was cut.
         """
         if self.state.source is None:
             raise ValueError("there was no constraint, so there is nothing that could be captured")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import ContextOverflow, EngineError
+from guideway.errors import ContextOverflowError, EngineError
 from guideway.generation.options import Options
 from guideway.generation.plan import Plan
-from guideway.generation.results import Generation, State
+from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, decode
 from guideway.sessions import Model, Session
 from guideway.sessions.prefix_cache import common_length
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["resume"]
 
 
-def resume(model: Model, state: State, **options: Unpack[Options]) -> Generation[Any]:
+def resume(model: Model, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
     """Go on from a state (`Generation.state`, `Stream.states`), with its seed unless one is given.
 
     The result is the whole output, what was there before included. `max_tokens` counts the tokens that are new; other
-    options are those of `generate`. An unchanged state goes on as if it had never stopped. Raises `RejectedToken`
+    options are those of `generate`. An unchanged state goes on as if it had never stopped. Raises `RejectedTokenError`
     where the tokens do not fit the constraint, and what `generate` raises.
     """
-    if not isinstance(state, State):
-        raise TypeError(f"resume goes on from a State (`Generation.state`, `Stream.states`), not {state!r}")
+    if not isinstance(state, GenerationState):
+        raise TypeError(f"resume goes on from a GenerationState (`Generation.state`, `Stream.states`), not {state!r}")
     plan = Plan(model, state.source, {"seed": state.seed, **options})
     session = _session(model, state, plan)
     begun = len(state.tokens)
     room = session.context_size - len(session)
     if not room:
-        raise ContextOverflow(f"the context of {session.context_size} tokens is full: no room to go on")
+        raise ContextOverflowError(f"the context of {session.context_size} tokens is full: no room to go on")
     limits = plan.limits
     row = Row(
         session,
@@ -47,7 +47,7 @@ def resume(model: Model, state: State, **options: Unpack[Options]) -> Generation
     return plan.result(row)
 
 
-def _session(model: Model, state: State, plan: Plan) -> Session:
+def _session(model: Model, state: GenerationState, plan: Plan) -> Session:
     """A session with the state's tokens; what its keys and values know does not run again."""
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]
@@ -55,7 +55,7 @@ def _session(model: Model, state: State, plan: Plan) -> Session:
     session = model.session(seed=settings.seed, row=state.row, sampler=settings.sampler, kv=state.kv if known else None)
     there = session.tokens
     kept = common_length(there, wanted)
-    if len(there) - kept > session.gives_back:
+    if len(there) - kept > session.max_rewind:
         raise EngineError(f"the state's prompt does not begin as texts for {model.name} do: {state.prompt[:8]}")
     session.rewind(len(there) - kept)
     session.feed(wanted[kept:])

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guideway.compiler import tokens_needed
-from guideway.errors import BudgetTooSmall, LimitExceeded, Unsatisfiable
+from guideway.compiler import min_tokens_to_complete
+from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.multi_step import stride
 from guideway.generation.stop_checker import Watch
 from guideway.matcher import Matcher
-from guideway.sampling import Step, report
+from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
 from guideway.sessions.session import Session
 
@@ -47,19 +47,19 @@ class Limits:
     """When a row ends, and what it must not hold.
 
     `max_tokens`: EOS included. `min_tokens`: no EOS before so many tokens, as far as the constraint goes on. `stop`:
-    strings that end the text in front of them. `stop_ids`: ids that end it, beside EOS. `stop_when`: asked with the
-    text after every draw. `ban`: strings that the text never holds. `close`: under a constraint, take only tokens
-    after which the text can be completed within `max_tokens`. `logprobs`: keep a `Step` of every token, with so many
+    strings that end the text in front of them. `stop_token_ids`: ids that end it, beside EOS. `stopping_criteria`: asked with the
+    text after every draw. `bad_words`: strings that the text never holds. `complete`: under a constraint, take only tokens
+    after which the text can be completed within `max_tokens`. `logprobs`: keep a `TokenLogprobs` of every token, with so many
     alternatives; None: none.
     """
 
     max_tokens: int
     min_tokens: int = 0
     stop: tuple[str, ...] = ()
-    stop_ids: frozenset[int] = frozenset()
-    stop_when: Callable[[str], bool] | None = None
-    ban: tuple[str, ...] = ()
-    close: bool = True
+    stop_token_ids: frozenset[int] = frozenset()
+    stopping_criteria: Callable[[str], bool] | None = None
+    bad_words: tuple[str, ...] = ()
+    complete: bool = True
     logprobs: int | None = None
 
 
@@ -70,8 +70,8 @@ class Row:
     met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
     `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
     them with these `steps`. `lowest`: to which place it went back in a stride. `healed`: the text at the start that is
-    no output; `free_after`: the constraint is for this text only. Raises `BudgetTooSmall` where the constraint needs
-    more than `max_tokens`, `Unsatisfiable` for a banned string in what has begun.
+    no output; `free_after`: the constraint is for this text only. Raises `BudgetTooSmallError` where the constraint needs
+    more than `max_tokens`, `UnsatisfiableError` for a banned string in what has begun.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Row:
         limits: Limits,
         *,
         begun: int = 0,
-        steps: Sequence[Step] = (),
+        steps: Sequence[TokenLogprobs] = (),
         healed: str = "",
         free_after: bool = False,
     ) -> None:
@@ -88,7 +88,7 @@ class Row:
         self.limits = limits
         self.finish_reason: FinishReason | None = None
         self.error: BaseException | None = None
-        self.steps: list[Step] = list(steps)
+        self.steps: list[TokenLogprobs] = list(steps)
         self._unseen = begun - len(steps)  # how many tokens at the start have no step
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
         self._start = len(session) - begun
@@ -97,18 +97,18 @@ class Row:
         self._taken_back, self._furthest = 0, 0  # how often it went back since it was as far as never before
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
-        banned = tuple(text.encode() for text in limits.ban)
+        banned = tuple(text.encode() for text in limits.bad_words)
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if limits.close and matcher is not None and (needed := tokens_needed(matcher)) > self.left:
-            raise BudgetTooSmall(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        if limits.complete and matcher is not None and (needed := min_tokens_to_complete(matcher)) > self.left:
+            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
         if begun and self._watched(self.tokens, matcher) is not None:
-            raise Unsatisfiable(f"the output to go on from holds a banned string: {limits.ban}")
+            raise UnsatisfiableError(f"the output to go on from holds a banned string: {limits.bad_words}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
-        self._ends = self._eos_ids | limits.stop_ids
-        self._unwatched = not limits.ban and limits.stop_when is None and limits.logprobs is None
+        self._ends = self._eos_ids | limits.stop_token_ids
+        self._unwatched = not limits.bad_words and limits.stopping_criteria is None and limits.logprobs is None
         self.lowest = sys.maxsize
 
     @property
@@ -168,7 +168,7 @@ class Row:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
         self._take([token_id], forced=bool(only))
-        ask = limits.stop_when
+        ask = limits.stopping_criteria
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
@@ -237,12 +237,14 @@ class Row:
         while True:
             place = len(self.session)
             without = self._forbidden.get(place, set())
-            budget = self.left if self.limits.close else None
+            budget = self.left if self.limits.complete else None
             try:
                 one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
-            except Unsatisfiable:
+            except UnsatisfiableError:
                 self._take_back(1)
-            except BudgetTooSmall:  # the way on became longer than it looked (an item must differ from those before)
+            except (
+                BudgetTooSmallError
+            ):  # the way on became longer than it looked (an item must differ from those before)
                 matcher = self.session.matcher
                 missing = (matcher.tokens_to_finish() if matcher is not None else 0) - self.left
                 if place == self._start:
@@ -255,7 +257,7 @@ class Row:
         if early:
             try:
                 return self.session.only_legal(budget, without=without | self._eos_ids)
-            except Unsatisfiable:
+            except UnsatisfiableError:
                 if self.session.matcher is None:
                     raise
         return self.session.only_legal(budget, without=without)
@@ -268,7 +270,7 @@ class Row:
         ids = matcher.forced_tokens()
         if not ids or len(ids) >= self.left:
             return []
-        if self.limits.close:
+        if self.limits.complete:
             self.session.feed(ids)
             needed = matcher.tokens_to_finish()
             self.session.rewind(len(ids))
@@ -299,7 +301,7 @@ class Row:
         if reached > self._furthest:
             self._taken_back, self._furthest = 0, reached
         ended = ids[-1] in self._eos_ids and (matcher is None or matcher.is_finished or matcher.is_accepting)
-        if ended or ids[-1] in self.limits.stop_ids or self.watch.cut is not None:
+        if ended or ids[-1] in self.limits.stop_token_ids or self.watch.cut is not None:
             self.finish_reason = "stop"
         elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
@@ -330,9 +332,11 @@ class Row:
         kept = place - self._start
         self._taken_back += 1
         if kept < self.watch.shown_tokens:
-            raise Unsatisfiable(f"no text that fits goes on from what was shown (banned strings: {self.limits.ban})")
+            raise UnsatisfiableError(
+                f"no text that fits goes on from what was shown (banned strings: {self.limits.bad_words})"
+            )
         if self._taken_back > MOST_TAKEN_BACK:
-            raise LimitExceeded(
+            raise LimitExceededError(
                 f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"
             )
         token_id = self.session.rewind(count)[0]

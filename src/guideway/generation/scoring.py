@@ -22,13 +22,13 @@ __all__ = ["Score", "score"]
 class Score:
     """One option. `logprob`: the log-probability of its tokens behind the prompt, under the model.
 
-    `share`: its probability among the options, exp(logprob) renormalised over them. `tokens`: how the tokenizer
+    `probability`: its probability among the options, exp(logprob) renormalised over them. `tokens`: how the tokenizer
     spells it, the end token included where it counts.
     """
 
     option: str
     logprob: float
-    share: float
+    probability: float
     tokens: tuple[int, ...]
 
 

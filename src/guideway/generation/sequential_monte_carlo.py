@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import BudgetTooSmall
+from guideway.errors import BudgetTooSmallError
 from guideway.generation.options import Options, Prompt, check_names
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posterior", "rejection", "smc"]
 
-_TAKEN = ("max_tokens", "temperature", "seed", "keep_kv")
+_TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache")
 _RESAMPLING_ROW = -1  # of the random numbers: no particle has it
 _FIRST_STREAM = 8  # of a particle's draws at one position
 
@@ -48,7 +48,7 @@ class Posterior:
     log_evidence: float
 
     @property
-    def effective(self) -> float:
+    def effective_sample_size(self) -> float:
         return float(1.0 / np.square(self.weights).sum())
 
     def probabilities(self) -> dict[str, float]:
@@ -87,9 +87,9 @@ def smc(
     about each token drawn, which estimates that mass without bias. `allows` is always asked so. `resample_below`:
     particles are drawn anew where their effective number falls below this part of them; 0: never.
 
-    Of `Options`: max_tokens, temperature (default 1), seed, keep_kv. A text that has not ended after `max_tokens`
+    Of `Options`: max_tokens, temperature (default 1), seed, return_kv_cache. A text that has not ended after `max_tokens`
     weighs nothing. As `particles` grows, the result converges to the exact distribution, and the mean of
-    exp(`log_evidence`) is exact for any number. Raises `BudgetTooSmall` where no particle came to an end, and what
+    exp(`log_evidence`) is exact for any number. Raises `BudgetTooSmallError` where no particle came to an end, and what
     `generate` raises.
     """
     check_names(options)
@@ -124,7 +124,7 @@ def smc(
         one.log_weight = one.log_weight if one.ended else -math.inf
     log_evidence += _mean(cloud)
     if log_evidence == -math.inf:
-        raise BudgetTooSmall(f"no particle came to an end that fits within {row.limits.max_tokens} tokens")
+        raise BudgetTooSmallError(f"no particle came to an end that fits within {row.limits.max_tokens} tokens")
     weights = _weights(cloud)
     kept = [(one, float(weight)) for one, weight in zip(cloud, weights, strict=True) if weight > 0]
     results = tuple(_result(plan, one.session, row.limits, start) for one, _ in kept)
@@ -268,6 +268,6 @@ def _resampled(cloud: Sequence[_Particle], number: float) -> list[_Particle]:
 
 
 def _result(plan: Plan, session: Session, limits: Limits, start: int) -> Generation[Any]:
-    row = Row(session, replace(limits, close=False), begun=len(session) - start)
+    row = Row(session, replace(limits, complete=False), begun=len(session) - start)
     row.finish_reason = "stop"
     return plan.result(row)

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from guideway.constraints import JsonSchema, PythonType
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.generation.partial_values import Progress
 from guideway.generation.plan import Job
-from guideway.generation.results import State
+from guideway.generation.results import GenerationState
 from guideway.generation.scheduler import Row, rounds
 
-__all__ = ["Partial", "Piece", "Stream", "only_values", "pieces_of", "run", "values_of"]
+__all__ = ["PartialValue", "Stream", "TextChunk", "only_values", "pieces_of", "run", "values_of"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """A piece of text of one of many rows: the number of its prompt, of its sample, and the text."""
 
     prompt: int
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Partial(Generic[T_co]):
+class PartialValue(Generic[T_co]):
     """A value while it is being written.
 
     `data`: what is whole so far, as JSON values, containers as far as they go. `fields`: the outermost object's entries
@@ -75,7 +75,7 @@ def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
 
 
 class Stream(Iterator[T]):
-    """What comes, as it comes. `results`: those of `generate_details`, once it has ended. `close` ends it early."""
+    """What comes, as it comes. `results`: those of `complete`, once it has ended. `close` ends it early."""
 
     def __init__(self, job: Job, items: Iterable[T]) -> None:
         self._job = job
@@ -90,7 +90,7 @@ class Stream(Iterator[T]):
         return self._job.shaped()
 
     @property
-    def states(self) -> list[State]:
+    def states(self) -> list[GenerationState]:
         """Where the rows stand that have begun and not ended, for `resume`."""
         return self._job.states()
 
@@ -101,7 +101,7 @@ class Stream(Iterator[T]):
             close()
 
 
-def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[Piece]:
+def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
     """What may be shown of these rows now; those that are over get their result."""
     for row in moved:
         number, sample = job.place[row]
@@ -112,16 +112,16 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[Piece]:
         if row.is_over:
             job.finish(row)
         if text:
-            yield Piece(number, sample, text)
+            yield TextChunk(number, sample, text)
 
 
 def values_of(job: Job) -> Growth:
-    """What turns the pieces of a job with one row into values. Raises `InvalidConstraint` for what is no JSON."""
+    """What turns the pieces of a job with one row into values. Raises `InvalidConstraintError` for what is no JSON."""
     source = None if job.plans[0] is None else job.plans[0].source
     if isinstance(kept := job.results[0][0], Exception):
         raise kept
     if not isinstance(source, (JsonSchema, PythonType)):
-        raise InvalidConstraint(f"a value that grows needs a type or a JsonSchema, not {source!r}")
+        raise InvalidConstraintError(f"a value that grows needs a type or a JsonSchema, not {source!r}")
     return Growth(job, Progress(source))
 
 
@@ -133,22 +133,22 @@ class Growth:
         self._progress = progress
         self._seen = 0
 
-    def push(self, pieces: Iterable[Piece]) -> Iterator[Partial[Any]]:
+    def push(self, pieces: Iterable[TextChunk]) -> Iterator[PartialValue[Any]]:
         """The value after these, where it has changed."""
         for piece in pieces:
             self._progress.push(piece.text)
             result = self._job.results[0][0]
             if self._progress.changes > self._seen and result is None:
                 self._seen = self._progress.changes
-                yield Partial(self._progress.data, dict(self._progress.fields))
+                yield PartialValue(self._progress.data, dict(self._progress.fields))
 
-    def whole(self) -> Partial[Any]:
+    def whole(self) -> PartialValue[Any]:
         """The value at the end."""
         self._progress.finish()
         result = self._job.results[0][0]
         if isinstance(result, Exception):
             raise result
-        return Partial(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
+        return PartialValue(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
 
 
 def _bar(total: int) -> Any:

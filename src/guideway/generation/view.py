@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guideway.generation.results import Generation
-from guideway.sampling import Step
+from guideway.sampling import TokenLogprobs
 from guideway.sessions import Model
 from guideway.tokenizers import Vocabulary
 
@@ -65,10 +65,12 @@ def _generation(table: Vocabulary, one: Generation[Any]) -> str:
     return f'<div><span class="p">{html.escape(prompt)}</span>{tokens}<small>{facts}</small></div>'
 
 
-def _token(table: Vocabulary, step: Step) -> str:
+def _token(table: Vocabulary, step: TokenLogprobs) -> str:
     share = math.exp(step.logprob)
     hue = 120 * share**0.5  # the square root: most tokens lie near the ends
-    style = f"background:hsla({hue:.0f},75%,55%,.45);border-bottom-color:rgba(60,60,200,{min(1.0, step.removed):.2f})"
+    style = (
+        f"background:hsla({hue:.0f},75%,55%,.45);border-bottom-color:rgba(60,60,200,{min(1.0, step.masked_mass):.2f})"
+    )
     text = _shown(table, step.token_id)
     return (
         f'<span class="t{" f" if step.forced else ""}" tabindex="0" style="{style}">{html.escape(text)}'
@@ -76,10 +78,10 @@ def _token(table: Vocabulary, step: Step) -> str:
     )
 
 
-def _note(table: Vocabulary, step: Step, share: float) -> str:
+def _note(table: Vocabulary, step: TokenLogprobs, share: float) -> str:
     lines = [
         f"{html.escape(repr(_shown(table, step.token_id)))}  id {step.token_id}",
-        f"model {share:8.4%}   mask {math.exp(step.mask_logprob):8.4%}   removed {step.removed:.4%}",
+        f"model {share:8.4%}   mask {math.exp(step.mask_logprob):8.4%}   removed {step.masked_mass:.4%}",
     ]
     for other in step.alternatives:
         name = html.escape(repr(_shown(table, other.token_id)))

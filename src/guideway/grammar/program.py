@@ -34,7 +34,7 @@ _writer = ProgramWriter(
 def encode(grammar: Grammar) -> bytes:
     """The grammar as little-endian 32-bit words.
 
-    Raises `InvalidConstraint` for a node that was never defined, `LimitExceeded` for one that words cannot hold.
+    Raises `InvalidConstraintError` for a node that was never defined, `LimitExceededError` for one that words cannot hold.
     """
     try:
         return _writer.write(grammar.nodes, grammar.root, grammar.first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from guideway.errors import Unsatisfiable
+from guideway.errors import UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 
@@ -19,7 +19,7 @@ END = 256
 
 
 def single_bytes(max_states: int | None = None) -> Vocabulary:
-    """A vocabulary of single bytes. `max_states`: all that is compiled for it may come to so many, else `LimitExceeded`
+    """A vocabulary of single bytes. `max_states`: all that is compiled for it may come to so many, else `LimitExceededError`
     is raised: the same on every machine.
     """
     from guideway._kernel import Vocabulary
@@ -48,17 +48,17 @@ def accepts(automaton: Automaton, text: str) -> bool:
 
 
 def fits(grammar: Grammar, text: str) -> bool:
-    """Whether the grammar derives the text. Raises `LimitExceeded` as `compile` does."""
+    """Whether the grammar derives the text. Raises `LimitExceededError` as `compile` does."""
     try:
         return accepts(byte_automaton(grammar), text)
-    except Unsatisfiable:
+    except UnsatisfiableError:
         return False
 
 
 def is_empty(grammar: Grammar, vocabulary: Vocabulary | None = None) -> bool:
-    """Whether the grammar derives no text at all. Raises `LimitExceeded` as `compile` does."""
+    """Whether the grammar derives no text at all. Raises `LimitExceededError` as `compile` does."""
     try:
         byte_automaton(grammar, vocabulary)
-    except Unsatisfiable:
+    except UnsatisfiableError:
         return True
     return False

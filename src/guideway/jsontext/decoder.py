@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from guideway._kernel import copy_plain
-from guideway.errors import InvalidConstraint, LimitExceeded
+from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.pointer import pointer
 
 __all__ = [
@@ -51,7 +51,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
-    """The value of a JSON text; `InvalidConstraint` names the place where it is none."""
+    """The value of a JSON text; `InvalidConstraintError` names the place where it is none."""
     return _Reader(text, deepest).read()
 
 
@@ -73,7 +73,7 @@ class _Reader:
                 token = self._next()
                 if token != ("}" if isinstance(box, dict) else "]"):
                     if len(self._open) >= self._deepest:
-                        raise LimitExceeded(f"line {self._place(self._from)}: nested deeper than {self._deepest}")
+                        raise LimitExceededError(f"line {self._place(self._from)}: nested deeper than {self._deepest}")
                     self._open.append((box, key))
                     if isinstance(box, dict):
                         key, token = self._key(token), self._next()
@@ -123,7 +123,7 @@ class _Reader:
         try:
             return _number(int(token) if token.lstrip("-").isdigit() else Decimal(token), self)
         except (InvalidOperation, ValueError):  # an exponent of twenty digits; the interpreter's own limit to digits
-            raise LimitExceeded(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
+            raise LimitExceededError(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
 
     def _string(self, token: str) -> str:
         return _text(str(json.loads(token)) if "\\" in token else token[1:-1], self)
@@ -137,7 +137,7 @@ class _Reader:
         return key
 
     def _fail(self, expected: str) -> NoReturn:
-        raise InvalidConstraint(f"not JSON at line {self._place(self._from)}: expected {expected}")
+        raise InvalidConstraintError(f"not JSON at line {self._place(self._from)}: expected {expected}")
 
     def where(self) -> str:
         """The place reached, for a message; lines are counted only then."""
@@ -162,7 +162,7 @@ def _exact(number: object) -> int | Decimal | None:
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
-    """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraint` where it is not JSON.
+    """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraintError` where it is not JSON.
 
     `exact`: numbers that are not integers as `Decimal` (a float by its shortest spelling), else as float.
     """
@@ -173,12 +173,12 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         one, box, slot, path = todo.pop()
         count += 1
         if count > MAX_VALUES or (path and path.depth > deepest):
-            raise LimitExceeded(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {deepest}")
+            raise LimitExceededError(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {deepest}")
         if isinstance(one, Mapping):
             made: dict[str, object] = {}
             for key, inner in one.items():
                 if not isinstance(key, str):
-                    raise InvalidConstraint(f"at {_place(path)!r}: a key is a {type(key).__name__}, not a str")
+                    raise InvalidConstraintError(f"at {_place(path)!r}: a key is a {type(key).__name__}, not a str")
                 made[_text(key, path)] = None  # keeps the order; filled later
                 todo.append((inner, made, key, _Path(path, key)))
             box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
@@ -223,7 +223,7 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
         return _number(value, path) if exact else read_float(str(value))
     shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
     place = _place(path)
-    raise InvalidConstraint(f"at {place!r}: {shown}, where a JSON value is expected", place)
+    raise InvalidConstraintError(f"at {place!r}: {shown}, where a JSON value is expected", place)
 
 
 def _bounded(number: int | Decimal) -> int | Decimal | None:
@@ -240,14 +240,14 @@ def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal
     number = _bounded(value)
     if number is None:
         where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
-        raise LimitExceeded(f"{where}: a number has more than {MAX_DIGITS} digits")
+        raise LimitExceededError(f"{where}: a number has more than {MAX_DIGITS} digits")
     return number
 
 
 def _text(text: str, path: _Path | _Reader | None) -> str:
     if _SURROGATE.search(text):
         where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
-        raise InvalidConstraint(f"{where}: a string holds a lone surrogate, which no text can")
+        raise InvalidConstraintError(f"{where}: a string holds a lone surrogate, which no text can")
     return text
 
 

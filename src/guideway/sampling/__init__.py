@@ -18,7 +18,7 @@ from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.native import draw_bare
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
-from guideway.sampling.report import Alternative, Step, log_softmax, report
+from guideway.sampling.report import Alternative, TokenLogprobs, log_softmax, report
 from guideway.sampling.sampler import ORDER, Sampler, Stage
 from guideway.sampling.stages import probabilities
 
@@ -30,7 +30,7 @@ __all__ = [
     "Mirostat",
     "Sampler",
     "Stage",
-    "Step",
+    "TokenLogprobs",
     "draw",
     "draw_at",
     "draw_bare",

@@ -12,7 +12,7 @@ from guideway import masks
 from guideway.errors import EngineError
 from guideway.sampling.native import shares_native
 
-__all__ = ["Alternative", "Step", "log_softmax", "report"]
+__all__ = ["Alternative", "TokenLogprobs", "log_softmax", "report"]
 
 
 class Alternative(NamedTuple):
@@ -23,17 +23,17 @@ class Alternative(NamedTuple):
     allowed: bool
 
 
-class Step(NamedTuple):
+class TokenLogprobs(NamedTuple):
     """One token of a generation.
 
     `logprob`: natural logarithm of its probability under the model, at temperature 1. `mask_logprob`: the same among
-    the allowed tokens only. `removed`: the probability of all that was not allowed. `forced`: it had no alternative.
+    the allowed tokens only. `masked_mass`: the probability of all that was not allowed. `forced`: it had no alternative.
     """
 
     token_id: int
     logprob: float
     mask_logprob: float
-    removed: float
+    masked_mass: float
     forced: bool
     alternatives: tuple[Alternative, ...] = ()
 
@@ -50,7 +50,7 @@ def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.fl
 
 def report(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int, *, forced: bool = False, count: int = 0
-) -> Step:
+) -> TokenLogprobs:
     """What there is to say about this token.
 
     `logits`: floating [V]; `mask`: the allowed tokens' bits, None: all. `count`: how many of the most probable tokens
@@ -64,7 +64,7 @@ def report(
     named = tuple(
         Alternative(int(i), float(share), bool(legal)) for i, share, legal in zip(best, shares, allowed, strict=True)
     )
-    return Step(int(token_id), logprob, mask_logprob, removed, forced, named)
+    return TokenLogprobs(int(token_id), logprob, mask_logprob, removed, forced, named)
 
 
 def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@ model.py         `Model`: an engine and its tokenizer
 session.py       `Session`: one sequence, forwards and backwards
 batch_step.py    one step of many sessions
 history.py       logits and recurrent states that a session keeps for rewinding
-kv_cache.py      `KV`: key-value caches that the user holds
+kv_cache.py      `KVCache`: key-value caches that the user holds
 prefix_cache.py  `PrefixCache`: caches of common prompt prefixes
 snapshot.py      sessions on disk
 """
@@ -12,16 +12,16 @@ snapshot.py      sessions on disk
 from __future__ import annotations
 
 from guideway.sessions.batch_step import feed_all, infer_all
-from guideway.sessions.kv_cache import KV
+from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.model import Model
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
 from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Session
 
 __all__ = [
-    "KV",
     "LOGITS_BYTES",
     "Change",
     "Counts",
+    "KVCache",
     "Model",
     "PrefixCache",
     "PrefixStatistics",

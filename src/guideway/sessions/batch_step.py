@@ -24,7 +24,7 @@ CHECKPOINT_EVERY = 64
 def feed_all(sessions: Sequence[Session]) -> None:
     """Run the tokens that wait in these sessions, all of one model, in as few passes as the engine can.
 
-    Raises `NoTokens` for an empty session, `EngineError` where the engine fails; no session has moved then.
+    Raises `EmptySequenceError` for an empty session, `EngineError` where the engine fails; no session has moved then.
     """
     work: list[Work] = []
     for session in dict.fromkeys(sessions):
@@ -51,7 +51,7 @@ def _run(work: list[Work]) -> None:
         return
     model = work[0][0].model
     engine = model.engine
-    most = None if engine.rewinds else CHECKPOINT_EVERY
+    most = None if engine.supports_rollback else CHECKPOINT_EVERY
     while work:
         rows, before = [], []
         for session, cache, ids in work:

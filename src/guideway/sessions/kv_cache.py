@@ -1,4 +1,4 @@
-"""`KV`: keys and values in the user's hands, to start any number of sessions from."""
+"""`KVCache`: keys and values in the user's hands, to start any number of sessions from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from guideway.engines.base import Cache, Logits
 
-__all__ = ["KV"]
+__all__ = ["KVCache"]
 
 
 @dataclass(frozen=True, eq=False)
-class KV:
+class KVCache:
     """Where a session stood: its tokens, and what the engine knows of them. Immutable; `model.session(kv=kv)`.
 
     `positions`: how many the cache covers, which is more than there are tokens behind a learned prefix. `owner`: the

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
-from guideway.errors import EngineError, OutOfRoom
+from guideway.errors import EngineError, KVCacheFullError
 from guideway.sampling import Sampler
-from guideway.sessions.kv_cache import KV
+from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -36,7 +36,7 @@ class Model:
         self._engine: StepEngine | None = engine
         self.tokenizer = tokenizer
         self.name = name
-        self.prefixes = PrefixCache(budget_bytes=prefix_bytes, rewinds=engine.rewinds)
+        self.prefixes = PrefixCache(budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback)
         self._lock = RLock()  # held for each call to the engine; again by a call within a call
         self.opening = _opening(tokenizer)
         """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
@@ -64,11 +64,11 @@ class Model:
         seed: int = 0,
         row: int = 0,
         sampler: Sampler | None = None,
-        kv: KV | None = None,
+        kv: KVCache | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> Session:
-        """A new session: at BOS where the tokenizer has one, or where `kv` (`Session.kv`, `learned_prefix`) stands.
+        """A new session: at BOS where the tokenizer has one, or where `kv` (`Session.kv`, `soft_prompt`) stands.
 
         `seed`, `row`: which random numbers it draws. `sampler`: greedy by default. `logits_bytes`: what it keeps of
         the logits it passed, so that going back finds them. `checkpoint_bytes`: what it keeps of passed states where
@@ -76,8 +76,8 @@ class Model:
         """
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
-        if kv is not None and not isinstance(kv, KV):
-            raise TypeError(f"kv is what a session's kv or learned_prefix gave, not {kv!r}")
+        if kv is not None and not isinstance(kv, KVCache):
+            raise TypeError(f"kv is what a session's kv or soft_prompt gave, not {kv!r}")
         return Session(
             self,
             seed=seed,
@@ -88,13 +88,13 @@ class Model:
             checkpoint_bytes=checkpoint_bytes,
         )
 
-    def learned_prefix(self, arrays: Arrays) -> KV:
+    def soft_prompt(self, arrays: Arrays) -> KVCache:
         """Keys and values that no token made, by the engine's names (`engine.export` shows them), to stand in front.
 
         Raises `EngineError` for names, shapes or types that are not the model's.
         """
         cache = self.run(self.engine.restore, arrays)
-        return KV((), cache, self.engine, prefix=cache)
+        return KVCache((), cache, self.engine, prefix=cache)
 
     def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """One call to the engine: no other runs meanwhile, and where it has no room left, kept prefixes go first."""
@@ -102,7 +102,7 @@ class Model:
             while True:
                 try:
                     return call(*given, **named)
-                except OutOfRoom:
+                except KVCacheFullError:
                     if not self.prefixes.drop_oldest():
                         raise
 

@@ -55,15 +55,17 @@ class _Node:
 class PrefixCache:
     """Caches by the tokens they cover, within a byte budget; the least recently used goes first. Threads may share it.
 
-    `budget_bytes`: 0 keeps nothing. `rewinds`: whether the engine's caches can be truncated. `shortest`: prefixes of
+    `budget_bytes`: 0 keeps nothing. `supports_rollback`: whether the engine's caches can be truncated. `shortest`: prefixes of
     fewer tokens are neither kept nor looked up. A cache counts by its `nbytes`; rows of one batch share arrays, which
     go when the last of them goes.
     """
 
-    def __init__(self, *, budget_bytes: int = PREFIX_BYTES, rewinds: bool = True, shortest: int = SHORTEST) -> None:
+    def __init__(
+        self, *, budget_bytes: int = PREFIX_BYTES, supports_rollback: bool = True, shortest: int = SHORTEST
+    ) -> None:
         if budget_bytes < 0 or shortest < 1:
             raise ValueError(f"a budget of {budget_bytes} bytes for prefixes from {shortest} tokens on")
-        self.rewinds, self.shortest = rewinds, shortest
+        self.supports_rollback, self.shortest = supports_rollback, shortest
         self._budget = budget_bytes
         self._root = _Node((), None)
         # The nodes that hold a cache, and its bytes, least recently used first. Nodes refer to each other in circles;
@@ -98,7 +100,7 @@ class PrefixCache:
         with self._lock:
             self._lookups += 1
             node, length = self._walk(ids)
-            holder = self._below(node) if self.rewinds else self._above(node, length)
+            holder = self._below(node) if self.supports_rollback else self._above(node, length)
             if holder is None:
                 return None
             length = min(length, holder.depth)
@@ -116,13 +118,13 @@ class PrefixCache:
             return
         with self._lock:
             node, length = self._walk(ids)
-            longer = self._below(node) if self.rewinds and length == len(ids) else None
+            longer = self._below(node) if self.supports_rollback and length == len(ids) else None
             if longer is not None and longer.depth > length:
                 self._touch(longer)  # has it already
                 return
             node = self._grown(node, tuple(ids), length)
             above = node.parent
-            while self.rewinds and above is not None:  # what the new one serves too
+            while self.supports_rollback and above is not None:  # what the new one serves too
                 further = above.parent
                 self._drop(above)
                 self._tidy(above)

@@ -16,14 +16,21 @@ import numpy as np
 
 from guideway import masks
 from guideway.arguments import integer
-from guideway.compiler import Automaton, compile, tokens_needed
+from guideway.compiler import Automaton, compile, min_tokens_to_complete
 from guideway.engines.base import Cache, Logits, on_cpu
-from guideway.errors import BudgetTooSmall, ContextOverflow, EngineError, InvalidToken, NoTokens, Unsatisfiable
+from guideway.errors import (
+    BudgetTooSmallError,
+    ContextOverflowError,
+    EmptySequenceError,
+    EngineError,
+    InvalidTokenError,
+    UnsatisfiableError,
+)
 from guideway.matcher import Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
 from guideway.sessions.history import Checkpoints, LogitsRing
-from guideway.sessions.kv_cache import KV
+from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
@@ -75,7 +82,7 @@ class Session:
         seed: int = 0,
         row: int = 0,
         sampler: Sampler | None = None,
-        kv: KV | None = None,
+        kv: KVCache | None = None,
         tokens: Sequence[int] | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
@@ -98,7 +105,7 @@ class Session:
         self._shareable = tokens is None and (kv is None or kv.shareable)
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
         self._ring = LogitsRing(logits_bytes)
-        self._checkpoints = None if engine.rewinds else Checkpoints(checkpoint_bytes)
+        self._checkpoints = None if engine.supports_rollback else Checkpoints(checkpoint_bytes)
         self.matcher: Matcher | None = None
         """The constraint's state, to look at; it moves with the session."""
         self._constrained_from = 0
@@ -139,7 +146,7 @@ class Session:
         self._memory = [_Memory(int(at), int(token_id), float(value)) for at, token_id, value in remembered]
 
     @property
-    def gives_back(self) -> int:
+    def max_rewind(self) -> int:
         """How many tokens `rewind` can give back at most."""
         return len(self._tokens) - self._floor
 
@@ -150,7 +157,7 @@ class Session:
         """Take text or token ids; gives the ids.
 
         Ids at the start may begin with BOS, which is there already: it is not taken twice. Under a constraint the
-        tokens must be legal. Raises `InvalidToken`, `ContextOverflow`, `RejectedToken`.
+        tokens must be legal. Raises `InvalidTokenError`, `ContextOverflowError`, `RejectedTokenError`.
         """
         if not isinstance(text, Iterable):
             raise TypeError(f"text must be a string or token ids, got {text!r}")
@@ -201,7 +208,7 @@ class Session:
 
         Goes on past EOS where no constraint forbids it. A single legal token is taken without running the model.
         `tokens_left`: take only tokens after which the text can be completed within so many, this one and EOS
-        counted. Raises `NoTokens` where nothing was fed, `ContextOverflow`, `BudgetTooSmall`, `RejectedToken` when
+        counted. Raises `EmptySequenceError` where nothing was fed, `ContextOverflowError`, `BudgetTooSmallError`, `RejectedTokenError` when
         the constraint is finished.
         """
         return infer_all([self], tokens_left=tokens_left)[0]
@@ -209,7 +216,7 @@ class Session:
     def only_legal(self, tokens_left: int | None = None, *, without: Collection[int] = ()) -> int | None:
         """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one.
 
-        `without`: ids that shall not come here, legal or not. Raises `BudgetTooSmall`, and `Unsatisfiable` where that
+        `without`: ids that shall not come here, legal or not. Raises `BudgetTooSmallError`, and `UnsatisfiableError` where that
         leaves nothing.
         """
         matcher = self.matcher
@@ -229,9 +236,11 @@ class Session:
         one = masks.only(mask)
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
-            raise BudgetTooSmall(f"{tokens_needed(matcher)} tokens are needed to finish, {tokens_left} are left")
+            raise BudgetTooSmallError(
+                f"{min_tokens_to_complete(matcher)} tokens are needed to finish, {tokens_left} are left"
+            )
         if without and one is None and not mask.any():
-            raise Unsatisfiable("every token that could come here was excluded")
+            raise UnsatisfiableError("every token that could come here was excluded")
         return one
 
     @property
@@ -266,7 +275,7 @@ class Session:
     def logits(self) -> Logits:
         """What the model says about the next token: float32 [vocabulary], a copy, without the constraint.
 
-        Raises `NoTokens` where nothing was fed, `EngineError` where the engine fails.
+        Raises `EmptySequenceError` where nothing was fed, `EngineError` where the engine fails.
         """
         return np.array(self.shared_logits())
 
@@ -294,13 +303,13 @@ class Session:
     def rewind(self, count: int) -> list[int]:
         """Give the last `count` tokens back; gives their ids. Everything is then as it was before them.
 
-        A constraint that began among them is gone. Raises `NoTokens` for more than there are behind BOS.
+        A constraint that began among them is gone. Raises `EmptySequenceError` for more than there are behind BOS.
         """
         count = integer("count", count, 0)
         kept = len(self._tokens) - count
         if kept < self._floor:
             opening = f" behind the {self._floor} that open it" if self._floor else ""
-            raise NoTokens(f"{count} tokens cannot be given back: the session has {self.gives_back}{opening}")
+            raise EmptySequenceError(f"{count} tokens cannot be given back: the session has {self.max_rewind}{opening}")
         if self.matcher is not None and kept >= self._constrained_from:
             self.matcher.rollback(count)
         elif self.matcher is not None:
@@ -329,15 +338,15 @@ class Session:
         other.sample_seconds = self.sample_seconds
         return other
 
-    def kv(self) -> KV:
+    def kv(self) -> KVCache:
         """Keys and values as a value of one's own, for `model.session(kv=...)` any number of times.
 
-        Runs what waits. Raises `NoTokens` where nothing was fed.
+        Runs what waits. Raises `EmptySequenceError` where nothing was fed.
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
         own = None if logits is None else np.array(on_cpu(logits))  # not the whole batch that it came with
-        return KV(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
+        return KVCache(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
 
     def parts(self) -> Parts:
         """What `save` writes beside tokens and numbers; nothing runs for it, and nothing is copied."""
@@ -346,21 +355,21 @@ class Session:
         return Parts(self._prefix, self._cache, None if logits is None else on_cpu(logits), start)
 
     def need_room(self, count: int, *, kept: int | None = None) -> None:
-        """Raises `ContextOverflow` where so many tokens more (behind the first `kept`) are too many."""
+        """Raises `ContextOverflowError` where so many tokens more (behind the first `kept`) are too many."""
         total = self._shift + (len(self._tokens) if kept is None else kept) + count
         if total > self.context_size:
-            raise ContextOverflow(f"{total} tokens, and the model's context holds {self.context_size}")
+            raise ContextOverflowError(f"{total} tokens, and the model's context holds {self.context_size}")
 
     def check(self, ids: Sequence[int], kept: int) -> None:
-        """Whether these ids can stand behind the first `kept`. Raises `InvalidToken`, `ContextOverflow`."""
+        """Whether these ids can stand behind the first `kept`. Raises `InvalidTokenError`, `ContextOverflowError`."""
         known = self.model.engine.vocab_size
         for token_id in ids:
             if token_id >= known:
-                raise InvalidToken(f"token id {token_id} is outside the model's {known} tokens")
+                raise InvalidTokenError(f"token id {token_id} is outside the model's {known} tokens")
         self.need_room(len(ids), kept=kept)
 
     def take(self, ids: Sequence[int]) -> None:
-        """As `feed`, for tokens that were drawn or checked. Raises `RejectedToken`, and has not moved then."""
+        """As `feed`, for tokens that were drawn or checked. Raises `RejectedTokenError`, and has not moved then."""
         if self.matcher is not None:
             start = perf_counter()
             for done, token_id in enumerate(ids):
@@ -385,7 +394,7 @@ class Session:
 
     # -- for `stepping` --------------------------------------------------------------------------------
 
-    def _start_from(self, kv: KV) -> None:
+    def _start_from(self, kv: KVCache) -> None:
         self._prefix, self._cache, self._ran = kv.prefix, kv.cache, len(kv.tokens)
         self._shift = kv.prefix.length if kv.prefix is not None else 0
         if self._checkpoints is not None and kv.tokens:
@@ -402,13 +411,13 @@ class Session:
         return self._cache.truncated(self._shift + limit) if limit else self._prefix
 
     def _plan(self) -> tuple[Cache | None, list[int]]:
-        """What to run before there are logits here: the ids, and the cache before them. Raises `NoTokens`."""
+        """What to run before there are logits here: the ids, and the cache before them. Raises `EmptySequenceError`."""
         total = len(self._tokens)
         known = self._cache
         if known is not None and known.length == self._shift + total - 1 and self._checkpoints is None:
             return known, self._tokens[-1:]  # the usual step
         if not total:
-            raise NoTokens("no token was fed, so there are no logits")
+            raise EmptySequenceError("no token was fed, so there are no logits")
         if self._ring.at(total) is not None:
             return self._cache, []
         # Where a rewind went further back than the logits that were kept, the last token runs once more.

@@ -30,7 +30,7 @@ from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import EngineError, GuidewayError, SnapshotError
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions.kv_cache import KV
+from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.session import Session
 from guideway.tokenizers import Tokenizer
 
@@ -129,7 +129,7 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
-def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KV | None:
+def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
     """What the engine knew of the session, and its logits; None: nothing."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
@@ -145,7 +145,7 @@ def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> 
     covered = kept.length - (kept_prefix.length if kept_prefix else 0)
     if not 0 <= covered <= len(tokens):
         raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")
-    return KV(tuple(tokens[:covered]), kept, engine, kept_prefix, logits, shareable=False)
+    return KVCache(tuple(tokens[:covered]), kept, engine, kept_prefix, logits, shareable=False)
 
 
 def _constrain(session: Session, start: int | None, constraint: Automaton | None, path: Path) -> None:
@@ -180,7 +180,9 @@ def _most_bytes(model: Model, count: int) -> int:
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])
     one = sum(np.asarray(array).nbytes for array in model.run(engine.export, cache).values())
-    return 2 * one * (engine.context_size if engine.rewinds else count + 1) + 4 * engine.vocab_size + (1 << 16)
+    return (
+        2 * one * (engine.context_size if engine.supports_rollback else count + 1) + 4 * engine.vocab_size + (1 << 16)
+    )
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:

@@ -18,10 +18,10 @@ import numpy as np
 
 from guideway import constraints, masks
 from guideway._kernel import Automaton as ByteAutomaton
-from guideway.compiler import compile, tokens_needed
-from guideway.constraints.base import Source
+from guideway.compiler import compile, min_tokens_to_complete
+from guideway.constraints.base import Constraint
 from guideway.constraints.json_schema import JsonSchema
-from guideway.errors import GuidewayError, InvalidText
+from guideway.errors import GuidewayError, InvalidTextError
 from guideway.grammar.recognizer import byte_automaton
 from guideway.sampling import Sampler
 from guideway.sessions import Model
@@ -124,10 +124,10 @@ def _engine(model: Model, checks: _Checks) -> Iterator[str | None]:
 
 class _Checks:
     def __init__(self, constraint: object, table: Tokenizer, walks: int, max_tokens: int, seed: int) -> None:
-        self.source: Source[Any] = constraints.of(constraint)
+        self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
-        tokens_needed(self.automaton.matcher())  # what no tokens spell cannot be checked
+        min_tokens_to_complete(self.automaton.matcher())  # what no tokens spell cannot be checked
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes
@@ -152,7 +152,7 @@ class _Checks:
             return f"{written!r} does not fit, read byte by byte"
         try:
             self.source.parse(written)
-        except InvalidText as error:
+        except InvalidTextError as error:
             return f"{written!r} is not read back: {error}"
         if self.validator is not None and not self.validator(written):
             return f"{written!r} is invalid to jsonschema"
@@ -307,7 +307,7 @@ class _Checks:
         yield None if texts[0] == texts[1] else f"greedy twice gave {texts[0]!r} and {texts[1]!r}"
 
 
-def _json_validator(source: Source[Any]) -> Callable[[str], bool] | None:
+def _json_validator(source: Constraint[Any]) -> Callable[[str], bool] | None:
     """Validity by `jsonschema`, where it is installed and the source is a JSON Schema."""
     if not isinstance(source, JsonSchema):
         return None

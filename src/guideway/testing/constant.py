@@ -33,7 +33,7 @@ class _Count:
 class ConstantEngine:
     """Gives the same logits whatever came before. `logits`: one-dimensional; read once, as float32."""
 
-    rewinds = True
+    supports_rollback = True
 
     def __init__(self, logits: ArrayLike, *, context_size: int = 4096) -> None:
         self._logits = np.array(logits, dtype=np.float32)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from guideway.engines.base import Cache, Logits, StepEngine, on_cpu
-from guideway.errors import ContextOverflow, EngineError
+from guideway.errors import ContextOverflowError, EngineError
 
 __all__ = ["step_engine_contract"]
 
@@ -87,7 +87,7 @@ class _Checks:
 
     def going_back(self) -> None:
         ids, half, whole = self.ids, self.half, self.whole
-        if not self.engine.rewinds:
+        if not self.engine.supports_rollback:
             _refused(lambda: whole.truncated(half), ValueError, "the engine does not rewind, and yet truncates a cache")
             return
         back = whole.truncated(half)
@@ -116,7 +116,7 @@ class _Checks:
     def passes(self) -> None:
         """Where the engine has `go_on`: the logits and caches of passes one by one, and the caches given are values."""
         own = getattr(self.engine, "go_on", None)
-        if own is None or not self.engine.rewinds:
+        if own is None or not self.engine.supports_rollback:
             return
         ids, half = self.ids, self.half
         begun = [self.one(ids, None)[1], self.one(ids[:half], None)[1]]
@@ -152,7 +152,7 @@ class _Checks:
             ([], EngineError, "a row without a token runs"),
             ([engine.vocab_size], EngineError, "an id behind the last runs"),
             ([-1], EngineError, "a negative id runs"),
-            (too_many, ContextOverflow, "more tokens than the context holds run"),
+            (too_many, ContextOverflowError, "more tokens than the context holds run"),
         ]
         for row, kind, what in wrong:
             _refused(partial(engine.forward, [ids, row], [None, self.whole]), kind, what)

@@ -32,8 +32,8 @@ class FailingEngine:
         return self.engine.context_size
 
     @property
-    def rewinds(self) -> bool:
-        return self.engine.rewinds
+    def supports_rollback(self) -> bool:
+        return self.engine.supports_rollback
 
     @property
     def fingerprint(self) -> str:

@@ -23,34 +23,36 @@ class _States:
 
     states: tuple[State, ...]
     length: int
-    rewinds: bool
+    supports_rollback: bool
 
     @property
     def nbytes(self) -> int:
         return sum(state.nbytes for state in self.states)
 
     def truncated(self, length: int) -> _States:
-        if not self.rewinds:
+        if not self.supports_rollback:
             raise ValueError("a state of a recurrent model cannot be truncated")
         check_truncation(self, length)
         return _States(self.states[:length], length, True)
 
 
 class ToyEngine:
-    """A recurrent network of random weights, made from a seed. `rewinds`: whether it keeps every state it passed.
+    """A recurrent network of random weights, made from a seed. `supports_rollback`: whether it keeps every state it passed.
 
     Rows and lengths do not change a single bit, so tests of sessions can ask for equality.
     """
 
-    def __init__(self, vocab_size: int, *, seed: int = 0, context_size: int = 4096, rewinds: bool = True) -> None:
+    def __init__(
+        self, vocab_size: int, *, seed: int = 0, context_size: int = 4096, supports_rollback: bool = True
+    ) -> None:
         random = np.random.default_rng(seed)
         self._embedding = random.normal(0, 1, (vocab_size, _WIDTH)).astype(np.float32)
         self._turn = random.normal(0, _WIDTH**-0.5, (_WIDTH, _WIDTH)).astype(np.float32)
         self._head = random.normal(0, 1, (_WIDTH, vocab_size)).astype(np.float32)
         self.vocab_size = vocab_size
         self.context_size = context_size
-        self.rewinds = rewinds
-        self.fingerprint = f"toy {vocab_size} {seed} {rewinds}"
+        self.supports_rollback = supports_rollback
+        self.fingerprint = f"toy {vocab_size} {seed} {supports_rollback}"
         self._closed = False
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
@@ -61,13 +63,13 @@ class ToyEngine:
         made: list[Cache] = []
         logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
         for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-            before = self._own(cache) if cache is not None else _States((), 0, self.rewinds)
+            before = self._own(cache) if cache is not None else _States((), 0, self.supports_rollback)
             states = list(before.states)
             for token_id in row:
                 last = states[-1] if states else np.zeros(_WIDTH, dtype=np.float32)
                 states.append(np.tanh(last @ self._turn + self._embedding[token_id]))
-            kept = tuple(states) if self.rewinds else (states[-1],)
-            made.append(_States(kept, before.length + len(row), self.rewinds))
+            kept = tuple(states) if self.supports_rollback else (states[-1],)
+            made.append(_States(kept, before.length + len(row), self.supports_rollback))
             logits[index] = states[-1] @ self._head
         return logits, made
 
@@ -79,9 +81,9 @@ class ToyEngine:
         if set(arrays) != {"states", "length"} or arrays["length"].shape != (1,):
             raise EngineError(f"a cache here is states and a length, got {', '.join(arrays)}")
         states, length = arrays["states"], int(np.asarray(arrays["length"], dtype=np.int64)[0])
-        if states.dtype != np.float32 or states.shape != (length if self.rewinds else 1, _WIDTH):
+        if states.dtype != np.float32 or states.shape != (length if self.supports_rollback else 1, _WIDTH):
             raise EngineError(f"states of {length} tokens with the shape {states.shape}")
-        return _States(tuple(np.array(states, dtype=np.float32)), length, self.rewinds)
+        return _States(tuple(np.array(states, dtype=np.float32)), length, self.supports_rollback)
 
     def close(self) -> None:
         self._closed = True

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, GuidewayError, InvalidToken, NotAvailable
+from guideway.errors import EngineError, GuidewayError, InvalidTokenError, NotAvailable
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, split_at
@@ -92,7 +92,7 @@ class Gguf:
             ids = [token_id for part in parts for token_id in part]
         told = text if self.model == "gpt2" else text.replace(_SPACE, " ")
         if all(self.kinds[i] in (_NORMAL, _BYTE) for i in ids) and b"".join(map(self._bytes, ids)) != told.encode():
-            raise InvalidToken(f"the tokens of this GGUF file cannot spell {told[:60]!r}")
+            raise InvalidTokenError(f"the tokens of this GGUF file cannot spell {told[:60]!r}")
         return ids
 
     def spelled(self, token_id: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from guideway.errors import InvalidToken
+from guideway.errors import InvalidTokenError
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
 
@@ -37,14 +37,16 @@ class LongestMatch:
         return max(map(len, self._ids), default=0)
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        """Raises `InvalidToken` where no token fits."""
+        """Raises `InvalidTokenError` where no token fits."""
         data, at, result = text.encode("utf-8"), 0, []
         while at < len(data):
             for end in range(min(len(data), at + self._longest), at, -1):
                 if (token_id := self._ids.get(data[at:end])) is not None:
                     break
             else:
-                raise InvalidToken(f"no token of the vocabulary spells byte {at} ({data[at : at + 1]!r}) of the text")
+                raise InvalidTokenError(
+                    f"no token of the vocabulary spells byte {at} ({data[at : at + 1]!r}) of the text"
+                )
             result.append(token_id)
             at = end
         return result

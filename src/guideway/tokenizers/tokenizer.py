@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import GuidewayError, InvalidToken, NotAvailable
+from guideway.errors import GuidewayError, InvalidTokenError, NotAvailable
 from guideway.tokenizers.chat_template import render_template
 from guideway.tokenizers.streaming import TextStream
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -139,7 +139,7 @@ class Tokenizer:
             text.encode("utf-8")  # not every backend says it when it cannot: a lone surrogate
             return self._backend.encode(text, special=special)
         except UnicodeEncodeError as error:
-            raise InvalidToken(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+            raise InvalidTokenError(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
 
     def encode_batch(
         self,
@@ -151,7 +151,7 @@ class Tokenizer:
     ) -> Batch:
         """The ids of several texts as one array, short rows filled on one side with `pad_id` (else `self.pad_id`).
 
-        Raises `NotAvailable` where rows must be filled and nothing says with what, `InvalidToken` for an id that the
+        Raises `NotAvailable` where rows must be filled and nothing says with what, `InvalidTokenError` for an id that the
         vocabulary does not have.
         """
         if side not in ("left", "right"):

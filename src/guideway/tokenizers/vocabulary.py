@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from guideway import _kernel, disk
-from guideway.errors import InvalidToken, LimitExceeded
+from guideway.errors import InvalidTokenError, LimitExceededError
 
 if TYPE_CHECKING:
     from guideway._kernel import Vocabulary as KernelVocabulary
@@ -34,7 +34,7 @@ class Vocabulary:
     by which a grammar can ask for them; without a name they never come inside a text. Both are kept sorted and without
     repetition. Assignment raises `AttributeError`.
 
-    Raises `TypeError` where a token is not bytes, `InvalidToken` where an EOS or special id is outside the table.
+    Raises `TypeError` where a token is not bytes, `InvalidTokenError` where an EOS or special id is outside the table.
     """
 
     __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
@@ -110,14 +110,14 @@ class Vocabulary:
         try:
             made = _kernel.Vocabulary.of_block(*self._fields())
         except ValueError as error:
-            raise LimitExceeded(f"the kernel does not take this vocabulary: {error}") from None
+            raise LimitExceededError(f"the kernel does not take this vocabulary: {error}") from None
         if files is not None:
             files.put(_KIND, self.fingerprint, made.save())
         return made
 
     def bytes_of(self, ids: Iterable[int], *, special: bool = False) -> bytes:
         """The bytes of these ids, joined. EOS and special ids have none, or their names if `special`. Raises
-        `InvalidToken`.
+        `InvalidTokenError`.
         """
         return b"".join([self.piece(i, special=special) for i in self.checked(ids)])
 
@@ -131,15 +131,15 @@ class Vocabulary:
         return [b"" if token_id in silent else known[token_id] for token_id in ids]
 
     def checked(self, ids: Iterable[int]) -> list[int]:
-        """The ids as plain ints. Raises `InvalidToken` naming the first that this vocabulary does not have."""
+        """The ids as plain ints. Raises `InvalidTokenError` naming the first that this vocabulary does not have."""
         result = []
         for token_id in ids:
             try:
                 plain = int(token_id.__index__())
             except AttributeError:
-                raise InvalidToken(f"a token id must be an integer, got {token_id!r}") from None
+                raise InvalidTokenError(f"a token id must be an integer, got {token_id!r}") from None
             if not 0 <= plain < len(self):
-                raise InvalidToken(f"token id {plain} is outside the vocabulary (0 to {len(self) - 1})")
+                raise InvalidTokenError(f"token id {plain} is outside the vocabulary (0 to {len(self) - 1})")
             result.append(plain)
         return result
 
@@ -212,5 +212,5 @@ def _id_set(ids: Iterable[int], size: int, name: str) -> tuple[int, ...]:
     found = sorted({index(i) for i in ids})
     for token_id in found:
         if not 0 <= token_id < size:
-            raise InvalidToken(f"{name} holds {token_id}, and the vocabulary has {size} tokens")
+            raise InvalidTokenError(f"{name} holds {token_id}, and the vocabulary has {size} tokens")
     return tuple(found)

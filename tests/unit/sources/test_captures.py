@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 import guideway as gw
-from guideway.constraints import Source, of
+from guideway.constraints import Constraint, of
 from guideway.constraints.captures import Captures
-from guideway.generation import generate_details
+from guideway.generation import complete
 
 
 def spans(found: Captures) -> list[tuple[str, int, int]]:
@@ -25,7 +25,7 @@ def test_patterns() -> None:
     assert [one.text for one in found.all("label")] == ["love", "com"]
     assert found.all("nothing") == ()
     assert repr(found).startswith("Captures({'user': 'a.b'")
-    with pytest.raises(gw.InvalidText):
+    with pytest.raises(gw.InvalidTextError):
         source.captures("a.b")
     assert dict(gw.Regex("(?<x>a|ab)(?<y>c|bcd)(?<z>d*)", dialect="ecma").captures("abcd")) == {
         "x": "a",
@@ -46,7 +46,7 @@ def test_rules_of_grammars() -> None:
     assert spans(found) == [("start", 0, 8), ("sum", 0, 8), ("sum", 0, 1), ("N", 0, 1), ("sum", 5, 6), ("N", 5, 6)]
     ebnf = gw.Ebnf("word ::= (Name - 'if') ' '?\nName ::= [a-z]+")
     assert spans(ebnf.captures("of ")) == [("word", 0, 3), ("Name", 0, 2)]
-    with pytest.raises(gw.InvalidText):
+    with pytest.raises(gw.InvalidTextError):
         ebnf.captures("if")
     cyclic = gw.Gbnf('root ::= root root | "a" | ""')
     assert spans(cyclic.captures(""))[0] == ("root", 0, 0)
@@ -75,9 +75,9 @@ def test_parts_of_each_other() -> None:
     )
     found = call.captures('f({"x": [1]})')
     assert (found["NAME"], found["arguments"], found["arguments/x/0"]) == ("f", '{"x": [1]}', "1")
-    tags = gw.Tags([gw.Tag("<n>", gw.Regex(r"\d+").named("n"), "</n>")])
+    tags = gw.Tags([gw.Tag("<n>", gw.Regex(r"\d+").capture("n"), "</n>")])
     assert [one.text for one in tags.captures("a <n>42</n> b <n>7</n>").all("n")] == ["42", "7"]
-    thought = gw.Reasoning(gw.Choice(["yes", "no"]).named("answer"))
+    thought = gw.Reasoning(gw.Choice(["yes", "no"]).capture("answer"))
     assert thought.captures("<think>no</think>\nyes")["answer"] == "yes"
     weather = gw.Tool("weather", {"properties": {"city": {"type": "string"}}, "required": ["city"]})
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
@@ -86,25 +86,25 @@ def test_parts_of_each_other() -> None:
     assert dict(both.captures("abc")) == {"first": "a", "last": "c"}
     asserting = "<" + gw.Regex(r"(?P<w>\b\w+\b)(?!x)") + ">"
     assert dict(asserting.captures("<word>")) == {"w": "word"}
-    quoted = gw.Substring("the quick fox").named("quote") + "!"
+    quoted = gw.Substring("the quick fox").capture("quote") + "!"
     assert quoted.captures("quick!")["quote"] == "quick"
-    lazy = gw.Regex(".*?").named("before") + "END" + gw.Regex(".*").named("after")
+    lazy = gw.Regex(".*?").capture("before") + "END" + gw.Regex(".*").capture("after")
     assert dict(lazy.captures("xENDyENDz")) == {"before": "x", "after": "yENDz"}
-    assert gw.Choice(["a"]).named("x") == gw.Choice(["a"]).named("x") != gw.Choice(["a"]).named("y")
-    assert gw.Choice(["a"]).named("x").parse("a") == "a"
+    assert gw.Choice(["a"]).capture("x") == gw.Choice(["a"]).capture("x") != gw.Choice(["a"]).capture("y")
+    assert gw.Choice(["a"]).capture("x").parse("a") == "a"
 
 
 def test_of_a_generation() -> None:
     model = gw.load("tiny")
-    found = generate_details(model, "When: ", gw.Regex(r"(?P<year>\d{4})-(?P<month>\d\d) é"), seed=1)
+    found = complete(model, "When: ", gw.Regex(r"(?P<year>\d{4})-(?P<month>\d\d) é"), seed=1)
     assert found.captures["year"] == found.text[:4]
     low, high = found.token_span(found.captures.last("month"), model)
     assert model.vocabulary.bytes_of(found.tokens[low:high]).decode() == found.captures["month"]
     with pytest.raises(ValueError, match="no constraint"):
-        _ = generate_details(model, "When: ", max_tokens=1).captures
+        _ = complete(model, "When: ", max_tokens=1).captures
 
 
-HOSTILE: list[tuple[Source[str], str]] = [
+HOSTILE: list[tuple[Constraint[str], str]] = [
     (gw.Regex("(?P<x>(?:a*)*b|a)*"), "a" * 3000),
     (gw.Regex("(?P<a>.*)(?P<b>.*)(?P<c>.*)(?P<d>.*)"), "a" * 3000),
     (gw.Regex("(?:(?P<x>a?){0,1000}){0,1000}"), "a" * 150),
@@ -119,16 +119,16 @@ HOSTILE: list[tuple[Source[str], str]] = [
 
 
 @pytest.mark.parametrize(("source", "text"), HOSTILE, ids=lambda given: repr(given)[:40])
-def test_hostile_texts_end_in_bounded_time(source: Source[str], text: str) -> None:
+def test_hostile_texts_end_in_bounded_time(source: Constraint[str], text: str) -> None:
     start = time.process_time()
-    with contextlib.suppress(gw.LimitExceeded):
+    with contextlib.suppress(gw.LimitExceededError):
         source.captures(text)
     assert time.process_time() - start < 20
 
 
 def test_repetitions_in_repetitions() -> None:
     for least, most in ((0, None), (0, 3), (1, 2)):
-        source: Source[str] = gw.Regex("a").named("x")
+        source: Constraint[str] = gw.Regex("a").capture("x")
         for _ in range(14):
             source = source.repeat(least, most)
         start = time.thread_time()
@@ -146,12 +146,12 @@ def test_names_that_took_no_part() -> None:
 
 
 def test_sources_as_deep_as_can_be() -> None:
-    def deep() -> list[Source[str]]:
-        named: Source[str] = gw.Regex("x").named("x0")
+    def deep() -> list[Constraint[str]]:
+        named: Constraint[str] = gw.Regex("x").capture("x0")
         joined, repeated, other = named, named, named
         for number in range(1, 3000):
-            named = named.named(f"x{number}")
-            joined = (joined + "y").named("y")
+            named = named.capture(f"x{number}")
+            joined = (joined + "y").capture("y")
             repeated = repeated.optional()
             other = ~other
         return [named, joined, repeated, other]
@@ -166,12 +166,12 @@ def test_sources_as_deep_as_can_be() -> None:
 
 
 def test_lines_of_patterns() -> None:
-    with pytest.raises(gw.InvalidConstraint, match=r"line 2, column 3:\n b\(\n  \^"):
+    with pytest.raises(gw.InvalidConstraintError, match=r"line 2, column 3:\n b\(\n  \^"):
         gw.Regex("a\n b(", flags="x")
 
 
 def test_a_text_out_of_thousands_of_parts() -> None:
-    source: Source[str] = gw.Regex("x").named("x0")
+    source: Constraint[str] = gw.Regex("x").capture("x0")
     for number in range(1, 300):
-        source = (source + "y").named(f"x{number}") if number % 2 else source.optional()
+        source = (source + "y").capture(f"x{number}") if number % 2 else source.optional()
     assert len(source.captures("x" + "y" * 150)) == 151

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from guideway.constraints import Choice, Regex
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.nodes import Leaf
 
 from .twin import fits
@@ -17,11 +17,11 @@ def test_choice() -> None:
     assert fits(choice.grammar(), "yes")
     assert not fits(choice.grammar(), "ye")
     assert choice.parse("no") == "no"
-    with pytest.raises(InvalidText):
+    with pytest.raises(InvalidTextError):
         choice.parse("maybe")
     assert choice == Choice(["yes", "no"])
     for wrong in ([], "yes", [1], ["\ud800"]):
-        with pytest.raises(InvalidConstraint):
+        with pytest.raises(InvalidConstraintError):
             Choice(wrong)  # type: ignore[arg-type]  # what a user may get wrong
 
 
@@ -43,7 +43,7 @@ def test_parse_of_combinations() -> None:
     assert (~number).parse("x") == "x"
     assert (number & Regex("1.*")).parse("12") == "12"
     for source, text in ((number | word, "x"), (~number, "1"), (number & Regex("1.*"), "2")):
-        with pytest.raises(InvalidText):
+        with pytest.raises(InvalidTextError):
             source.parse(text)
 
 
@@ -53,5 +53,5 @@ def test_equality_and_names() -> None:
     assert hash(a + b) == hash(a + b)
     assert (a | b) != (a + b)
     assert repr((a | "x") + ~b) == "(Regex('a') | 'x') + ~(Regex('b'))"
-    with pytest.raises(InvalidConstraint):
+    with pytest.raises(InvalidConstraintError):
         a | 3  # type: ignore[operator]  # what a user may get wrong

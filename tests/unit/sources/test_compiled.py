@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import Unsatisfiable
+from guideway.errors import UnsatisfiableError
 
 from .test_json_schema import SCHEMAS, VALUES, closed, valid, written
 from .test_regex import EXACT, TEXTS
@@ -33,7 +33,7 @@ def test_generation_profile(schema: Any) -> None:
 def test_exact_profile(schema: Any) -> None:
     try:
         automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), BYTES)
-    except gw.Unsupported:  # numbers of every spelling
+    except gw.UnsupportedError:  # numbers of every spelling
         return
     for value in VALUES:
         for text in (written(value), "\n" + json.dumps(value, indent=1).replace("/", "\\/") + " "):
@@ -63,5 +63,5 @@ def test_patterns(pattern: str) -> None:
     ids=json.dumps,
 )
 def test_unsatisfiable(schema: Any) -> None:
-    with pytest.raises(Unsatisfiable):
+    with pytest.raises(UnsatisfiableError):
         gw.compile(gw.JsonSchema(schema), BYTES)

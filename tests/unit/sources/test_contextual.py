@@ -12,7 +12,7 @@ NAMES = "%import common.CNAME -> NAME\n%import common.WS\n%ignore WS\n"
 def fits(source: gw.Lark, text: str) -> bool:
     try:
         source.parse(text)
-    except gw.InvalidText:
+    except gw.InvalidTextError:
         return False
     return True
 
@@ -75,12 +75,12 @@ def test_the_lexer_is_part_of_what_a_source_is() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.Unsatisfiable, "no rule ends"),
-        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.Unsupported, "reduce/reduce"),
-        ("start: /[ab]c/ | /a[cd]/", gw.Unsupported, "names that Lark makes up"),
-        ("start: /a(?=a)a/ A\nA: /a+/", gw.Unsupported, "looks around"),
-        ('start: "a" part', gw.Unsupported, "no place among Lark's terminals"),
-        ("start: " + "[/a/] " * 30, gw.LimitExceeded, "without choices inside"),
+        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.UnsatisfiableError, "no rule ends"),
+        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.UnsupportedError, "reduce/reduce"),
+        ("start: /[ab]c/ | /a[cd]/", gw.UnsupportedError, "names that Lark makes up"),
+        ("start: /a(?=a)a/ A\nA: /a+/", gw.UnsupportedError, "looks around"),
+        ('start: "a" part', gw.UnsupportedError, "no place among Lark's terminals"),
+        ("start: " + "[/a/] " * 30, gw.LimitExceededError, "without choices inside"),
     ],
 )
 def test_what_cannot_be_held_is_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
@@ -90,5 +90,5 @@ def test_what_cannot_be_held_is_refused(text: str, error: type[gw.ConstraintErro
 
 
 def test_an_unknown_lexer_is_named() -> None:
-    with pytest.raises(gw.InvalidConstraint, match="'standard'"):
+    with pytest.raises(gw.InvalidConstraintError, match="'standard'"):
         gw.Lark('start: "a"', lexer="standard")  # type: ignore[arg-type]  # the point

@@ -49,7 +49,7 @@ def test_refused_schemas_are_explained() -> None:
 
 def test_what_looks_like_a_keyword_and_is_none_is_told() -> None:
     schema = {"proprties": {}, "minlength": 1, "nullable": True, "x-order": 1, "dependencies": {}, "title": "t"}
-    said = {name: status for _, name, status in JsonSchema(schema).contract()}
+    said = {name: status for _, name, status in JsonSchema(schema).keyword_report()}
     assert said == {
         "proprties": "annotation: unknown keyword, did you mean 'properties'?",
         "minlength": "annotation: unknown keyword, did you mean 'minLength'?",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from guideway.constraints import JsonSchema
-from guideway.errors import InvalidText
+from guideway.errors import InvalidTextError
 from guideway.grammar.recognizer import fits
 
 UNIQUE = {"type": "array", "uniqueItems": True}
@@ -48,7 +48,7 @@ SHOP = {
     ],
 )
 def test_what_is_wrong_has_its_place(schema: Any, text: str, place: str | None, said: str) -> None:
-    with pytest.raises(InvalidText) as caught:
+    with pytest.raises(InvalidTextError) as caught:
         JsonSchema(schema).parse(text)
     assert said in str(caught.value)
     assert (caught.value.place, caught.value.text) == (place, text)
@@ -93,7 +93,7 @@ def test_equal_items_are_told_as_the_automaton_tells_them() -> None:
         try:
             source.parse(text)
             taken = True
-        except InvalidText:
+        except InvalidTextError:
             taken = False
         assert taken == fits(source.grammar(), text), text
         seen.add((taken, "[[" in text))

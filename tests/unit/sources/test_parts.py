@@ -9,15 +9,15 @@ import pytest
 
 import guideway as gw
 from guideway import dsl as p
-from guideway.constraints import Source
-from guideway.dsl import at_least, at_most, between, char, digit, either, exactly, named, optional, repeat, sequence
+from guideway.constraints import Constraint
+from guideway.dsl import at_least, at_most, between, capture, char, digit, either, exactly, optional, repeat, sequence
 
 from .twin import fits
 
 PRICE = sequence(
-    either("$", "€"), named("whole", digit.at_least(1)), optional(sequence(".", exactly(2, digit).named("cents")))
+    either("$", "€"), capture("whole", digit.at_least(1)), optional(sequence(".", exactly(2, digit).capture("cents")))
 )
-CASES: list[tuple[Source[Any], list[str], list[str]]] = [
+CASES: list[tuple[Constraint[Any], list[str], list[str]]] = [
     (PRICE, ["$5", "€10.99", "$007.00"], ["5", "$5.", "$5.9", "€.99"]),
     (exactly(3, "ab"), ["ababab"], ["abab", "abababab", ""]),
     (at_least(2, digit), ["12", "123", "0" * 50], ["", "1", "1a"]),
@@ -58,7 +58,7 @@ READY = {
 
 
 @pytest.mark.parametrize(("source", "passing", "missing"), CASES)
-def test_texts(source: Source[Any], passing: list[str], missing: list[str]) -> None:
+def test_texts(source: Constraint[Any], passing: list[str], missing: list[str]) -> None:
     assert [text for text in passing if not fits(source.grammar(), text)] == []
     assert [text for text in missing if fits(source.grammar(), text)] == []
 
@@ -67,14 +67,14 @@ def test_ready_types() -> None:
     assert {name for name in p.__all__ if isinstance(getattr(p, name), gw.Format)} == set(READY)
     for name, text in READY.items():
         assert getattr(p, name).parse(text) == text
-        with pytest.raises(gw.InvalidText):
+        with pytest.raises(gw.InvalidTextError):
             getattr(p, name).parse(text + "\n")
 
 
 def test_parts_stay_regular() -> None:
     assert PRICE.regular() is not None
     assert sequence("a", gw.JsonSchema(True)).regular() is None
-    with pytest.raises(gw.Unsupported, match="&"):
+    with pytest.raises(gw.UnsupportedError, match="&"):
         sequence("a", gw.JsonSchema(True)) & "a"
 
 
@@ -95,9 +95,9 @@ def test_what_is_wrong() -> None:
         lambda: optional(3),
         lambda: exactly(-1, "a"),
         lambda: between(3, 2, "a"),
-        lambda: named("two words", "a"),
+        lambda: capture("two words", "a"),
     ):
-        with pytest.raises(gw.InvalidConstraint):
+        with pytest.raises(gw.InvalidConstraintError):
             make()
 
 
@@ -107,15 +107,15 @@ def test_flags() -> None:
     assert gw.Regex("a # x\n", flags="x").parse("a") == "a"
     assert gw.Regex("k", flags="i", dialect="ecma").parse("\u212a") == "\u212a"
     assert gw.Regex("(?-i:a)b", flags="i").parse("aB") == "aB"
-    with pytest.raises(gw.InvalidText):
+    with pytest.raises(gw.InvalidTextError):
         gw.Regex("(?-i:a)b", flags="i").parse("AB")
     compiled = re.compile("a(?P<x>.)", re.I | re.S)
     assert dict(gw.Regex(compiled).captures("A\n")) == {"x": "\n"}
     assert gw.Regex(compiled) == gw.Regex("a(?P<x>.)", flags="is") != gw.Regex("a(?P<x>.)")
     for flags, dialect in (("q", "python"), ("x", "ecma"), (re.L, "python"), (["i"], "python")):
-        with pytest.raises(gw.InvalidConstraint, match="flags"):
+        with pytest.raises(gw.InvalidConstraintError, match="flags"):
             gw.Regex("a", flags=flags, dialect=dialect)  # type: ignore[arg-type]  # what a user may get wrong
-    with pytest.raises(gw.InvalidConstraint, match="flags"):
+    with pytest.raises(gw.InvalidConstraintError, match="flags"):
         gw.Regex(compiled, flags="i")
 
 

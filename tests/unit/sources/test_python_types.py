@@ -41,7 +41,7 @@ from typing_extensions import TypedDict
 
 import guideway as gw
 from guideway.constraints import Choice, JsonSchema, PythonType, Regex, of
-from guideway.errors import InvalidConstraint, InvalidText, Unsatisfiable, Unsupported
+from guideway.errors import InvalidConstraintError, InvalidTextError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.explain import draw_examples
 from guideway.grammar.recognizer import fits as allows
 
@@ -148,14 +148,14 @@ def takes_keys(pairs: dict[tuple[int, int], int]) -> None: ...
     ],
 )
 def test_a_refusal_says_where_and_what_to_take_instead(annotation: Any, place: str | None, instead: str) -> None:
-    with pytest.raises(Unsupported, match=re.escape(instead)) as refused:
+    with pytest.raises(UnsupportedError, match=re.escape(instead)) as refused:
         PythonType(annotation)
     assert refused.value.place == place
 
 
 @pytest.mark.parametrize("annotation", [dict[float, str], Callable[[], int], complex])
 def test_refused_until_later(annotation: Any) -> None:
-    with pytest.raises((Unsupported, InvalidConstraint)):
+    with pytest.raises((UnsupportedError, InvalidConstraintError)):
         PythonType(annotation)
 
 
@@ -206,7 +206,7 @@ def test_the_arguments_of_a_function() -> None:
     assert allowed(source, '{"name": "Ada", "times": 9, "loud": false}')
     assert not allowed(source, '{"name": "Ada", "times": 10, "loud": false}')
     assert not allowed(source, '{"name": "Ada"}')
-    with pytest.raises(Unsupported):
+    with pytest.raises(UnsupportedError):
         of(lambda *arguments: None)
 
 
@@ -285,7 +285,7 @@ def test_floats_beside_an_open_bound_are_not_rounded_to_it() -> None:
     assert not allowed(below, "99.9999999999999999")
     assert allowed(below, "99.99999999999998")
     assert allowed(of(Annotated[float, Field(gt=0)]), "0.0000000000000001")
-    with pytest.raises(Unsatisfiable):
+    with pytest.raises(UnsatisfiableError):
         draw_examples(of(Annotated[float, Field(gt=0, lt=5e-324)]).grammar(), 1)
 
 
@@ -303,7 +303,7 @@ class FromPath(BaseModel):
     ids=repr,
 )
 def test_what_cannot_be_told_is_refused(annotation: Any) -> None:
-    with pytest.raises(Unsupported):
+    with pytest.raises(UnsupportedError):
         of(annotation)
 
 
@@ -317,7 +317,7 @@ def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
         ({"name": "string"}, "has no keyword of JSON Schema"),
         (BaseModel, "it has no fields"),
     ):
-        with pytest.raises(InvalidConstraint, match=re.escape(hint)) as caught:
+        with pytest.raises(InvalidConstraintError, match=re.escape(hint)) as caught:
             of(wrong)
         assert "arbitrary_types_allowed" not in str(caught.value)
 
@@ -334,7 +334,7 @@ def test_validators_have_the_last_word() -> None:
             return value
 
     assert of(Even).parse('{"number": 2}') == Even(number=2)
-    with pytest.raises(InvalidText, match="must be even") as caught:
+    with pytest.raises(InvalidTextError, match="must be even") as caught:
         of(Even).parse('{"number": 3}')
     assert caught.value.text == '{"number": 3}'
     assert '{"number": 3}' in str(caught.value)
@@ -349,11 +349,11 @@ def test_of() -> None:
     assert (of(int) | Choice(["none"])).parse("none") == "none"
     assert of(Person).schema["title"] == "Person"  # type: ignore[attr-defined]  # only some sources have a schema
     for wrong in ("text", ["a"], 3, None, len, object()):
-        with pytest.raises(InvalidConstraint):
+        with pytest.raises(InvalidConstraintError):
             of(wrong)
 
 
 def test_days_beyond_the_calendar() -> None:
     for bound in (Field(lt=date.min), Field(gt=date.max)):
-        with pytest.raises(gw.Unsatisfiable):
+        with pytest.raises(gw.UnsatisfiableError):
             gw.compile(Annotated[date, bound], gw.load("tiny").tokenizer)

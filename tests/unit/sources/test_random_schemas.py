@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guideway.constraints import JsonSchema
-from guideway.errors import Unsupported
+from guideway.errors import UnsupportedError
 
 from .sampler import Sampler
 from .test_json_schema import closed, valid, written
@@ -79,7 +79,7 @@ def test_allows_exactly_what_is_valid(schema: Any, values: list[Any]) -> None:
 def test_exact_profile(schema: Any, values: list[Any]) -> None:
     try:
         grammar = JsonSchema(schema, profile="exact").grammar()
-    except Unsupported:
+    except UnsupportedError:
         return
     for value in values:
         assert fits(grammar, json.dumps(value, indent=1)) == valid(schema, value), value

@@ -12,7 +12,7 @@ import guideway as gw
 def takes(source: gw.Regex | gw.Substring, text: str) -> bool:
     try:
         source.parse(text)
-    except gw.InvalidText:
+    except gw.InvalidTextError:
         return False
     return True
 
@@ -30,20 +30,20 @@ def test_other_sources_repeat() -> None:
     lines = one.repeat(1, separator="\n") + gw.Regex("!").optional()
     assert lines.parse("[]\n[1, 2]!") == "[]\n[1, 2]!"
     for text in ("", "[]\n", "[][]", "!"):
-        with pytest.raises(gw.InvalidText):
+        with pytest.raises(gw.InvalidTextError):
             lines.parse(text)
     nested = gw.Gbnf('root ::= "(" root ")" | "x"').repeat(2, 2)
     assert nested.parse("(x)x") == "(x)x"
 
 
 def test_bad_bounds() -> None:
-    with pytest.raises(gw.InvalidConstraint, match="at least 3"):
+    with pytest.raises(gw.InvalidConstraintError, match="at least 3"):
         gw.Regex("a").repeat(3, 2)
-    with pytest.raises(gw.InvalidConstraint, match="at least -1"):
+    with pytest.raises(gw.InvalidConstraintError, match="at least -1"):
         gw.Substring("abc", least=-1)
-    with pytest.raises(gw.InvalidConstraint, match="fewer than 4"):
+    with pytest.raises(gw.InvalidConstraintError, match="fewer than 4"):
         gw.Substring("abc", least=4)
-    with pytest.raises(gw.LimitExceeded, match="at most 100000"):
+    with pytest.raises(gw.LimitExceededError, match="at most 100000"):
         gw.Substring("a" * 100_001)
 
 
@@ -84,7 +84,7 @@ def test_numbers_of_times_are_ints(times: tuple[object, object]) -> None:
 
 
 def test_more_times_than_can_be_counted() -> None:
-    with pytest.raises(gw.LimitExceeded, match="2,147,483,647"):
+    with pytest.raises(gw.LimitExceededError, match="2,147,483,647"):
         gw.Regex("a").repeat(0, 10**30)
 
 
@@ -96,7 +96,7 @@ def test_separators_are_texts(separator: object) -> None:
 
 def test_what_is_no_text_is_said_so() -> None:
     with pytest.raises(TypeError, match="name"):
-        gw.Regex("a").named(3)  # type: ignore[arg-type]  # what is tested
+        gw.Regex("a").capture(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="captures are of a str"):
         gw.JsonSchema({}).captures(b"1")  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="JSON text is a str"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.generation import generate_details
+from guideway.generation import complete
 from guideway.grammar import nodes as ir
 from guideway.grammar.regular import Both, Cat, Either, Literals, Regular, Repeat, Special
 from guideway.testing import ConstantModel
@@ -131,7 +131,7 @@ def test_tokens_by_number() -> None:
     table = vocabulary()
     number = table.special_tokens["[C]"]
     assert takes(gw.Lark(f'start: "a" <[{number}]>'), table, "a", "[C]")
-    with pytest.raises(gw.InvalidConstraint, match="token 0 is no special token"):
+    with pytest.raises(gw.InvalidConstraintError, match="token 0 is no special token"):
         gw.compile(gw.Gbnf("root ::= <[0]>"), table)
 
 
@@ -191,13 +191,13 @@ def test_vocabularies_with_names() -> None:
 
 
 def test_markers_that_cannot_be() -> None:
-    with pytest.raises(gw.InvalidConstraint, match="ends as it begins"):
+    with pytest.raises(gw.InvalidConstraintError, match="ends as it begins"):
         gw.Tags([gw.Tag("aa", gw.Regex("b"), "c")], special=["aa"])
-    with pytest.raises(gw.InvalidConstraint, match="inside the name"):
+    with pytest.raises(gw.InvalidConstraintError, match="inside the name"):
         gw.Tags([gw.Tag("<a>", gw.Regex("b"), "c")], special=["<a>"], triggers=["<"])
-    with pytest.raises(gw.InvalidConstraint, match="has a name"):
+    with pytest.raises(gw.InvalidConstraintError, match="has a name"):
         gw.SpecialToken("")
-    with pytest.raises(gw.InvalidConstraint, match="the special token '<a>'"):
+    with pytest.raises(gw.InvalidConstraintError, match="the special token '<a>'"):
         gw.Lark("start: A\nA: <a>")
 
 
@@ -205,7 +205,7 @@ def test_generated_text_has_the_names() -> None:
     table = vocabulary()
     model = ConstantModel(table)
     source = gw.Regex("[ab]{2}") + gw.SpecialToken("<a>") + gw.Regex("1") + gw.SpecialToken("</s>")
-    made = generate_details(model, "ab", source, seed=1)
+    made = complete(model, "ab", source, seed=1)
     assert made.text[2:] == "<a>1</s>"
     assert made.value == made.text == "".join(gw.stream(model, "ab", source, seed=1))
     assert made.finish_reason == "stop"

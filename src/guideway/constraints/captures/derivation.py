@@ -33,10 +33,10 @@ from guideway.constraints.captures.program import (
 )
 from guideway.constraints.captures.shapes import Reading
 from guideway.constraints.captures.spans import Capture, Captures
-from guideway.errors import InvalidText, LimitExceeded
+from guideway.errors import InvalidTextError, LimitExceededError
 
 if TYPE_CHECKING:
-    from guideway.constraints.base import Source
+    from guideway.constraints.base import Constraint
 
 __all__ = ["captures_of"]
 
@@ -47,8 +47,8 @@ MAX_WITHIN = 60
 """How deep assertions and exceptions may stand in each other."""
 
 
-def captures_of(source: Source[Any], text: str) -> Captures:
-    """What the names in a source took of a text that is known to fit. Raises `LimitExceeded`."""
+def captures_of(source: Constraint[Any], text: str) -> Captures:
+    """What the names in a source took of a text that is known to fit. Raises `LimitExceededError`."""
     shape = source.shape()
     if isinstance(shape, Reading):
         return Captures(text, shape.read(text))
@@ -57,7 +57,7 @@ def captures_of(source: Source[Any], text: str) -> Captures:
 
 
 def _derived(program: Program, text: str) -> list[Capture]:
-    """Raises `InvalidText` where there is no derivation."""
+    """Raises `InvalidTextError` where there is no derivation."""
     return _Walk(_Table(program, text)).run()
 
 
@@ -87,13 +87,13 @@ class _Table:
         self._inner: _Table | None = None
         self._behind: dict[int, int] = {}
         if within > MAX_WITHIN:
-            raise LimitExceeded(f"assertions or exceptions that stand in each other more than {MAX_WITHIN} deep")
+            raise LimitExceededError(f"assertions or exceptions that stand in each other more than {MAX_WITHIN} deep")
 
     def spend(self, steps: int) -> None:
-        """Raises `LimitExceeded` where all becomes too much."""
+        """Raises `LimitExceededError` where all becomes too much."""
         self.begun[0] += steps
         if self.begun[0] > MAX_STEPS:
-            raise LimitExceeded("the captures of this text take too many steps: it can be read in too many ways")
+            raise LimitExceededError("the captures of this text take too many steps: it can be read in too many ways")
 
     def node(self, at: int, state: int, count: int = 0) -> _Node:
         """The node, all of whose ends are known if it was asked for before; else `settle` finds them."""
@@ -281,10 +281,10 @@ class _Walk:
         self._last = 0  # where the last text ended that was not ignored
 
     def run(self, at: int = 0, state: int = 0, wanted: int = 1) -> list[Capture]:
-        """What is captured from a state at a place on. Raises `InvalidText` where the rule ends nowhere."""
+        """What is captured from a state at a place on. Raises `InvalidTextError` where the rule ends nowhere."""
         node = self._table.settled(at, state)
         if not node.ends & wanted:
-            raise InvalidText("the text does not fit")
+            raise InvalidTextError("the text does not fit")
         while True:
             self._table.spend(1)
             one = self._program.states[node.state]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from guideway.constraints.captures.spans import Capture
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 
 __all__ = ["values_of"]
 
@@ -36,7 +36,7 @@ def values_of(text: str) -> Iterator[Capture]:
             counts[-1] += 1
             keys[-1] = None
         if (written := written + len(pointer)) > MAX_POINTERS:
-            raise LimitExceeded(f"the JSON Pointers of this text have more than {MAX_POINTERS} characters")
+            raise LimitExceededError(f"the JSON Pointers of this text have more than {MAX_POINTERS} characters")
         spans.append((pointer, start, start))
 
     for found in _TOKEN.finditer(text):

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from guideway.constraints.base import leaf
-from guideway.errors import RejectedToken, Unsatisfiable
+from guideway.errors import RejectedTokenError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
 from guideway.grammar.regular import Cat, Chars, Literals, Regular, Repeat
@@ -71,7 +71,7 @@ class Walked:
     def _automaton(self) -> Automaton | None:
         try:
             return byte_automaton(self._grammar)
-        except Unsatisfiable:
+        except UnsatisfiableError:
             return None
 
     def ends(self, text: str, start: int, spend: Spend) -> Iterable[int]:
@@ -85,7 +85,7 @@ class Walked:
             try:
                 for byte in text[at].encode():
                     matcher.advance(byte)
-            except RejectedToken:
+            except RejectedTokenError:
                 break
             spend(at & 7 == 0)
             if matcher.is_accepting:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from guideway.constraints.captures.leaf_matchers import Characters, Fixed, Piece, Walked, piece_of
 from guideway.constraints.captures.shapes import IGNORED, Pattern, Reading, Rules, Shape
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.regex import syntax
 from guideway.grammar.cfg import terms
 
 if TYPE_CHECKING:
-    from guideway.constraints.base import Source
+    from guideway.constraints.base import Constraint
 
 __all__ = [
     "Call",
@@ -144,7 +144,7 @@ class Program:
 
 
 @lru_cache(maxsize=32)
-def program_of(source: Source[Any]) -> Program | None:
+def program_of(source: Constraint[Any]) -> Program | None:
     """The states of a source that says something of its inside; None: there is nothing to capture."""
     shape = source.shape()
     return None if shape is None or isinstance(shape, Reading) else built(shape)
@@ -174,7 +174,7 @@ class _Builder:
 
     def _state(self, outermost: bool, state: State | None = None) -> int:
         if len(self._program.states) >= MAX_STATES:
-            raise LimitExceeded(f"captures of more than {MAX_STATES} states")
+            raise LimitExceededError(f"captures of more than {MAX_STATES} states")
         self._program.states.append(state)
         self._program.outermost.append(outermost)
         return len(self._program.states) - 1

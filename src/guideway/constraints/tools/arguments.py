@@ -12,7 +12,7 @@ from guideway.constraints.special_token import marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.families import Family
 from guideway.constraints.tools.tool import NAME, Tool
-from guideway.errors import Unsupported
+from guideway.errors import UnsupportedError
 from guideway.grammar.cfg import Series, Term, Text, Times, Whole
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
 from guideway.grammar.regular import Either, Literals, Regular
@@ -25,17 +25,17 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
 def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """Name, schema and whether it is required, of each argument. Raises `Unsupported` where there is more to a tool."""
+    """Name, schema and whether it is required, of each argument. Raises `UnsupportedError` where there is more to a tool."""
     schema = tool.schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
-        raise Unsupported(f"{tool.name!r}: this family writes the arguments of plain schemas of objects only")
+        raise UnsupportedError(f"{tool.name!r}: this family writes the arguments of plain schemas of objects only")
     required = set(schema.get("required", ()))
     found = schema.get("properties", {})
     if required - found.keys() or any(not NAME.fullmatch(name) for name in found):
-        raise Unsupported(f"{tool.name!r}: this family writes arguments with plain names and a schema each only")
+        raise UnsupportedError(f"{tool.name!r}: this family writes arguments with plain names and a schema each only")
     if not all(isinstance(value, Mapping) for value in found.values()):
-        raise Unsupported(f"{tool.name!r}: this family writes arguments with a schema each, which is an object")
+        raise UnsupportedError(f"{tool.name!r}: this family writes arguments with a schema each, which is an object")
     return [(name, value, name in required) for name, value in found.items()]
 
 
@@ -48,13 +48,15 @@ def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Whether the values are texts; raises `Unsupported` where they may be, but need not."""
+    """Whether the values are texts; raises `UnsupportedError` where they may be, but need not."""
     kind = schema.get("type")
     if kind == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
         return True
     if isinstance(kind, str) and kind != "string":
         return False
-    raise Unsupported(f"{tool.name!r}: this family writes plain texts, choices of texts, and values that are no texts")
+    raise UnsupportedError(
+        f"{tool.name!r}: this family writes plain texts, choices of texts, and values that are no texts"
+    )
 
 
 def pairs(tool: Tool, family: Family) -> Term:
@@ -77,11 +79,11 @@ def pairs(tool: Tool, family: Family) -> Term:
 
 
 def python(tool: Tool) -> Term:
-    """The arguments as keyword arguments, parentheses included. Raises `Unsupported` for names that Python has not."""
+    """The arguments as keyword arguments, parentheses included. Raises `UnsupportedError` for names that Python has not."""
     found = properties(tool)
     names = [*tool.name.split("."), *(name for name, _, _ in found)]
     if not all(name.isidentifier() for name in names):
-        raise Unsupported(f"{tool.name!r}: this family writes names that are names in Python only")
+        raise UnsupportedError(f"{tool.name!r}: this family writes names that are names in Python only")
     made = Grammar()
     made.root = made.reserve()
     entries = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import term_of
 from guideway.constraints.special_token import marker, up_to_marker
@@ -15,7 +15,7 @@ from guideway.constraints.tools.arguments import is_text, pairs, properties, pyt
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
 from guideway.constraints.tools.reply_parser import read
 from guideway.constraints.tools.tool import Tool
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
 from guideway.grammar.nodes import Grammar
@@ -55,7 +55,7 @@ class Reply:
     reasoning: str = ""
 
 
-class ToolCalls(Source[Reply]):
+class ToolCalls(Constraint[Reply]):
     """Replies of a model that may, must or must not call tools, in the form of its family.
 
     `tools`: each a `Tool`, or what `Tool.of` takes. `family`: a name (`FAMILIES` has them), a `Family`, or a tokenizer
@@ -63,8 +63,8 @@ class ToolCalls(Source[Reply]):
     once), "none" (text), or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a
     reply may hold several calls, where the family can; None: it may, but where one tool was chosen, which is then
     called once. The value is a `Reply`; it is read from what models of the family write, also where it is spaced or
-    spelled in another way than this constraint would. Raises `InvalidConstraint`, `NotAvailable` where a template shows
-    no family, `Unsupported` for arguments that a family cannot write.
+    spelled in another way than this constraint would. Raises `InvalidConstraintError`, `NotAvailable` where a template shows
+    no family, `UnsupportedError` for arguments that a family cannot write.
     """
 
     def __init__(
@@ -76,17 +76,17 @@ class ToolCalls(Source[Reply]):
         parallel: bool | None = None,
     ) -> None:
         if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
-            raise InvalidConstraint(f"tools is a list of tools, functions or dicts, not {type(tools).__name__}")
+            raise InvalidConstraintError(f"tools is a list of tools, functions or dicts, not {type(tools).__name__}")
         if parallel is not None and not isinstance(parallel, bool):
-            raise InvalidConstraint(f"parallel is True, False or None, not {parallel!r}")
+            raise InvalidConstraintError(f"parallel is True, False or None, not {parallel!r}")
         self.tools = tuple(map(Tool.of, tools))
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
-            raise InvalidConstraint("two tools have one name")
+            raise InvalidConstraintError("two tools have one name")
         self.choice = _chosen(choice, names)
         self.parallel = self.choice not in names if parallel is None else parallel
         if not self.tools and self.choice != "none":
-            raise InvalidConstraint("there must be at least one tool")
+            raise InvalidConstraintError("there must be at least one tool")
         self.family = _family(family)
         self._called = {tool.name: tool for tool in self.tools if self.choice in ("auto", "required", tool.name)}
         self._rules = [Rule("reply", self._reply())]
@@ -136,7 +136,7 @@ class ToolCalls(Source[Reply]):
         before, after = family.call_id or ("", "")
         call_id = Times(Series((self._marker(before), Text(_ID), self._marker(after))), 0, 1 if family.call_id else 0)
         forms: dict[str, Callable[[], Term]] = {
-            "json": lambda: term_of(tool.parameters.named(tool.name)),
+            "json": lambda: term_of(tool.parameters.capture(tool.name)),
             "pairs": lambda: pairs(tool, family),
             "python": lambda: python(tool),
         }
@@ -160,14 +160,14 @@ class ToolCalls(Source[Reply]):
         found = read(self.family, text, self._is_text)
         calls = tuple(self._read(*call) for call in found.calls)
         if not calls and self.choice not in ("auto", "none"):
-            raise InvalidText(f"{text[:80]!r} calls no tool")
+            raise InvalidTextError(f"{text[:80]!r} calls no tool")
         if len(calls) > 1 and not (self.parallel and self.family.several):
-            raise InvalidText(f"{text[:80]!r} holds {len(calls)} calls")
+            raise InvalidTextError(f"{text[:80]!r} holds {len(calls)} calls")
         return Reply(found.text, calls, found.reasoning)
 
     def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
         if name not in self._called:
-            raise InvalidText(f"{name!r} is not a tool that may be called here")
+            raise InvalidTextError(f"{name!r} is not a tool that may be called here")
         return ToolCall(name, self._called[name].read(arguments), call_id)
 
     def _is_text(self, name: str, key: str) -> bool:
@@ -188,7 +188,9 @@ def _chosen(choice: object, names: list[str]) -> str:
         choice = inner.get("name") if isinstance(inner, Mapping) else None
     choice = "required" if choice == "any" and "any" not in names else choice
     if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
-        raise InvalidConstraint(f"the choice {choice!r} is neither 'auto', 'required' nor 'none', nor one of {names}")
+        raise InvalidConstraintError(
+            f"the choice {choice!r} is neither 'auto', 'required' nor 'none', nor one of {names}"
+        )
     return choice
 
 
@@ -199,10 +201,10 @@ def _family(family: object) -> Family:
     if isinstance(family, Family):
         return family
     if not isinstance(family, str):
-        raise InvalidConstraint(
+        raise InvalidConstraintError(
             f"family is a name, a Family, a Tokenizer or a model with one, not {type(family).__name__}; the names are "
             f"{', '.join(FAMILIES)}"
         )
     if family not in FAMILIES:
-        raise InvalidConstraint(f"there is no family {family!r}; there are {', '.join(FAMILIES)}")
+        raise InvalidConstraintError(f"there is no family {family!r}; there are {', '.join(FAMILIES)}")
     return FAMILIES[family]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from guideway.constraints.tools.families import NAME_KEY, Family
-from guideway.errors import InvalidText
+from guideway.errors import InvalidTextError
 
 __all__ = ["Found", "read"]
 
@@ -47,7 +47,7 @@ class Found:
 
 
 def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Found:
-    """Raises `InvalidText` where a call begins that cannot be read.
+    """Raises `InvalidTextError` where a call begins that cannot be read.
 
     `is_text`: whether the argument of this name, of the tool of this name, is a text that stands as it is.
     """
@@ -73,7 +73,7 @@ def _space(text: str, at: int) -> int:
 
 
 def _fail(text: str, at: int, what: str) -> NoReturn:
-    raise InvalidText(f"expected {what}, found {text[at : at + 40]!r} (character {at})")
+    raise InvalidTextError(f"expected {what}, found {text[at : at + 40]!r} (character {at})")
 
 
 class _Calls:
@@ -160,11 +160,11 @@ class _Calls:
         inner = value.get("function", value) if isinstance(value, dict) else None
         inner = value if isinstance(inner, str) else inner
         if not isinstance(inner, dict):
-            raise InvalidText(f"a call is a JSON object with a name, not {value!r}")
+            raise InvalidTextError(f"a call is a JSON object with a name, not {value!r}")
         name = inner.get("name", inner.get("function"))
         key = next((key for key in _ARGUMENTS if key in inner), None)
         if not isinstance(name, str):
-            raise InvalidText(f"a call has no name: {value!r}")
+            raise InvalidTextError(f"a call has no name: {value!r}")
         arguments = inner[key] if key is not None else {}
         if isinstance(arguments, str):
             arguments = _loads(arguments)
@@ -272,7 +272,7 @@ def _loads(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise InvalidText(f"{text[:60]!r} is no JSON") from None
+        raise InvalidTextError(f"{text[:60]!r} is no JSON") from None
 
 
 # Harmony: messages in channels.

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from guideway.constraints.base import Source
+from guideway.constraints.base import Constraint
 from guideway.constraints.coerce import of
 from guideway.constraints.json_schema import JsonSchema
-from guideway.errors import InvalidConstraint, InvalidText
+from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.recognizer import accepts, byte_automaton
 
 if TYPE_CHECKING:
@@ -33,30 +33,30 @@ class Tool:
     def __init__(self, name: str, parameters: object, description: str = "") -> None:
         for what, given in (("name", name), ("description", description)):
             if not isinstance(given, str):
-                raise InvalidConstraint(f"the {what} of a tool is a str, not {type(given).__name__}: {given!r}")
+                raise InvalidConstraintError(f"the {what} of a tool is a str, not {type(given).__name__}: {given!r}")
         if not NAME.fullmatch(name):
-            raise InvalidConstraint(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
+            raise InvalidConstraintError(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
         self.name, self.description = name, description
         self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
-        self.parameters: Source[Any] = of(parameters)
+        self.parameters: Constraint[Any] = of(parameters)
 
     @classmethod
     def of(cls, thing: Any) -> Tool:
         """A tool as it is; a Python function, whose value is the dict of its arguments; or a dict with name,
         description and parameters (of OpenAI's, Mistral's, Anthropic's shape), by itself or under "function".
 
-        Raises `InvalidConstraint` for anything else.
+        Raises `InvalidConstraintError` for anything else.
         """
         if isinstance(thing, Tool):
             return thing
         if isinstance(thing, Mapping):
             inner = thing.get("function", thing) if thing.get("type", "function") == "function" else thing
             if not isinstance(inner, Mapping) or "name" not in inner:
-                raise InvalidConstraint(f"a tool as a dict has a name (and parameters), not {list(thing)}")
+                raise InvalidConstraintError(f"a tool as a dict has a name (and parameters), not {list(thing)}")
             parameters = inner.get("parameters", inner.get("input_schema"))
             return cls(inner["name"], _NOTHING if parameters is None else parameters, inner.get("description") or "")
         if not callable(thing) or not hasattr(thing, "__name__"):
-            raise InvalidConstraint(f"{thing!r} is no tool: pass a Tool, a function or a dict")
+            raise InvalidConstraintError(f"{thing!r} is no tool: pass a Tool, a function or a dict")
         return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
 
     @cached_property
@@ -65,13 +65,13 @@ class Tool:
         return None if self.schema is None else byte_automaton(JsonSchema(self.schema, profile="exact").grammar())
 
     def read(self, arguments: object) -> Any:
-        """The value of arguments that were read from JSON. Raises `InvalidText` where they do not fit."""
+        """The value of arguments that were read from JSON. Raises `InvalidTextError` where they do not fit."""
         try:
             text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
         except (ValueError, RecursionError):
-            raise InvalidText(f"the arguments of {self.name!r} are no JSON") from None
+            raise InvalidTextError(f"the arguments of {self.name!r} are no JSON") from None
         if self._any_spelling is not None and not accepts(self._any_spelling, text):
-            raise InvalidText(f"the arguments of {self.name!r} do not fit: {self._problem(arguments, text)}")
+            raise InvalidTextError(f"the arguments of {self.name!r} do not fit: {self._problem(arguments, text)}")
         return self.parameters.parse(text)
 
     def _problem(self, arguments: object, text: str) -> str:
@@ -88,7 +88,7 @@ class Tool:
             return "; ".join(problems)
         try:
             JsonSchema(schema, profile="exact").parse(text)
-        except InvalidText as problem:
+        except InvalidTextError as problem:
             return str(problem)
         return text[:200]
 

@@ -12,7 +12,7 @@ from weakref import ref
 
 from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
-from guideway.errors import OutOfRoom
+from guideway.errors import KVCacheFullError
 
 __all__ = ["Held", "Pool"]
 
@@ -39,7 +39,7 @@ class Pool:
     def take(self) -> Sequence:
         self.reclaim()
         if not self.free:
-            raise OutOfRoom(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
+            raise KVCacheFullError(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
         return Sequence(self, self.free.pop())
 
 

@@ -49,7 +49,7 @@ class LlamaCppEngine:
         self._context = Context(self._file, gpu=gpu, half=half, context=context_size, room=room, rows=rows)
         self._pool = Pool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
-        self.rewinds = not self._context.recurrent
+        self.supports_rollback = not self._context.recurrent
 
     @cached_property
     def fingerprint(self) -> str:
@@ -58,7 +58,7 @@ class LlamaCppEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. All rows are one batch, whatever their lengths."""
         logits: list[Logits] = []
-        if self.rewinds:
+        if self.supports_rollback:
             made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # that is None: one pass
             return logits[0], made
         self._check_open()
@@ -101,7 +101,11 @@ class LlamaCppEngine:
         sequence = self._pool.take()
         self._context.put_state(sequence.number, arrays["state"], length)
         sequence.tip = length
-        return Held(sequence, length) if self.rewinds else State(np.array(arrays["state"], dtype=np.uint8), length)
+        return (
+            Held(sequence, length)
+            if self.supports_rollback
+            else State(np.array(arrays["state"], dtype=np.uint8), length)
+        )
 
     def close(self) -> None:
         self._context.close()

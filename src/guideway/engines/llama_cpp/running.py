@@ -12,7 +12,7 @@ from guideway.engines.base import Draw, Logits
 from guideway.engines.llama_cpp.batch import Batch, Begun, laid_out
 from guideway.engines.llama_cpp.log import reason
 from guideway.engines.llama_cpp.logits import Outputs
-from guideway.errors import EngineError, OutOfRoom
+from guideway.errors import EngineError, KVCacheFullError
 
 __all__ = ["Running"]
 
@@ -62,5 +62,5 @@ class Running:
     def _decode(self, total: int) -> None:
         if code := llama.llama_decode(self._handle, self._batch.struct):
             if code == 1:
-                raise OutOfRoom(f"no cells are left for {total} tokens: give the model more room=")
+                raise KVCacheFullError(f"no cells are left for {total} tokens: give the model more room=")
             raise EngineError(f"llama.cpp failed on {total} tokens ({code}): {reason()}")

@@ -75,9 +75,9 @@ def gather(caches: Sequence[Cache | None], empty: Any) -> Any:
     return made
 
 
-def given_out(cache: Any, rows: int, length: int, *, rewinds: bool) -> list[Cache]:
+def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) -> list[Cache]:
     """The model's cache after it ran, row by row."""
-    if not rewinds:
+    if not supports_rollback:
         return [States(cache, length)]
     layers = tuple(tuple(one.keys_and_values()) for one in cache)
     return [KeysValues(layers, row, length) for row in range(rows)]

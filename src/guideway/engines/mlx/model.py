@@ -27,7 +27,7 @@ class MlxEngine:
 
     `device`: "cpu" or "gpu", for this process (MLX has one default device); MLX's own choice by default. `dtype`: what
     the weights become: "float32", "bfloat16" … `context_size`: tokens per row; by default what config.json says.
-    Recurrent models and sliding windows run, and cannot go back (`rewinds` is False).
+    Recurrent models and sliding windows run, and cannot go back (`supports_rollback` is False).
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class MlxEngine:
             raise EngineError(f"mlx-lm cannot load {path}: {error}") from error
         if kind is not None:
             self._model.set_dtype(kind)
-        self.rewinds = all(type(one) is KVCache for one in make_prompt_cache(self._model))
+        self.supports_rollback = all(type(one) is KVCache for one in make_prompt_cache(self._model))
         logits, cache = self._run([[0]], make_prompt_cache(self._model))
         self.vocab_size = int(logits.shape[-1])
-        self._like: Any = given_out(cache, 1, 1, rewinds=self.rewinds)[0]
+        self._like: Any = given_out(cache, 1, 1, supports_rollback=self.supports_rollback)[0]
         self.context_size = configs.context_size(configs.read_config(self._folder / "model"), context_size)
 
     @cached_property
@@ -67,13 +67,13 @@ class MlxEngine:
         if self._model is None:
             raise EngineError("the model is closed")
         check_rows(self, rows, caches)
-        return by_length(rows, caches, self._batch, alone=not self.rewinds)
+        return by_length(rows, caches, self._batch, alone=not self.supports_rollback)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Rows of equal lengths, cached and new."""
         cached = caches[0].length if caches[0] is not None else 0
         logits, past = self._run(rows, gather(caches, make_prompt_cache(self._model)))
-        return logits, given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
+        return logits, given_out(past, len(rows), cached + len(rows[0]), supports_rollback=self.supports_rollback)
 
     def export(self, cache: Cache) -> Arrays:
         return to_arrays(cache)

@@ -41,7 +41,7 @@ class OnnxEngine:
     Raises `NotAvailable` where there is no model, `EngineError` where it is not of this shape.
     """
 
-    rewinds = True
+    supports_rollback = True
 
     def __init__(
         self,

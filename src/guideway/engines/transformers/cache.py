@@ -58,11 +58,11 @@ class States:
         raise ValueError("the state of a recurrent model cannot be truncated")
 
 
-def gather(caches: Sequence[Cache | None], cached: int, *, rewinds: bool) -> Any:
+def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bool) -> Any:
     """What these rows, of equal lengths, have before their new tokens, to be changed; None: the model makes its own."""
     rows = [cache for cache in caches if cache is not None and cached]
     if not rows:
-        return Batch() if rewinds else None
+        return Batch() if supports_rollback else None
     if len(rows) == 1 and isinstance(rows[0], States):
         return copy.deepcopy(rows[0].whole)
     own = [own_cache(cache) for cache in rows]
@@ -80,9 +80,9 @@ def gather(caches: Sequence[Cache | None], cached: int, *, rewinds: bool) -> Any
     return Batch(made, cached)
 
 
-def given_out(cache: Any, rows: int, length: int, *, rewinds: bool) -> list[Cache]:
+def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) -> list[Cache]:
     """The model's cache after it ran, row by row."""
-    if not rewinds:
+    if not supports_rollback:
         return [States(cache, length)]
     cache.tip = length
     return [KeysValues(cache, row, length) for row in range(rows)]

@@ -31,7 +31,7 @@ class TransformersEngine:
 
     `device`: as PyTorch calls them ("cpu", "cuda:0", "mps"); where the model is, by default. `dtype`: "float32",
     "bfloat16" … `context_size`: tokens per row; by default what the model's config says.
-    Recurrent models and sliding windows run, and cannot go back (`rewinds` is False).
+    Recurrent models and sliding windows run, and cannot go back (`supports_rollback` is False).
     Raises `NotAvailable` where there is no such model, `EngineError` for a device or type that there is not.
     """
 
@@ -58,10 +58,10 @@ class TransformersEngine:
         self._answers = found.logits.device
         self.vocab_size = int(found.logits.shape[-1])
         cache = _cache_of(found)
-        self.rewinds = bool(getattr(cache, "is_croppable", False)) and not slides(config)
-        like = Batch([(layer.keys, layer.values) for layer in cache.layers], 1) if self.rewinds else cache
-        self._like: Any = given_out(like, 1, 1, rewinds=self.rewinds)[0]
-        endless = not self.rewinds and "max_position_embeddings" not in config
+        self.supports_rollback = bool(getattr(cache, "is_croppable", False)) and not slides(config)
+        like = Batch([(layer.keys, layer.values) for layer in cache.layers], 1) if self.supports_rollback else cache
+        self._like: Any = given_out(like, 1, 1, supports_rollback=self.supports_rollback)[0]
+        endless = not self.supports_rollback and "max_position_embeddings" not in config
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
 
     @cached_property
@@ -77,17 +77,17 @@ class TransformersEngine:
         if self._model is None:
             raise EngineError("the model is closed")
         check_rows(self, rows, caches)
-        return by_length(rows, caches, self._batch, alone=not self.rewinds, stack=stacked)
+        return by_length(rows, caches, self._batch, alone=not self.supports_rollback, stack=stacked)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Rows of equal lengths, cached and new."""
         cached = caches[0].length if caches[0] is not None else 0
-        past = gather(caches, cached, rewinds=self.rewinds)
-        for part in _parts(rows, whole=self.rewinds or not cached):
+        past = gather(caches, cached, supports_rollback=self.supports_rollback)
+        for part in _parts(rows, whole=self.supports_rollback or not cached):
             found = self._run(part, past)
             past = _cache_of(found)
         check_place(found.logits.device, self._answers)
-        made = given_out(past, len(rows), cached + len(rows[0]), rewinds=self.rewinds)
+        made = given_out(past, len(rows), cached + len(rows[0]), supports_rollback=self.supports_rollback)
         return last_logits(found.logits, on_device=self.on_device), made
 
     def export(self, cache: Cache) -> Arrays:

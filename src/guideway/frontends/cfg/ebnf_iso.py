@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from guideway.errors import LimitExceeded, Unsupported
+from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
 from guideway.grammar.cfg import Choice, Except, Ref, Rule, Series, Term, Text, Times
 from guideway.grammar.regular import EMPTY, literal
@@ -141,7 +141,7 @@ class IsoReader(Reader):
             self.need("*", " after a count")
         elif self.next in "([{":
             if len(groups) > MAX_NESTING:
-                self.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceeded)
+                self.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceededError)
             groups.append(_Group(_CLOSING[self._sign()], at))
         else:
             group.put(self._atom(at), self.place(at))
@@ -164,7 +164,7 @@ class IsoReader(Reader):
             return Text(literal(self.text[at + 1 : end]))
         if quote == "?":
             self.fail(
-                "what stands between question marks is for people to read, and cannot be enforced", at, Unsupported
+                "what stands between question marks is for people to read, and cannot be enforced", at, UnsupportedError
             )
         name = self.match(_NAME)
         if name is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from guideway.errors import Unsupported
+from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader
 from guideway.grammar.cfg import Except, Ref, Rule, Term, Text
 from guideway.grammar.regular import Chars, literal
@@ -97,7 +97,7 @@ class W3cReader(Reader):
         if self.skip("#x"):
             return Text(literal(chr(self.hex(None))))
         if _NOTE.match(self.text, at):
-            self.fail("constraints in prose cannot be enforced", at, Unsupported)
+            self.fail("constraints in prose cannot be enforced", at, UnsupportedError)
         if self.skip("["):
             return Text(self._class(at))
         name = self.match(_NAME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from guideway.errors import Unsupported
+from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader, special_of
 from guideway.grammar.cfg import Ref, Rule, Text
 from guideway.grammar.regular import (
@@ -98,7 +98,9 @@ class GbnfReader(Reader):
             return token
         if self.next not in ("*", "+"):
             self.fail(
-                "any token but one is not supported: only text without it, '!<name>*' and '!<name>+'", at, Unsupported
+                "any token but one is not supported: only text without it, '!<name>*' and '!<name>+'",
+                at,
+                UnsupportedError,
             )
         least = 0 if self.next == "*" else 1
         self.at += 1

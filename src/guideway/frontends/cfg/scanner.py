@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg import Choice, Series, Term, Times
 from guideway.grammar.regular import Chars, Special, chars
 
@@ -74,7 +74,9 @@ class Reader:
         here = self.text[self.at if at is None else at :][:12].split("\n")[0].strip()
         self.fail(f"expected {what}, found {here!r}" if here else f"expected {what}", at)
 
-    def fail(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+    def fail(
+        self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraintError
+    ) -> NoReturn:
         """Something is wrong here."""
         raise kind(message, self.place(at))
 
@@ -98,7 +100,7 @@ class Reader:
         if self.at == start:
             self.expected("a number")
         if self.at - start > 12 or int(self.text[start : self.at]) > MAX_COUNT:
-            self.fail(f"a count of more than {MAX_COUNT}", start, LimitExceeded)
+            self.fail(f"a count of more than {MAX_COUNT}", start, LimitExceededError)
         return int(self.text[start : self.at])
 
     def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
@@ -140,7 +142,7 @@ class Groups:
     def open(self, closing: str, at: int) -> None:
         """A group begins."""
         if len(self._open) > MAX_NESTING:
-            self._reader.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceeded)
+            self._reader.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceededError)
         self._open.append((closing, at, [[]]))
 
     def close(self) -> Term:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import (
     ALL,
     ARRAY,
@@ -153,7 +153,7 @@ class Choices(Places):
         telling = [one for one in fork.literals if self._evaluates(one)]
         others = [one for one in fork.literals if one not in telling]
         if len(telling) > MAX_TOLD_APART:
-            raise LimitExceeded(
+            raise LimitExceededError(
                 f"at {fork.place!r}: more than {MAX_TOLD_APART} branches decide what is evaluated", fork.place
             )
         made: list[Choice] = []

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from urllib.parse import unquote, urldefrag, urljoin
 
-from guideway.errors import InvalidConstraint, Unsupported
+from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.keywords import (
     DEFAULT_DIALECT,
     DIALECTS,
@@ -124,7 +124,7 @@ class Documents:
             return outer
         at = pointer(place, "$schema")
         if not isinstance(name, str):
-            raise InvalidConstraint(f"at {at!r}: expected a string", at)
+            raise InvalidConstraintError(f"at {at!r}: expected a string", at)
         found = DIALECTS.get(name.partition("://")[2].rstrip("#"))
         if found is not None:
             return found
@@ -134,7 +134,7 @@ class Documents:
             words = meta.get("$vocabulary")
             return without_vocabularies(base, words) if isinstance(words, dict) else base
         known = ", ".join(dict.fromkeys(dialect.name for dialect in DIALECTS.values()))
-        raise Unsupported(f"at {at!r}: the dialect {name!r} is not supported; these are: {known}", at)
+        raise UnsupportedError(f"at {at!r}: the dialect {name!r} is not supported; these are: {known}", at)
 
     # -- references
 
@@ -154,14 +154,16 @@ class Documents:
         uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
-            raise Unsupported(
+            raise UnsupportedError(
                 f"{reference!r} leads out of the document, and nothing is fetched (pass it in resources=)", place
             )
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             named = resource.anchors.get(fragment)
             if named is None:
-                raise InvalidConstraint(f"at {place!r}: {reference!r} leads nowhere: no anchor {fragment!r}", place)
+                raise InvalidConstraintError(
+                    f"at {place!r}: {reference!r} leads nowhere: no anchor {fragment!r}", place
+                )
             return (*named, resource)
         return self._walk(resource, fragment, reference, place)
 
@@ -174,13 +176,13 @@ class Documents:
             elif isinstance(found, list) and _is_index(name) and int(name) < len(found):
                 found = found[int(name)]
             else:
-                raise InvalidConstraint(
+                raise InvalidConstraintError(
                     f"at {place!r}: {reference!r} leads nowhere: no {name!r} in {target or 'the document'!r}", place
                 )
             target = pointer(target, name)
             resource = self.owners.get(id(found), resource)
         if not isinstance(found, (dict, bool)):
-            raise InvalidConstraint(f"at {place!r}: {reference!r} leads to what is no schema", place)
+            raise InvalidConstraintError(f"at {place!r}: {reference!r} leads to what is no schema", place)
         return found, target, resource
 
 
@@ -202,7 +204,7 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as problem:  # brackets that are no address
-        raise InvalidConstraint(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
+        raise InvalidConstraintError(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
     return uri, fragment
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guideway.errors import InvalidConstraint, LimitExceeded
+from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
 from guideway.frontends.json_schema.choices import Choice, Choices, marks_of
 from guideway.frontends.json_schema.documents import Documents
@@ -77,7 +77,7 @@ class Expander(Choices):
             following = waiting.pop()
             if following in entered:
                 place = self.places[following].pointer
-                raise InvalidConstraint(f"at {place!r}: the references lead back here without any text", place)
+                raise InvalidConstraintError(f"at {place!r}: the references lead back here without any text", place)
             if following not in self._sound:
                 entered.add(following)
                 path.append((following, self._leads(following)))
@@ -90,7 +90,7 @@ class Expander(Choices):
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
-            raise LimitExceeded(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
+            raise LimitExceededError(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
         start = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
         stack: list[_State] = [_State(FREE, NOTHING_EVALUATED, start, [], set())]
@@ -102,7 +102,9 @@ class Expander(Choices):
             self._at = place
             self._spend(1 + len(state.forks), place)
             if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
-                raise LimitExceeded(f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place)
+                raise LimitExceededError(
+                    f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place
+                )
             if not self._settle(state, tracked):
                 continue
             if not state.forks:
@@ -116,7 +118,7 @@ class Expander(Choices):
         """Count the work on the whole document; what one place may cost is counted apart."""
         self._work += work
         if self._work > MAX_WORK + 20 * len(self.places):
-            raise LimitExceeded(f"at {place!r}: too many alternatives in all, up to here", place)
+            raise LimitExceededError(f"at {place!r}: too many alternatives in all, up to here", place)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the literals that wait; False where they contradict each other."""
@@ -228,7 +230,7 @@ class Expander(Choices):
         self._steps = MAX_STEPS - MAX_STEPS_AHEAD
         try:
             return not self.alternatives(wanted)
-        except LimitExceeded:
+        except LimitExceededError:
             if self._work > MAX_WORK + 20 * len(self.places):
                 raise
             self._undecided.add(wanted)

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from guideway.errors import Unsatisfiable, Unsupported
+from guideway.errors import UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.documents import Documents
 from guideway.frontends.json_schema.expand import Expander
@@ -38,14 +38,14 @@ class Explanation:
 
 
 def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
-    """All about a schema. Raises `InvalidConstraint` and `LimitExceeded` as `JsonSchema` does."""
+    """All about a schema. Raises `InvalidConstraintError` and `LimitExceededError` as `JsonSchema` does."""
     expander = Expander(documents)
     try:
         grammar = Lowering(expander, style).run()
         return Explanation(contract(expander, style), {}, draw_examples(grammar, examples))
-    except Unsupported as problem:
+    except UnsupportedError as problem:
         return Explanation(contract(expander, style), expander.refusals or {problem.place or "": str(problem)})
-    except Unsatisfiable as problem:
+    except UnsatisfiableError as problem:
         return Explanation(contract(expander, style), {}, [], str(problem), problem.place)
 
 

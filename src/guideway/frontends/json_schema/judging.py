@@ -15,7 +15,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from guideway.errors import InvalidText, Unsatisfiable
+from guideway.errors import InvalidTextError, UnsatisfiableError
 from guideway.grammar.nodes import Alternative, Array, Grammar
 from guideway.grammar.recognizer import END, byte_automaton
 from guideway.jsontext.pointer import pointer
@@ -33,18 +33,18 @@ _SHOWN = 60
 class Judge:
     """Of the JSON texts that a grammar derives.
 
-    `exact`: whether that is every text of every value. Raises what `compile` does, but for `Unsatisfiable`: such a
+    `exact`: whether that is every text of every value. Raises what `compile` does, but for `UnsatisfiableError`: such a
     grammar allows nothing.
     """
 
     def __init__(self, grammar: Grammar, exact: bool) -> None:
         self._apart = exact and any(isinstance(node, Array) and node.unique for node in grammar.nodes)
         self._automaton: Automaton | None = None
-        with suppress(Unsatisfiable):
+        with suppress(UnsatisfiableError):
             self._automaton = byte_automaton(_told_apart(grammar) if self._apart else grammar)
 
     def check(self, text: str) -> None:
-        """Of a text that is JSON: `InvalidText` says where its value is not allowed."""
+        """Of a text that is JSON: `InvalidTextError` says where its value is not allowed."""
         at = self._refused_at(text)
         if at is not None:
             raise self._problem(text, at)
@@ -68,7 +68,7 @@ class Judge:
         taken = int(self._automaton.matcher().validate([*data, END]))
         return None if taken > len(data) else len(data[:taken].decode("utf-8", "ignore"))
 
-    def _problem(self, text: str, at: int) -> InvalidText:
+    def _problem(self, text: str, at: int) -> InvalidTextError:
         """What is wrong with a text whose character there cannot be taken."""
         here = before = None
         for here in _tokens(text):
@@ -104,10 +104,10 @@ class Judge:
         return f"; it could go on with {rest if len(rest) <= _SHOWN else rest[:_SHOWN] + '…'}"
 
 
-def _invalid(text: str, at: int, what: str) -> InvalidText:
+def _invalid(text: str, at: int, what: str) -> InvalidTextError:
     place = _pointer_at(text, at)
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    return InvalidText(f"at {place!r}, line {line}, column {column}: {what}", place=place, text=text)
+    return InvalidTextError(f"at {place!r}, line {line}, column {column}: {what}", place=place, text=text)
 
 
 def _told_apart(grammar: Grammar) -> Grammar:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from guideway.errors import LimitExceeded, Unsatisfiable
+from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
 from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
@@ -67,7 +67,7 @@ def _matches(test: _Same, text: str) -> bool:
 def _automaton(test: _Same) -> Automaton | None:
     try:
         return byte_automaton(_leaf(test.language))
-    except Unsatisfiable:
+    except UnsatisfiableError:
         return None
 
 
@@ -79,14 +79,16 @@ def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
 def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
     """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not.
 
-    Raises `LimitExceeded` where they are too many, or too hard to find.
+    Raises `LimitExceededError` where they are too many, or too hard to find.
     """
     if len(tests) > MAX_TESTS:
-        raise LimitExceeded(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
+        raise LimitExceededError(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
     try:
         return _classes(tuple(map(_Same, tests)))
-    except LimitExceeded as problem:
-        raise LimitExceeded(f"at {place!r}: the classes into which patterns part the keys: {problem}", place) from None
+    except LimitExceededError as problem:
+        raise LimitExceededError(
+            f"at {place!r}: the classes into which patterns part the keys: {problem}", place
+        ) from None
 
 
 @lru_cache(maxsize=1024)
@@ -97,7 +99,7 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
         split = [(*one, (holds, test)) for one in found for holds in (True, False)]
         found = [one for one in split if len(one) == 1 or not is_empty(_leaf(_met(one)), searched)]
         if len(found) > MAX_CLASSES:
-            raise LimitExceeded(f"more than {MAX_CLASSES}")
+            raise LimitExceededError(f"more than {MAX_CLASSES}")
     return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.jsontext.pointer import pointer
 
 __all__ = [
@@ -251,12 +251,12 @@ def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Diale
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of a short name (`"draft-07"`, `"2020-12"`) or a URI; `InvalidConstraint` lists the names."""
+    """The dialect of a short name (`"draft-07"`, `"2020-12"`) or a URI; `InvalidConstraintError` lists the names."""
     for uri, dialect in DIALECTS.items():
         if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
             return dialect
     known = ", ".join(dict.fromkeys(repr(dialect.name) for dialect in DIALECTS.values()))
-    raise InvalidConstraint(f"dialect={name!r}: expected one of {known}")
+    raise InvalidConstraintError(f"dialect={name!r}: expected one of {known}")
 
 
 _ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
@@ -278,7 +278,7 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
         row = _BOOL_LIMIT
     if not row.fits(value):
         hint = "; a list of schemas is called prefixItems" if name == "items" and isinstance(value, list) else ""
-        raise InvalidConstraint(
+        raise InvalidConstraintError(
             f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
         )
     return row

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from guideway.errors import LimitExceeded, Unsupported
+from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.bundles import (
     ARRAY,
     FALSE,
@@ -87,7 +87,7 @@ class Lowering:
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
-        """The grammar; `Unsupported` names every place that is refused."""
+        """The grammar; `UnsupportedError` names every place that is refused."""
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
             self.define(*self._todo.pop())
@@ -107,7 +107,7 @@ class Lowering:
         place = self._grammar.place(number) or ""
         try:
             self._define(number, wanted, place)
-        except Unsupported as problem:
+        except UnsupportedError as problem:
             self._refuse(problem, place)
             self._grammar.define(number, Leaf(NEVER))
 
@@ -143,7 +143,7 @@ class Lowering:
                 new = set(children(node)) - seen if node is not None else set()
                 if new & wide:
                     place = self._grammar.place(start) or ""
-                    raise LimitExceeded(
+                    raise LimitExceededError(
                         f"at {place!r}: more than {MAX_WIDE} alternatives within such alternatives", place
                     )
                 seen |= new
@@ -275,7 +275,7 @@ class Lowering:
         if part not in self._texts:
             try:
                 self._texts[part] = string(part, self._style)
-            except Unsupported as problem:
+            except UnsupportedError as problem:
                 self._refuse(problem, place)
                 self._texts[part] = NEVER
         return self._texts[part]
@@ -284,7 +284,7 @@ class Lowering:
 
     def _array(self, part: ArrayPart, place: str) -> Array | None:
         if part.twins:
-            raise Unsupported("items that must not be unique", place)
+            raise UnsupportedError("items that must not be unique", place)
         fewest, most = part.fewest, part.most
         counted = []
         for start, what, least, limit in part.contains:
@@ -308,10 +308,12 @@ class Lowering:
         marks = self._punctuation[self._level][0]
         unique = part.unique and not self._all_differ(part, most)
         if unique and counts:
-            raise Unsupported("different items, some of which are counted by contains", self._at("uniqueItems", place))
+            raise UnsupportedError(
+                "different items, some of which are counted by contains", self._at("uniqueItems", place)
+            )
         if unique and prefix and fewest > 1:
             reason = "a minimum of items that must all be different and are told by position"
-            raise Unsupported(reason, self._at("uniqueItems", place))
+            raise UnsupportedError(reason, self._at("uniqueItems", place))
         return Array(marks, prefix, rest, fewest, most, unique, counts)
 
     def _at(self, keyword: str, place: str) -> str:
@@ -366,7 +368,7 @@ class Lowering:
         if not self._style.fixed:
             if len(boxes) > MAX_BOXES:
                 what = f"more than {MAX_BOXES} given arrays and objects, each of which may be written in many ways"
-                raise LimitExceeded(f"at {place!r}: {what}", place)
+                raise LimitExceededError(f"at {place!r}: {what}", place)
             return [self._given(box, self._level) for box in boxes.values()]
         style = self._style
         texts.append(
@@ -403,7 +405,7 @@ class Lowering:
 
     # -- what is not possible
 
-    def _refuse(self, problem: Unsupported, place: str) -> None:
+    def _refuse(self, problem: UnsupportedError, place: str) -> None:
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
 
     def _raise_refusals(self) -> None:
@@ -413,8 +415,8 @@ class Lowering:
         lines = [f"at {place!r}: {what}" for place, what in self.refusals.items()]
         first = next(iter(self.refusals))
         if len(lines) == 1:
-            raise Unsupported(f"not supported {lines[0]}", first)
-        raise Unsupported(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
+            raise UnsupportedError(f"not supported {lines[0]}", first)
+        raise UnsupportedError(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
 
 
 class _Given(NamedTuple):

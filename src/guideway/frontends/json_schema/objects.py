@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import count
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Want, join
 from guideway.frontends.json_schema.expand import Expander
 from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
@@ -29,7 +29,7 @@ _SILENT = Group()
 def check_readings(found: int, place: str) -> None:
     """Refuse what would be read in too many ways."""
     if found > MAX_READINGS:
-        raise LimitExceeded(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
+        raise LimitExceededError(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
 
 
 def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guideway.errors import InvalidConstraint, Unsupported
+from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.bundles import ANYTHING, Want, box_key
 from guideway.frontends.json_schema.documents import Documents, Resource
 from guideway.frontends.json_schema.keywords import KEYWORDS
@@ -47,13 +47,13 @@ class Places:
                 self._literals[key] = place.literal
                 return place.literal
             if key in seen:
-                raise InvalidConstraint(f"at {where!r}: the reference leads back to itself", where)
+                raise InvalidConstraintError(f"at {where!r}: the reference leads back to itself", where)
             seen.add(key)
             if len(seen) == 1:
                 self.contract.append((where, "$ref"))
             try:
                 schema, where, resource, scope = self._target(schema, where, resource, scope, "$ref")
-            except Unsupported as problem:
+            except UnsupportedError as problem:
                 return self._refuse(problem, where)
         return 0 if schema else 1
 
@@ -117,11 +117,11 @@ class Places:
     def _reference(self, place: Place, name: str, reference: str) -> int:
         try:
             found, where, home, scope = self._target(place.schema, place.pointer, place.resource, place.scope, name)
-        except Unsupported as problem:
+        except UnsupportedError as problem:
             return self._refuse(problem, place.pointer)
         return self.literal(found, where, home, scope)
 
-    def _refuse(self, problem: Unsupported, place: str) -> int:
+    def _refuse(self, problem: UnsupportedError, place: str) -> int:
         """A schema that is not known: it is refused in the end, and forbids all until then."""
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1

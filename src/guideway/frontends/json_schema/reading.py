@@ -7,7 +7,7 @@ from collections.abc import Callable, Set
 from decimal import Decimal
 from typing import Any
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import (
     ARRAY,
     NUMBER,
@@ -84,7 +84,7 @@ class _Reading:
 def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int]) -> Term:
     """The term of a schema. `child` gives the literal of a schema inside it, `ref` that of a reference.
 
-    Raises `InvalidConstraint` where a keyword's value has the wrong shape.
+    Raises `InvalidConstraintError` where a keyword's value has the wrong shape.
     """
     schema = place.schema
     if not isinstance(schema, dict):
@@ -262,7 +262,7 @@ def _count(r: _Reading, name: str, value: Any) -> int:
     made = int(value)
     if made > MAX_COUNT and name.startswith("min"):
         at = r.at(name)
-        raise LimitExceeded(f"at {at!r}: more than {MAX_COUNT} can never be reached", at)
+        raise LimitExceededError(f"at {at!r}: more than {MAX_COUNT} can never be reached", at)
     return min(made, MAX_COUNT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import (
     ANYTHING,
     ARRAY,
@@ -38,7 +38,7 @@ def rivals_of(
     if _values_differ(faces) or _tags_differ(faces, term_of):
         return rivals
     if len(literals) > MAX_PAIRED:
-        raise LimitExceeded(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
+        raise LimitExceededError(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
     for i, left in enumerate(faces):
         for j in range(i):
             if literals[i] == literals[j] or any(_can_meet(one, other, is_dead) for one in left for other in faces[j]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cache, lru_cache
 
-from guideway.errors import ConstraintError, Unsupported
+from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
 from guideway.frontends.json_schema.bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
 from guideway.frontends.json_schema.keys import matches
@@ -226,11 +226,11 @@ def _pattern(pattern: str) -> Regular:
 
 
 def pattern_language(pattern: str, place: str) -> Regular:
-    """The texts in which a pattern is found. Raises `Unsupported` and `InvalidConstraint` with the place."""
+    """The texts in which a pattern is found. Raises `UnsupportedError` and `InvalidConstraintError` with the place."""
     try:
         return _pattern(pattern)
-    except Unsupported as problem:
-        raise Unsupported(str(problem), place) from None
+    except UnsupportedError as problem:
+        raise UnsupportedError(str(problem), place) from None
     except ConstraintError as problem:
         raise type(problem)(f"at {place!r}: {problem}", place) from None
 
@@ -240,7 +240,7 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
     if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
-        raise Unsupported(f"the format {name!r}", place)
+        raise UnsupportedError(f"the format {name!r}", place)
     return None
 
 

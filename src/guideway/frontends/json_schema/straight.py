@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
-from guideway.errors import ConstraintError, LimitExceeded
+from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, NumberPart
 from guideway.frontends.json_schema.common import SPACE_LEAF, VALUES, common_of, joined
 from guideway.frontends.json_schema.keywords import Dialect
@@ -78,7 +78,7 @@ def reserve(grammar: Grammar, place: Origin) -> int:
 
 def _refuse_nodes(place: Origin) -> NoReturn:
     where = pointer_of(place)
-    raise LimitExceeded(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
+    raise LimitExceededError(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
 
 
 class Rest(Protocol):
@@ -120,7 +120,7 @@ class Straight:
         self._common = common_of(style)
 
     def run(self) -> Grammar:
-        """The grammar; `Unsupported` names every place that is refused."""
+        """The grammar; `UnsupportedError` names every place that is refused."""
         grammar, todo = self.grammar, self.todo
         root = self.number_of(self._document, "")
         if root == _NEVER:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, get_args
 
-from guideway.errors import InvalidConstraint
+from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
 from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
 from guideway.jsontext.decoder import write_json
@@ -126,7 +126,7 @@ def make_style(
     numbers: Numbers | None,
     formats: Formats,
 ) -> Style:
-    """The profile with the knobs that were turned; `InvalidConstraint` names what can be chosen."""
+    """The profile with the knobs that were turned; `InvalidConstraintError` names what can be chosen."""
     knobs = (profile, key_order, whitespace, escapes, numbers, formats)
     plain = key_order is None and whitespace is None and escapes is None and numbers is None and formats == "known"
     try:
@@ -153,7 +153,7 @@ def _style(
         ("formats", formats, Formats),
     ):
         if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
-            raise InvalidConstraint(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
+            raise InvalidConstraintError(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
     exact = profile == "exact"
     return Style(
         key_order=key_order or ("any" if exact else "schema"),

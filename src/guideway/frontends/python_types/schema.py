@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import InvalidConstraint, Unsupported
+from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS, STRIPPED, dates, ecma_pattern, past_or_future, url
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def bytes_schema(self, schema: Any) -> dict[str, Any]:
             if "min_length" in schema or "max_length" in schema:
-                raise Unsupported("bytes of a given length: JSON counts characters; take a str with one")
+                raise UnsupportedError("bytes of a given length: JSON counts characters; take a str with one")
             return {"type": "string"}
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
@@ -65,7 +65,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             """Without bytes, which no JSON text is read as."""
             made: Any = {**schema, "expected": [one for one in schema["expected"] if not isinstance(one, bytes)]}
             if not made["expected"]:
-                raise Unsupported("a Literal of bytes")
+                raise UnsupportedError("a Literal of bytes")
             return super().literal_schema(made)
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
@@ -76,14 +76,14 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def chain_schema(self, schema: Any) -> dict[str, Any]:
             if any(step.get("type") == "is-instance" for step in schema["steps"]):
-                raise Unsupported("a type whose values are told apart by isinstance")
+                raise UnsupportedError("a type whose values are told apart by isinstance")
             return super().chain_schema(schema)
 
         def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("classes as values")
+            raise UnsupportedError("classes as values")
 
         def json_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("JSON within a string: take the type inside it as it is")
+            raise UnsupportedError("JSON within a string: take the type inside it as it is")
 
         def url_schema(self, schema: Any) -> dict[str, Any]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
@@ -113,10 +113,12 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _in_field(self.names[id(schema)], schema, super().typed_dict_field_schema)
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("a complex number: tuple[float, float] has its two parts")
+            raise UnsupportedError("a complex number: tuple[float, float] has its two parts")
 
         def callable_schema(self, schema: Any) -> dict[str, Any]:
-            raise Unsupported("a callable as a value: the function itself, given as the type, stands for its arguments")
+            raise UnsupportedError(
+                "a callable as a value: the function itself, given as the type, stands for its arguments"
+            )
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
             if schema.get("gt") == date.max or schema.get("lt") == date.min:
@@ -134,7 +136,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             if schema.get("tz_constraint") == "naive":
                 made = FORMATS["naive date-time"]
             elif schema.get("tz_constraint") not in (None, "aware"):
-                raise Unsupported("a datetime of one offset")
+                raise UnsupportedError("a datetime of one offset")
             return _limited(made, dates(*past_or_future(schema.get("now_op")), end="[Tt]"))
 
         def time_schema(self, schema: Any) -> dict[str, Any]:
@@ -156,11 +158,11 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             keys = schema.get("keys_schema", {"type": "any"})
             if keys.get("type") not in _KEYS:
-                raise Unsupported(f"a dict whose keys are {keys.get('type')!r}: a list of pairs has any")
+                raise UnsupportedError(f"a dict whose keys are {keys.get('type')!r}: a list of pairs has any")
             made = super().dict_schema(schema)
             if keys.get("type") == "int":
                 if keys.keys() - {"type", "metadata", "ref", "strict"}:
-                    raise Unsupported("a dict whose keys are limited integers: take plain int, or a list of pairs")
+                    raise UnsupportedError("a dict whose keys are limited integers: take plain int, or a list of pairs")
                 made["propertyNames"] = _INTEGER_KEY
             return made
 
@@ -215,7 +217,7 @@ def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]
 
 def _without_bounds(schema: Any, what: str) -> None:
     if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt")):
-        raise Unsupported(f"{what} with bounds: take it without, and refuse what is out of them in a validator")
+        raise UnsupportedError(f"{what} with bounds: take it without, and refuse what is out of them in a validator")
 
 
 def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
@@ -223,18 +225,18 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
     try:
         alias = field.get("validation_alias")
         if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
-            raise Unsupported(f"a field that is read from a path of keys, {alias!r}")
+            raise UnsupportedError(f"a field that is read from a path of keys, {alias!r}")
         return made(field)
-    except Unsupported as error:
+    except UnsupportedError as error:
         place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
         why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
-        raise Unsupported(f"{place}: {why}", place) from error
+        raise UnsupportedError(f"{place}: {why}", place) from error
 
 
 def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
     pattern = schema.get("pattern")
     if isinstance(pattern, re.Pattern) and pattern.flags & ~int(re.UNICODE):
-        raise Unsupported(f"a compiled pattern with flags, {pattern!r}")
+        raise UnsupportedError(f"a compiled pattern with flags, {pattern!r}")
     if "pattern" in made:
         made["pattern"] = ecma_pattern(made["pattern"])
     return _limited(made, [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else [])
@@ -260,7 +262,7 @@ def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
     if items["type"] == "any":
         return {**made, "items": {"type": ["null", "boolean", "number", "string"]}}
     if items["type"] in _NOT_HASHED or (items["type"] == "model" and items["cls"].__hash__ is None):
-        raise Unsupported(f"a set of what Python cannot hash, {items['type']!r}")
+        raise UnsupportedError(f"a set of what Python cannot hash, {items['type']!r}")
     return made
 
 
@@ -281,18 +283,18 @@ def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
-    """A model whose fields are the parameters of a callable. Raises `Unsupported` for `*args` and the like."""
+    """A model whose fields are the parameters of a callable. Raises `UnsupportedError` for `*args` and the like."""
     from pydantic import ConfigDict, create_model
 
     try:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function, include_extras=True)
     except (TypeError, ValueError, NameError) as problem:
-        raise InvalidConstraint(f"the signature of {function!r} cannot be read: {problem}") from problem
+        raise InvalidConstraintError(f"the signature of {function!r} cannot be read: {problem}") from problem
     fields: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise Unsupported(f"the parameter {parameter} of {function!r}: only those that have a name")
+            raise UnsupportedError(f"the parameter {parameter} of {function!r}: only those that have a name")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
     title = getattr(function, "__name__", type(function).__name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
-from guideway.errors import Unsupported
+from guideway.errors import UnsupportedError
 
 __all__ = ["FORMATS", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "url"]
 
@@ -98,7 +98,7 @@ def ecma_pattern(pattern: str) -> str:
     """A pattern of Rust's regex, by which Pydantic matches, as one of ECMA-262 that matches nothing else.
 
     Its classes know all of Unicode, so those that leave something out are written out; `\\d` and `\\w` where they are
-    asked for stay ASCII, which is less. Raises `Unsupported` for operations on classes.
+    asked for stay ASCII, which is less. Raises `UnsupportedError` for operations on classes.
     """
     made: list[str] = []
     inside = negated = False
@@ -106,14 +106,14 @@ def ecma_pattern(pattern: str) -> str:
     for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
         if piece[0] == "\\" and len(piece) == 2:
             if inside and piece[1] == "W":
-                raise Unsupported(f"\\W in a class, in the pattern {pattern!r} of a type")
+                raise UnsupportedError(f"\\W in a class, in the pattern {pattern!r} of a type")
             made.append((_OUTSIDE if not inside else _LEFT_OUT if negated else _INSIDE).get(piece[1], piece))
         elif inside and (piece[0] == "[" or (piece in "&-~" and piece == after)):
-            raise Unsupported(f"an operation on classes, in the pattern {pattern!r} of a type")
+            raise UnsupportedError(f"an operation on classes, in the pattern {pattern!r} of a type")
         else:
             if piece[0] == "[":
                 if piece[-1] == "]":
-                    raise Unsupported(f"a class that begins with a bracket, in the pattern {pattern!r} of a type")
+                    raise UnsupportedError(f"a class that begins with a bracket, in the pattern {pattern!r} of a type")
                 inside, negated = True, piece == "[^"
             elif piece == "]":
                 inside = False

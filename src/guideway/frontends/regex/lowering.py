@@ -35,7 +35,7 @@ _SOMETHING = Repeat(ANY_CHAR, 1, None)
 def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
     """The texts that a part matches as a whole, or (`search`) somewhere.
 
-    `too_large` raises `LimitExceeded` at a place in the pattern, where it is too large to be drawn out.
+    `too_large` raises `LimitExceededError` at a place in the pattern, where it is too large to be drawn out.
     """
     branches = part.parts if isinstance(part, Choice) else (part,)
     if search:

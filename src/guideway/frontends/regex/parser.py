@@ -52,8 +52,8 @@ def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags
     """The texts that a pattern matches as a whole, or (`search`) that hold a match somewhere.
 
     `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (the flag u, and what Annex B adds where it is
-    unambiguous). `flags`: letters out of `FLAGS` that hold from the start. Raises `InvalidConstraint`, `Unsupported` or
-    `LimitExceeded`, with a caret under the place.
+    unambiguous). `flags`: letters out of `FLAGS` that hold from the start. Raises `InvalidConstraintError`, `UnsupportedError` or
+    `LimitExceededError`, with a caret under the place.
     """
     return _Parser(pattern, dialect, flags).parse(search)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NoReturn
 
-from guideway.errors import InvalidConstraint, LimitExceeded, Unsupported
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 
 __all__ = ["Dialect", "Scanner", "caret"]
 
@@ -57,15 +57,15 @@ class Scanner:
 
     def invalid(self, message: str, at: int | None = None) -> NoReturn:
         """The pattern is malformed here."""
-        raise InvalidConstraint(*self._marked(message, at))
+        raise InvalidConstraintError(*self._marked(message, at))
 
     def unsupported(self, what: str, at: int | None = None) -> NoReturn:
         """The pattern asks here for what is not supported."""
-        raise Unsupported(*self._marked(f"{what} in a pattern is not supported", at))
+        raise UnsupportedError(*self._marked(f"{what} in a pattern is not supported", at))
 
     def too_large(self, message: str, at: int | None = None) -> NoReturn:
         """The pattern goes past a limit here."""
-        raise LimitExceeded(*self._marked(message, at))
+        raise LimitExceededError(*self._marked(message, at))
 
     def _marked(self, message: str, at: int | None) -> tuple[str, str]:
         at = self.at if at is None else at

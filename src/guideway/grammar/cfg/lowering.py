@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guideway.errors import InvalidConstraint, Unsatisfiable, Unsupported
+from guideway.errors import InvalidConstraintError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.cfg.epsilon import nullable_variables, without_empty
 from guideway.grammar.cfg.expressions import Expressions, is_never
 from guideway.grammar.cfg.fixpoint import reached
@@ -34,14 +34,14 @@ class Lowered:
 def lower(rules: list[Rule], start: str) -> Lowered:
     """The grammar of the texts that the rule `start` derives.
 
-    Raises `InvalidConstraint` for a rule given twice, `Unsatisfiable` (with the rules that cannot end) where `start`
-    derives no text, `Unsupported` for an exception of what is not regular, `LimitExceeded` where the rules come down to
+    Raises `InvalidConstraintError` for a rule given twice, `UnsatisfiableError` (with the rules that cannot end) where `start`
+    derives no text, `UnsupportedError` for an exception of what is not regular, `LimitExceededError` where the rules come down to
     too much. A reference to an unknown rule is a KeyError: whoever read the rules can say where it stands.
     """
     numbers: dict[str, int] = {}
     for number, rule in enumerate(rules):
         if rule.name in numbers:
-            raise InvalidConstraint(f"the rule {rule.name!r} is given twice", rule.place)
+            raise InvalidConstraintError(f"the rule {rule.name!r} is given twice", rule.place)
         numbers[rule.name] = number
     made = flatten(rules, numbers)
     root = numbers[start]
@@ -57,7 +57,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
         if number in reached and lowering.is_never(number) and not rule.name.startswith(_HIDDEN)
     )
     if lowering.is_never(root):
-        raise Unsatisfiable(
+        raise UnsatisfiableError(
             f"no text can fit: these rules never come to an end: {', '.join(unproductive)}", rules[root].place
         )
     return Lowered(lowering.grammar(), unreachable, unproductive)
@@ -158,7 +158,7 @@ class _Lowering:
     def _without_empty(self, variable: int, made: Difference) -> None:
         without = self._known(made.without)
         if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
-            raise Unsupported(
+            raise UnsupportedError(
                 "an exception is exact between regular parts only: here one of them calls itself", made.place
             )
         self._solid.add(variable)

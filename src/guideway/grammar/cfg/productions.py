@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from guideway.errors import InvalidConstraint, LimitExceeded
+from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg.terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
@@ -70,16 +70,16 @@ class Productions:
         self.count(made)
 
     def count(self, made: list[Production]) -> None:
-        """Raises `LimitExceeded` where all become too many."""
+        """Raises `LimitExceededError` where all become too many."""
         self.size += sum(len(one) + 1 for one in made)
         if self.size > MAX_SYMBOLS:
-            raise LimitExceeded(f"the rules come down to more than {MAX_SYMBOLS} symbols")
+            raise LimitExceededError(f"the rules come down to more than {MAX_SYMBOLS} symbols")
 
     def work(self, steps: int) -> None:
-        """Raises `LimitExceeded` where what is looked at, and not kept, becomes too much."""
+        """Raises `LimitExceededError` where what is looked at, and not kept, becomes too much."""
         self.worked += steps
         if self.worked > MAX_WORK:
-            raise LimitExceeded("too many rules are each other's beginnings")
+            raise LimitExceededError("too many rules are each other's beginnings")
 
     def productions(self, variable: int) -> list[Production]:
         """The productions; a repetition is written out, with new variables for its parts."""
@@ -104,7 +104,7 @@ class Productions:
     def _written_out(self, variable: int, made: Repeated) -> list[Production]:
         rule = self.rule[variable]
         if made.least + (made.most or 0) > MAX_SYMBOLS:
-            raise LimitExceeded("a repetition of what calls itself is counted too far")
+            raise LimitExceededError("a repetition of what calls itself is counted too far")
         if made.most is None:
             more = self.variable(rule)
             self.give(more, [(made.part, more), ()])
@@ -141,7 +141,7 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
 
         if isinstance(term, Times):
             if term.least < 0:
-                raise InvalidConstraint(f"a repetition of at least {term.least} times", rules[rule].place)
+                raise InvalidConstraintError(f"a repetition of at least {term.least} times", rules[rule].place)
             made.of[variable] = Repeated(symbol(term.part), term.least, term.most)
         elif isinstance(term, Except):
             made.of[variable] = Difference(symbol(term.part), symbol(term.without), term.place)

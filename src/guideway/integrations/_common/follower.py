@@ -15,7 +15,7 @@ from time import perf_counter, thread_time
 import numpy as np
 
 from guideway.compiler import Automaton
-from guideway.errors import GuidewayError, LimitExceeded
+from guideway.errors import GuidewayError, LimitExceededError
 from guideway.masks import Row
 from guideway.matcher import fill_masks
 
@@ -32,19 +32,24 @@ _log = logging.getLogger("guideway")
 class Follower:
     """A matcher behind the tokens of one sequence.
 
-    `stop_ids`: tokens that end the text beside the vocabulary's own end tokens, legal where it may end. `error`: what
+    `stop_token_ids`: tokens that end the text beside the vocabulary's own end tokens, legal where it may end. `error`: what
     went wrong, None as long as nothing did. `is_watched`: its masks are made by themselves, for it, or another one of
     the batch, took long. One thread at a time, as for a matcher.
     """
 
-    __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "name", "stop_ids")
+    __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "name", "stop_token_ids")
 
     def __init__(
-        self, automaton: Automaton, end_ids: Iterable[int], *, stop_ids: Iterable[int] = (), name: str = "a sequence"
+        self,
+        automaton: Automaton,
+        end_ids: Iterable[int],
+        *,
+        stop_token_ids: Iterable[int] = (),
+        name: str = "a sequence",
     ) -> None:
         self.matcher = automaton.matcher()
         self.end_ids = tuple(end_ids)
-        self.stop_ids = tuple(sorted(set(stop_ids) - set(self.end_ids)))
+        self.stop_token_ids = tuple(sorted(set(stop_token_ids) - set(self.end_ids)))
         self.name = name
         self.reset()
 
@@ -79,7 +84,7 @@ class Follower:
                 return False
             if self.is_finished:
                 return True
-            if token in self.stop_ids and self.matcher.is_accepting:
+            if token in self.stop_token_ids and self.matcher.is_accepting:
                 self._ended = True
                 continue
             try:
@@ -94,7 +99,7 @@ class Follower:
             return []
         try:
             count = self.matcher.validate(tokens)
-            if count < len(tokens) and tokens[count] in self.stop_ids:
+            if count < len(tokens) and tokens[count] in self.stop_token_ids:
                 after = self.matcher.fork()
                 for token in tokens[:count]:
                     after.advance(token)
@@ -121,7 +126,7 @@ class Follower:
                 self.finish_row(row)
                 self.is_watched = False
                 if (took := thread_time() - start) > MASK_SECONDS:
-                    self.fail(LimitExceeded(f"one mask took {took:.1f} s"))
+                    self.fail(LimitExceededError(f"one mask took {took:.1f} s"))
         except GuidewayError as error:
             self.fail(error)
         if self.error is not None:
@@ -130,12 +135,12 @@ class Follower:
     def fill_end(self, row: Row) -> None:
         """Write the mask of the end alone."""
         row[:] = 0
-        _allow(row, self.end_ids or self.stop_ids)
+        _allow(row, self.end_ids or self.stop_token_ids)
 
     def finish_row(self, row: Row) -> None:
         """What the vocabulary does not know: tokens of its own that end the text."""
-        if self.stop_ids and (self.matcher.is_accepting or self.is_finished):
-            _allow(row, self.stop_ids)
+        if self.stop_token_ids and (self.matcher.is_accepting or self.is_finished):
+            _allow(row, self.stop_token_ids)
 
     def fail(self, error: Exception) -> None:
         """Keep what went wrong, and say so in the log."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.compiler import Automaton, tokens_needed
-from guideway.errors import BudgetTooSmall, InvalidToken, RejectedToken
+from guideway.compiler import Automaton, min_tokens_to_complete
+from guideway.errors import BudgetTooSmallError, InvalidTokenError, RejectedTokenError
 from guideway.masks import Row
 from guideway.matcher import LoopClock, LoopRows, Matcher
 
@@ -45,7 +45,7 @@ class _Seen:
         while self.taken < len(ids) and not self.matcher.is_finished:
             try:
                 self.matcher.advance(int(ids[self.taken]))
-            except (RejectedToken, InvalidToken):
+            except (RejectedTokenError, InvalidTokenError):
                 return
             self.taken += 1
 
@@ -56,7 +56,7 @@ class Rows:
     `automata[slot]`: what a row of that slot is held to; None: nothing. `begin` and `end` add and remove slots later.
     `max_tokens`: only tokens after which a text can be completed within so many, the end token too. `room`: what makes
     new rows of masks, as `masks.new_rows`; a GPU's adapter gives it memory from which the GPU can copy by itself.
-    Raises `BudgetTooSmall`.
+    Raises `BudgetTooSmallError`.
     """
 
     def __init__(self, automata: Sequence[Automaton | None] = (), *, max_tokens: int | None = None) -> None:
@@ -73,15 +73,15 @@ class Rows:
             self.begin(slot, automaton, max_tokens=max_tokens)
 
     def begin(self, slot: int, automaton: Automaton | None, *, max_tokens: int | None = None) -> None:
-        """What rows of this slot are held to from now on. Raises `BudgetTooSmall`, `Unsatisfiable`."""
+        """What rows of this slot are held to from now on. Raises `BudgetTooSmallError`, `UnsatisfiableError`."""
         self.end(slot)
         if automaton is None:
             self._starts[slot] = None
             return
         matcher = automaton.matcher()
         if max_tokens is not None:
-            if (needed := tokens_needed(matcher)) > max_tokens:
-                raise BudgetTooSmall(f"the shortest output needs {needed} tokens, not {max_tokens}")
+            if (needed := min_tokens_to_complete(matcher)) > max_tokens:
+                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, not {max_tokens}")
             self._budgets[slot] = max_tokens
         if matcher.words > self._words:
             self._words, self._masks = matcher.words, masks.new_rows(0, 0)

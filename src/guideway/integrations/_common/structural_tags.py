@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from guideway.constraints import Gbnf, JsonSchema, Lark, Regex, Tag, Tags
-from guideway.constraints.base import Literal, Source
-from guideway.errors import InvalidConstraint, LimitExceeded, Unsupported
+from guideway.constraints.base import Constraint, Literal
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 
 __all__ = ["structural_tag"]
 
@@ -18,11 +18,11 @@ DEPTH = 32
 _ANY = r"(?s:.*)"
 
 
-def structural_tag(spec: object) -> Source[Any]:
+def structural_tag(spec: object) -> Constraint[Any]:
     """The source of a structural tag: `{"format": …}`, or the older `{"structures": […], "triggers": […]}`.
 
-    Raises `InvalidConstraint` with the place (a JSON Pointer), `Unsupported` for formats of tokens and of other
-    spellings than JSON, `LimitExceeded` for formats nested more than `DEPTH` deep, and what their contents raise.
+    Raises `InvalidConstraintError` with the place (a JSON Pointer), `UnsupportedError` for formats of tokens and of other
+    spellings than JSON, `LimitExceededError` for formats nested more than `DEPTH` deep, and what their contents raise.
     """
     if isinstance(spec, dict) and "structures" in spec:
         tags = [
@@ -32,58 +32,58 @@ def structural_tag(spec: object) -> Source[Any]:
         ]
         return _triggered({"tags": tags, "triggers": spec.get("triggers")}, "", 0)
     if not isinstance(spec, dict) or "format" not in spec:
-        raise InvalidConstraint("a structural tag has a format, or structures and triggers", "")
+        raise InvalidConstraintError("a structural tag has a format, or structures and triggers", "")
     return _format(spec["format"], "/format", 0)
 
 
-def _format(spec: Any, place: str, depth: int) -> Source[Any]:
+def _format(spec: Any, place: str, depth: int) -> Constraint[Any]:
     if depth > DEPTH:
-        raise LimitExceeded(f"formats nest more than {DEPTH} deep", place)
+        raise LimitExceededError(f"formats nest more than {DEPTH} deep", place)
     kind = spec.get("type") if isinstance(spec, dict) else None
     read = _KINDS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        raise Unsupported(f"the format {kind!r} is not supported; known are {', '.join(sorted(_KINDS))}", place)
+        raise UnsupportedError(f"the format {kind!r} is not supported; known are {', '.join(sorted(_KINDS))}", place)
     return read(spec, place, depth)
 
 
-def _json(spec: Any, place: str, depth: int) -> Source[Any]:
+def _json(spec: Any, place: str, depth: int) -> Constraint[Any]:
     if spec.get("style", "json") != "json" or spec.get("excludes"):
-        raise Unsupported("only the plain style of json_schema is supported", place)
+        raise UnsupportedError("only the plain style of json_schema is supported", place)
     schema = spec.get("json_schema")
     if not isinstance(schema, (dict, bool)):
-        raise InvalidConstraint("json_schema is a schema", f"{place}/json_schema")
+        raise InvalidConstraintError("json_schema is a schema", f"{place}/json_schema")
     return JsonSchema(schema)
 
 
-def _free(spec: Any, place: str, depth: int) -> Source[Any]:
+def _free(spec: Any, place: str, depth: int) -> Constraint[Any]:
     if spec.get("max_tokens") is not None:
-        raise Unsupported("max_tokens of any_text is not supported", place)
+        raise UnsupportedError("max_tokens of any_text is not supported", place)
     found = _list(spec, "excludes", place) if "excludes" in spec else []
     most = spec.get("max_chars")
     if most is not None and (type(most) is not int or most < 0):
-        raise InvalidConstraint("max_chars is a number of characters, 0 or more", f"{place}/max_chars")
-    text: Source[Any] = Regex(_ANY if most is None else f"(?s:.{{0,{most}}})")
+        raise InvalidConstraintError("max_chars is a number of characters, 0 or more", f"{place}/max_chars")
+    text: Constraint[Any] = Regex(_ANY if most is None else f"(?s:.{{0,{most}}})")
     for one in found:
         text = text & ~Regex(f"{_ANY}{re.escape(str(one))}{_ANY}")
     return text
 
 
-def _grammar(spec: Any, place: str, depth: int) -> Source[Any]:
+def _grammar(spec: Any, place: str, depth: int) -> Constraint[Any]:
     text = _text(spec, "grammar", place)
     return Gbnf(text) if "::=" in text else Lark(text)
 
 
-def _sequence(spec: Any, place: str, depth: int) -> Source[Any]:
-    made: Source[Any] = Literal("")
+def _sequence(spec: Any, place: str, depth: int) -> Constraint[Any]:
+    made: Constraint[Any] = Literal("")
     for index, one in enumerate(_list(spec, "elements", place)):
         made = made + _format(one, f"{place}/elements/{index}", depth + 1)
     return made
 
 
-def _either(spec: Any, place: str, depth: int) -> Source[Any]:
+def _either(spec: Any, place: str, depth: int) -> Constraint[Any]:
     parts = [_format(one, f"{place}/elements/{i}", depth + 1) for i, one in enumerate(_list(spec, "elements", place))]
     if not parts:
-        raise InvalidConstraint("there must be at least one element", f"{place}/elements")
+        raise InvalidConstraintError("there must be at least one element", f"{place}/elements")
     made = parts[0]
     for one in parts[1:]:
         made = made | one
@@ -93,20 +93,20 @@ def _either(spec: Any, place: str, depth: int) -> Source[Any]:
 def _one_tag(spec: Any, place: str, depth: int) -> list[Tag]:
     """The tag, once for each of its ends."""
     if not isinstance(spec, dict):
-        raise InvalidConstraint("a tag has begin, content and end", place)
+        raise InvalidConstraintError("a tag has begin, content and end", place)
     ends = spec.get("end")
     content = spec.get("content")
     free = isinstance(content, dict) and content.get("type") == "any_text" and not content.get("excludes")
     tags = []
     for end in ends if isinstance(ends, list) else [ends]:
         if not isinstance(end, str):
-            raise Unsupported("markers that are tokens are not supported", f"{place}/end")
+            raise UnsupportedError("markers that are tokens are not supported", f"{place}/end")
         inside = {**content, "excludes": [end]} if isinstance(content, dict) and free and end else content
         tags.append(Tag(_text(spec, "begin", place), _format(inside, f"{place}/content", depth + 1), end))
     return tags
 
 
-def _tag(spec: Any, place: str, depth: int) -> Source[Any]:
+def _tag(spec: Any, place: str, depth: int) -> Constraint[Any]:
     return Tags(_one_tag(spec, place, depth), least=1, most=1, separator="")
 
 
@@ -118,13 +118,13 @@ def _tags(spec: Any, place: str, depth: int) -> list[Tag]:
     ]
 
 
-def _triggered(spec: Any, place: str, depth: int) -> Source[Any]:
+def _triggered(spec: Any, place: str, depth: int) -> Constraint[Any]:
     triggers = [str(one) for one in _list(spec, "triggers", place)]
     least, most = int(bool(spec.get("at_least_one"))), 1 if spec.get("stop_after_first") else None
     return Tags(_tags(spec, place, depth), triggers=triggers, least=least, most=most)
 
 
-def _separated(spec: Any, place: str, depth: int) -> Source[Any]:
+def _separated(spec: Any, place: str, depth: int) -> Constraint[Any]:
     least, most = int(bool(spec.get("at_least_one"))), 1 if spec.get("stop_after_first") else None
     return Tags(_tags(spec, place, depth), least=least, most=most, separator=_text(spec, "separator", place))
 
@@ -132,18 +132,18 @@ def _separated(spec: Any, place: str, depth: int) -> Source[Any]:
 def _list(spec: Any, name: str, place: str) -> list[Any]:
     found = spec.get(name)
     if not isinstance(found, list):
-        raise InvalidConstraint(f"{name} is a list", f"{place}/{name}")
+        raise InvalidConstraintError(f"{name} is a list", f"{place}/{name}")
     return found
 
 
 def _text(spec: Any, name: str, place: str) -> str:
     found = spec.get(name)
     if not isinstance(found, str):
-        raise InvalidConstraint(f"{name} is a text", f"{place}/{name}")
+        raise InvalidConstraintError(f"{name} is a text", f"{place}/{name}")
     return found
 
 
-_KINDS: dict[str, Callable[[Any, str, int], Source[Any]]] = {
+_KINDS: dict[str, Callable[[Any, str, int], Constraint[Any]]] = {
     "any_text": _free,
     "const_string": lambda spec, place, depth: Literal(_text(spec, "value", place)),
     "grammar": _grammar,

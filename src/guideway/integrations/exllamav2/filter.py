@@ -11,7 +11,7 @@ from exllamav2.generator.filters import ExLlamaV2Filter
 from guideway.compiler import Automaton, compile
 from guideway.constraints import of
 from guideway.constraints.base import Literal
-from guideway.errors import EngineError, Unsupported
+from guideway.errors import EngineError, UnsupportedError
 from guideway.integrations._common import Follower
 from guideway.masks import ids, new_rows
 from guideway.masks.torch import TorchMasks
@@ -63,7 +63,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         """A new text. `prefix_str`: what token healing takes back of the prompt, to be written once more."""
         prefix = "".join(prefix_str or "")
         if prefix and isinstance(self._constraint, Automaton):
-            raise Unsupported("token healing needs the constraint itself, not what it was compiled to")
+            raise UnsupportedError("token healing needs the constraint itself, not what it was compiled to")
         asked = Literal(prefix) + of(self._constraint) if prefix else self._constraint
         automaton = asked if isinstance(asked, Automaton) else compile(asked, self._table)
         self._follower = Follower(automaton, self._table.eos_ids)

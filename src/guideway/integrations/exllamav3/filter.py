@@ -9,7 +9,7 @@ import torch
 from exllamav3.generator.filter import Filter
 
 from guideway.compiler import Automaton, compile
-from guideway.errors import InvalidText
+from guideway.errors import InvalidTextError
 from guideway.integrations._common import Follower
 from guideway.tokenizers import Tokenizer
 
@@ -24,7 +24,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
     write. `eos_after_completed`: the job ends where the text can only end; else it goes on without the filter.
 
     Nothing raises in the middle, where it would end all that the generator does: the text ends, `error` says why, and
-    `check()` raises it. Raises what `guideway.compile` raises, `InvalidText` for a prefix that does not fit.
+    `check()` raises it. Raises what `guideway.compile` raises, `InvalidTextError` for a prefix that does not fit.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         self._prefix = self._table.encode(prefix_str) if prefix_str else []
         self.reset()
         if self.error is not None:
-            raise InvalidText(f"no text that fits begins with {prefix_str!r}") from self.error
+            raise InvalidTextError(f"no text that fits begins with {prefix_str!r}") from self.error
 
     @property
     def error(self) -> Exception | None:

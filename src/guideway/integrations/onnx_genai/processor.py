@@ -94,7 +94,7 @@ def logits_processor(
     `tokenizer`: what `Tokenizer.of` takes; the model's folder, say. `rows`: the generator's `batch_size`; by default as
     many as constraints. `max_tokens`: how many tokens the output may have, end token included, so that every one is
     whole by then. `before`: functions of (ids, logits) that run first. `rewind_to` is followed.
-    Raises what `guideway.compile` raises, and `BudgetTooSmall`; in use, `EngineError` for a generator with other
+    Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `EngineError` for a generator with other
     prompts, for beams, and where another processor leaves nothing.
     """
     table = Tokenizer.of(tokenizer)

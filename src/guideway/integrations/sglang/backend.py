@@ -57,4 +57,4 @@ class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's typ
             automaton = compile(requested(kind, spec), self._tokenizer)
         except GuidewayError as error:
             return InvalidGrammarObject(f"{type(error).__name__}: {error}")
-        return GuidewayGrammar(Follower(automaton, self._tokenizer.eos_ids, stop_ids=self._stops))
+        return GuidewayGrammar(Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=self._stops))

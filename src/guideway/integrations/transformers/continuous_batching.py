@@ -46,7 +46,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         """`manager.add_request`, held to a constraint (None: to nothing): a source, Python type or automaton.
 
         With `max_new_tokens`, the output is whole by then. Gives the request's id. Raises what `guideway.compile`
-        raises, and `BudgetTooSmall`.
+        raises, and `BudgetTooSmallError`.
         """
         if constraint is None:
             return self._manager.add_request(list(input_ids), **options)

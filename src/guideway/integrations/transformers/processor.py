@@ -99,7 +99,7 @@ def logits_processor(
     False where another processor keeps the scores that pass through it.
     With `stopping_criteria=[processor.ahead]` too, masks are found while the model runs.
     Under beams, a hypothesis for which nothing legal was left has the score -inf, and its text is not to be used.
-    Raises what `guideway.compile` raises, `BudgetTooSmall`; in `generate`, `EngineError` for a second call, for rows
+    Raises what `guideway.compile` raises, `BudgetTooSmallError`; in `generate`, `EngineError` for a second call, for rows
     that do not fit the constraints, and where another processor leaves nothing (on a GPU at the next token, or from
     `check`: the answer is not waited for).
     """

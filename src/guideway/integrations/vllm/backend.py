@@ -32,7 +32,7 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
     ) -> GuidewayGrammar:
         """The grammar of one request. Raises what `guideway.compile` raises, which ends that request alone."""
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
-        follower = Follower(automaton, self._tokenizer.eos_ids, stop_ids=stop_token_ids or ())
+        follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
         return GuidewayGrammar(follower, self._bits)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:

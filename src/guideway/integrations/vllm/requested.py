@@ -7,7 +7,7 @@ from typing import Any
 
 from guideway.compiler import Automaton, compile
 from guideway.constraints import Regex
-from guideway.errors import GuidewayError, InvalidConstraint
+from guideway.errors import GuidewayError, InvalidConstraintError
 from guideway.integrations._common import KINDS, Follower, requested
 from guideway.tokenizers import Tokenizer
 
@@ -40,16 +40,18 @@ def structured(options: Any) -> Asked:
 def asked(params: Any) -> Asked | None:
     """What `SamplingParams.extra_args` ask for, None for nothing: `guideway_json`, `guideway_regex` and so on.
 
-    Raises `InvalidConstraint` (a ValueError) for a name that is not known, and for several constraints at once.
+    Raises `InvalidConstraintError` (a ValueError) for a name that is not known, and for several constraints at once.
     """
     found = [name for name in params.extra_args or () if name.startswith(_PREFIX)]
     if not found:
         return None
     if len(found) > 1:
-        raise InvalidConstraint(f"a request has one constraint, not {' and '.join(found)}")
+        raise InvalidConstraintError(f"a request has one constraint, not {' and '.join(found)}")
     kind = found[0].removeprefix(_PREFIX)
     if kind not in KINDS:
-        raise InvalidConstraint(f"{found[0]} is not known; constraints are {', '.join(_PREFIX + one for one in KINDS)}")
+        raise InvalidConstraintError(
+            f"{found[0]} is not known; constraints are {', '.join(_PREFIX + one for one in KINDS)}"
+        )
     return kind, params.extra_args[found[0]]
 
 
@@ -73,4 +75,4 @@ def follower_of(params: Any, tokenizer: Tokenizer) -> Follower | None:
 
 
 def _follower(automaton: Automaton, params: Any, tokenizer: Tokenizer) -> Follower:
-    return Follower(automaton, tokenizer.eos_ids, stop_ids=params.all_stop_token_ids, name="a request")
+    return Follower(automaton, tokenizer.eos_ids, stop_token_ids=params.all_stop_token_ids, name="a request")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guideway.errors import LimitExceeded, Unsatisfiable, Unsupported
+from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules, preferred
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of
 from guideway.frontends.cfg.lark.statements import LarkReader
@@ -22,13 +22,15 @@ def split_by_context(
     parts: Mapping[str, object],
     pieces: Mapping[str, object],
 ) -> Split:
-    """The rules as Lark's contextual lexer reads texts. Raises `Unsupported` where that cannot be held exactly."""
+    """The rules as Lark's contextual lexer reads texts. Raises `UnsupportedError` where that cannot be held exactly."""
     same = _Same(reader, terminals)
     reached = _reached(reader, start)
     for name in sorted(parts):
         if name in reached:
             at = reader.mentioned.get(name, 0)
-            reader.fail(f"lexer='contextual': the part {name!r} has no place among Lark's terminals", at, Unsupported)
+            reader.fail(
+                f"lexer='contextual': the part {name!r} has no place among Lark's terminals", at, UnsupportedError
+            )
     rules = {name: same.renamed(one.term) for name, one in reader.rules.items() if name in reached}
     ignored = tuple(dict.fromkeys(same.ignored(number) for number in range(len(reader.ignored))))
     used = {name for term in rules.values() for name in names_of(term)} - rules.keys()
@@ -37,8 +39,8 @@ def split_by_context(
     try:
         return contextual_rules(rules, start, known, ignored, special, pieces)
     except Conflict as error:
-        reader.fail(str(error), reader.rules[error.rule or start].at, Unsupported)
-    except (LimitExceeded, Unsupported, Unsatisfiable) as error:
+        reader.fail(str(error), reader.rules[error.rule or start].at, UnsupportedError)
+    except (LimitExceededError, UnsupportedError, UnsatisfiableError) as error:
         reader.fail(str(error), reader.rules[start].at if start in rules else 0, type(error))
 
 
@@ -111,11 +113,11 @@ class _Same:
                         f"lexer='contextual': the terminal {name} looks around, so that how much of a text it takes is "
                         "not known",
                         at,
-                        Unsupported,
+                        UnsupportedError,
                     )
                 language = taken
-        except LimitExceeded as error:
-            reader.fail(f"the terminal {name}: {error}", at, LimitExceeded)
+        except LimitExceededError as error:
+            reader.fail(f"the terminal {name}: {error}", at, LimitExceededError)
         invented = name not in reader.terminals and name not in reader.common
         shown = f"__IGNORE_{name.split()[1]}" if name.startswith("%") else "__ANON" if invented else name
         text = written.value if written.fixed else None

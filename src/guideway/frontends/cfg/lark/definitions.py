@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
 from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first, parts_of
@@ -57,7 +57,7 @@ class Terminals:
             try:
                 self._languages[name] = language_of(self._patterns[name].pattern)
             except TerminalError as error:
-                kind = InvalidConstraint if error.kind is ConstraintError else error.kind
+                kind = InvalidConstraintError if error.kind is ConstraintError else error.kind
                 self._reader.fail(f"the terminal {name}: {error}", at, kind)
             except ConstraintError as error:
                 self._reader.fail(f"the terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
@@ -77,7 +77,7 @@ class Terminals:
         for term in parts_first(definition.term):
             made[id(term)] = self._written(term, [made[id(part)] for part in parts_of(term)], definition)
             if len(made[id(term)].value) > _MAX_PATTERN:
-                self._reader.fail("a terminal whose pattern is too long", definition.at, LimitExceeded)
+                self._reader.fail("a terminal whose pattern is too long", definition.at, LimitExceededError)
         return made[id(definition.term)]
 
     def _written(self, term: Term, parts: list[Written], definition: Definition) -> Written:

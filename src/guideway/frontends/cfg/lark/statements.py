@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from guideway.errors import ConstraintError, InvalidConstraint, LimitExceeded, Unsupported
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.common import COMMON, LENGTHS
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, written
 from guideway.frontends.cfg.scanner import Groups, Reader
@@ -74,7 +74,7 @@ class LarkReader:
         """Where a character stands."""
         return self._source.place(at)
 
-    def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+    def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraintError) -> NoReturn:
         """Something is wrong at this character."""
         self._source.fail(message, at, kind)
 
@@ -102,7 +102,7 @@ class LarkReader:
             self.rules[name] = Definition(self._expansions(), here)
             done += 1
             if done > _MAX_INSTANCES:
-                self._stop(f"more than {_MAX_INSTANCES} uses of templates", here, LimitExceeded)
+                self._stop(f"more than {_MAX_INSTANCES} uses of templates", here, LimitExceededError)
 
     # Tokens.
 
@@ -146,7 +146,9 @@ class LarkReader:
         self._position += found
         return found
 
-    def _stop(self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraint) -> NoReturn:
+    def _stop(
+        self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraintError
+    ) -> NoReturn:
         self.fail(message, self._now.at if at is None else at, kind)
 
     def _stop_expecting(self, what: str) -> NoReturn:
@@ -181,7 +183,7 @@ class LarkReader:
         template = self._skip("{")
         if template:
             if token.kind == "terminal":
-                self._stop("templates of terminals are not supported", token.at, Unsupported)
+                self._stop("templates of terminals are not supported", token.at, UnsupportedError)
             parameters.append(self._take("rule", "terminal", what="a parameter").text)
             while self._skip(","):
                 parameters.append(self._take("rule", "terminal", what="a parameter").text)
@@ -210,7 +212,7 @@ class LarkReader:
     def _priority(self) -> int:
         token = self._take("number", what="a priority")
         if len(token.text) > 9:
-            self._stop("a priority of more than nine digits", token.at, LimitExceeded)
+            self._stop("a priority of more than nine digits", token.at, LimitExceededError)
         return int(token.text)
 
     def _ignore(self) -> None:
@@ -225,12 +227,12 @@ class LarkReader:
     def _import(self) -> None:
         at = self._now.at
         if self._skip("."):
-            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, Unsupported)
+            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, UnsupportedError)
         path = [self._take("rule", "terminal", what="a library").text]
         while self._skip("."):
             path.append(self._take("rule", "terminal", what="a name").text)
         if path[0] != "common" or len(path) > 2:
-            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, Unsupported)
+            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, UnsupportedError)
         names: list[tuple[str, str]]
         if len(path) == 2:
             new = self._take("terminal", what="a new name").text if self._skip("->") else path[1]
@@ -307,7 +309,7 @@ class LarkReader:
     def _number(self) -> int:
         token = self._take("number", what="a count")
         if len(token.text) > 7 or int(token.text) > 1_000_000:
-            self._stop("a count of more than 1000000", token.at, LimitExceeded)
+            self._stop("a count of more than 1000000", token.at, LimitExceededError)
         if int(token.text) < 0:
             self._stop("a count below zero", token.at)
         return int(token.text)
@@ -336,7 +338,7 @@ class LarkReader:
         if token.text not in self._templates:
             self._stop(f"there is no template {token.text!r}", token.at)
         if depth > _MAX_ARGUMENTS:
-            self._stop(f"arguments nested more than {_MAX_ARGUMENTS} deep", token.at, LimitExceeded)
+            self._stop(f"arguments nested more than {_MAX_ARGUMENTS} deep", token.at, LimitExceededError)
         self._take("{")
         arguments = [self._value(depth + 1)]
         while self._skip(","):
@@ -352,7 +354,7 @@ class LarkReader:
         try:
             return written(token.text)
         except TerminalError as error:
-            self._stop(str(error), token.at, InvalidConstraint if error.kind is ConstraintError else error.kind)
+            self._stop(str(error), token.at, InvalidConstraintError if error.kind is ConstraintError else error.kind)
 
     def _range(self, first: _Token) -> Term:
         self._position += 1

@@ -6,7 +6,7 @@ import re
 from ast import literal_eval
 from dataclasses import dataclass
 
-from guideway.errors import ConstraintError, Unsupported
+from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.regex import parse_pattern, parse_tree
 from guideway.frontends.regex.syntax import width
 from guideway.grammar.cfg.expressions import Expressions
@@ -88,7 +88,7 @@ def written(literal: str) -> Written:
     end = literal.rindex(literal[0])
     inner, flags = literal[1:end], literal[end + 1 :]
     if "l" in flags:
-        raise TerminalError("the flag l: what it means depends on the machine", Unsupported)
+        raise TerminalError("the flag l: what it means depends on the machine", UnsupportedError)
     made, at = "", 0
     while at < len(inner):  # Python's own escapes count; every other backslash stays
         char, after = inner[at], inner[at + 1 : at + 2]
@@ -124,7 +124,7 @@ def language_of(pattern: str) -> Regular:
     if _LOOKS.search(bare):
         behind, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
         if not (_same(behind, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
-            raise TerminalError("it looks beyond its own text, at what stands around it", Unsupported)
+            raise TerminalError("it looks beyond its own text, at what stands around it", UnsupportedError)
     if _LAZY.search(bare):
         language = Both((language, Not(Cat((language, Repeat(ANY_CHAR, 1, None))))))
     return language

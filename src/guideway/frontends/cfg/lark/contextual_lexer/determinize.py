@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 
 __all__ = ["DEAD", "Numbered", "determined"]
 
@@ -18,7 +18,7 @@ State = TypeVar("State", bound=Hashable)
 class Numbered(Generic[State]):
     """States by number, from `first`, number 0; `order` grows while it is walked through.
 
-    More than `most` raise `LimitExceeded` with `why`.
+    More than `most` raise `LimitExceededError` with `why`.
     """
 
     def __init__(self, first: State, most: int, why: str) -> None:
@@ -32,7 +32,7 @@ class Numbered(Generic[State]):
         if found == len(self.order):
             self.order.append(state)
             if len(self.order) > self._most:
-                raise LimitExceeded(self._why)
+                raise LimitExceededError(self._why)
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
 from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first, parts_of
 from guideway.grammar.cfg.fixpoint import reached
@@ -107,7 +107,7 @@ class Plain:
     def _count(self, more: int) -> None:
         self._size += max(more, 0)
         if self._size > _MAX_SYMBOLS:
-            raise LimitExceeded(
+            raise LimitExceededError(
                 f"lexer='contextual': rules without choices inside come to more than {_MAX_SYMBOLS} symbols"
             )
 

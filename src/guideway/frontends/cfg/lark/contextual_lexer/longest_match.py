@@ -7,7 +7,7 @@ that it takes, the longest is the one that `re` finds.
 
 from __future__ import annotations
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
 from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, machine_of
 from guideway.frontends.regex.syntax import Choice, Edge, Look, Named, Part, Plain, Series, Times
@@ -38,7 +38,7 @@ class _Threads:
         self.takes.append(None)
         self.options.append([])
         if len(self.takes) > _MAX_PLACES:
-            raise LimitExceeded(f"its pattern takes more than {_MAX_PLACES} places")
+            raise LimitExceededError(f"its pattern takes more than {_MAX_PLACES} places")
         return len(self.takes) - 1
 
     def _add(self, part: Part, at: int, after: int) -> list[tuple[Part, int, int]]:
@@ -115,7 +115,7 @@ class _Threads:
 
 def preferred(root: Part, language: Regular) -> Regular | None:
     """The texts that a pattern can take, so that it takes the longest of them that a text begins with: its language,
-    or fewer. None: it asserts something, so that this is not known. Raises `LimitExceeded`.
+    or fewer. None: it asserts something, so that this is not known. Raises `LimitExceededError`.
     """
     alphabet = Alphabet([language, *_plain(root)])
     threads = _Threads(root, alphabet)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from guideway.errors import LimitExceeded, Unsatisfiable
+from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import Plain, Symbol, Tables
 from guideway.frontends.cfg.lark.contextual_lexer.steps import Accepted, Steps
 from guideway.frontends.cfg.lark.contextual_lexer.terminals import Scanners, Terminal
@@ -64,7 +64,7 @@ def contextual_rules(
 
     `special`: terminals that are special tokens, which the lexer does not look into. `pieces`: by terminal, what a
     `Text` of it with the ignored text behind it is made of, for captures. Raises `Conflict` for grammars that are
-    not LALR(1), `Unsupported`, `Unsatisfiable`, `LimitExceeded`.
+    not LALR(1), `UnsupportedError`, `UnsatisfiableError`, `LimitExceededError`.
     """
     plain = Plain(rules)
     tables = Tables(plain, plain.numbers[start])
@@ -102,7 +102,7 @@ class _Splitting:
             return
         self._cells += 1
         if self._cells > _MAX_CELLS:
-            raise LimitExceeded("lexer='contextual': the rules, split by what the lexer looks for, are too many")
+            raise LimitExceededError("lexer='contextual': the rules, split by what the lexer looks for, are too many")
         copy.cells[cell] = None
         self._todo.append((copy, cell))
 
@@ -175,7 +175,7 @@ class _Writing:
                 gap = Text(steps.gap(made.accepted[0], frozenset((seam,))), "ignored")
                 options.append(Series((gap, self._rule(copy, exits))))
         if not options:
-            raise Unsatisfiable("no text can fit: the contextual lexer takes terminals so that no rule ends")
+            raise UnsatisfiableError("no text can fit: the contextual lexer takes terminals so that no rule ends")
         while self._todo:
             name, copy, seams = self._todo.pop()
             self._rules.append(Rule(name, self._term(copy, seams)))

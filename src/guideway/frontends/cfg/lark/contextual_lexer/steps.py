@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from guideway.errors import LimitExceeded, Unsupported
+from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determined
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
 from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Kills, machine_of
@@ -171,7 +171,7 @@ class Steps:
             keywords = () if ignored else scanner.keywords if number < 0 else scanner.keywords[: number + 1]
             for one in scanner.tied:
                 if self._touches(scanner.name, self._kills.of(one, 0)):
-                    raise Unsupported(
+                    raise UnsupportedError(
                         f"lexer='contextual': {one} and {scanner.name} can take the same text, and which does depends "
                         "on names that Lark makes up: define one of them as a terminal, with a priority"
                     )
@@ -228,7 +228,7 @@ class Steps:
                 numbers[node] = len(order)
                 order.append(node)
                 if len(order) > _MAX_NODES:
-                    raise LimitExceeded("lexer='contextual': what a terminal must not be takes too many states")
+                    raise LimitExceededError("lexer='contextual': what a terminal must not be takes too many states")
             return numbers[node]
 
         run.whole = len(ways) == 1 and (ways[0][2] < 0 or self._scanners.is_word(ways[0][1][ways[0][2]]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from guideway.errors import LimitExceeded
+from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, Numbered, determined
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.lookaround import alive, tidy
@@ -96,7 +96,7 @@ class _Places:
         self.free.append([])
         self.takes.append([])
         if len(self.free) > _MAX_STATES:
-            raise LimitExceeded(_TOO_MANY)
+            raise LimitExceededError(_TOO_MANY)
         return len(self.free) - 1
 
     def add(self, language: Regular, start: int, final: int) -> None:
@@ -167,9 +167,9 @@ class _Places:
 
 
 def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machine:
-    """The automaton of an expression over text. Raises `LimitExceeded`."""
+    """The automaton of an expression over text. Raises `LimitExceededError`."""
     if within > _MAX_WITHIN:
-        raise LimitExceeded(f"intersections and complements in each other more than {_MAX_WITHIN} deep")
+        raise LimitExceededError(f"intersections and complements in each other more than {_MAX_WITHIN} deep")
     places = _Places(alphabet, within)
     start, final = places.place(), places.place()
     places.add(language, start, final)
