@@ -1,4 +1,4 @@
-"""What a user may ask for: a `Constraint` knows its grammar, and how to read a text that fits it."""
+"""`Constraint`, the base class of all constraints, and the operators that combine constraints."""
 
 from __future__ import annotations
 
@@ -22,92 +22,139 @@ U = TypeVar("U")
 
 
 class Constraint(ABC, Generic[T_co]):
-    """A constraint as its user wrote it. Immutable; two of the same content are equal.
+    """A set of texts, and how to turn a text of that set into a value. Immutable and hashable.
 
-    They combine: `a | b` (either), `a + b` (one after the other; the value is the text) and, for regular ones,
-    `a & b` (both at once) and `~a` (every other text). A str stands for itself there. `a.repeat(2, 5)`, its short forms
-    (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `a.capture("x")` work for every source.
+    Two constraints of one class with equal content are equal. Constraints combine with operators; a str operand is a
+    literal text:
+
+    - `a | b`: either. The value is that of the first operand that matches.
+    - `a + b`: concatenation. The value is the text.
+    - `a & b`: intersection, for regular constraints only. The value is the text.
+    - `~a`: complement, for regular constraints only. The value is the text.
+
+    `repeat` and its short forms (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `capture` work for every
+    constraint.
     """
 
     @abstractmethod
     def grammar(self) -> Grammar:
-        """What texts are allowed. The caller must not change it."""
+        """Return the grammar of the allowed texts. The caller must not modify it."""
 
     @abstractmethod
     def parse(self, text: str) -> T_co:
-        """The value of a text that fits; `InvalidTextError` for one that does not."""
+        """Return the value of a text.
+
+        Args:
+            text: The complete text.
+
+        Returns:
+            The value. Its type depends on the constraint.
+
+        Raises:
+            InvalidTextError: The text does not match the constraint.
+        """
 
     def read(self, text: str) -> T_co:
-        """The same of a text that is known to fit, since it was made so."""
+        """Like `parse`, for a text that is known to match: implementations may skip the check."""
         return self.parse(text)
 
     @abstractmethod
     def _content(self) -> object:
-        """What makes two sources of this class equal: a hashable value."""
+        """Return a hashable value that is equal for equal constraints of this class."""
 
     def conflict(self, place: str | None) -> str | None:
-        """What rules out every text, in words, where that can be told: of a source that was found to have none, at the
-        place that the error names.
+        """Explain why no text matches. Called only after the grammar was found to be empty.
+
+        Args:
+            place: The place that the error names (for a schema: a JSON Pointer).
+
+        Returns:
+            The parts that contradict each other, in words, or None if they are not known.
         """
         return None
 
     def regular(self) -> Regular | None:
-        """The language, if it is written as one regular expression."""
+        """Return the language as one regular expression, or None if it is not written as one."""
         grammar = self.grammar()
         root = grammar.nodes[grammar.root]
         return root.text if isinstance(root, Leaf) else None
 
     def repeat(self, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
-        """This, `least` to `most` times (None: no end), with a separator between. The value is the text."""
-        from guideway.constraints.repeated import Repeated  # which is a source itself
+        """Return this constraint repeated. The value is the text.
+
+        Args:
+            least: Minimum number of repetitions.
+            most: Maximum number of repetitions; None for no maximum.
+            separator: Text between two repetitions.
+
+        Raises:
+            InvalidConstraintError: `least` is negative or greater than `most`.
+            LimitExceededError: A number is greater than 2**31 - 1.
+        """
+        from guideway.constraints.repeated import Repeated  # imports this module
 
         return Repeated(self, least, most, separator)
 
     def optional(self) -> Constraint[str]:
-        """This, or nothing. The value is the text."""
+        """Return this constraint or the empty text. The value is the text."""
         return self.repeat(0, 1)
 
     def exactly(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """This, so many times. The value is the text."""
+        """Return `count` repetitions. The value is the text."""
         return self.repeat(count, count, separator=separator)
 
     def at_least(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """This, so many times or more. The value is the text."""
+        """Return `count` or more repetitions. The value is the text."""
         return self.repeat(count, None, separator=separator)
 
     def at_most(self, count: int, *, separator: str = "") -> Constraint[str]:
-        """This, so many times or fewer, or not at all. The value is the text."""
+        """Return 0 to `count` repetitions. The value is the text."""
         return self.repeat(0, count, separator=separator)
 
     def between(self, least: int, most: int, *, separator: str = "") -> Constraint[str]:
-        """This, `least` to `most` times. The value is the text."""
+        """Return `least` to `most` repetitions. The value is the text."""
         return self.repeat(least, most, separator=separator)
 
     def capture(self, name: str) -> Constraint[T_co]:
-        """This; `captures` then says what it took of a text. Raises `InvalidConstraintError` for a name that is no word."""
-        from guideway.constraints.capture import Named  # which is a source itself
+        """Return this constraint with a name, under which `captures` reports the text that it matched.
+
+        Args:
+            name: Letters, digits, "_", "-" and ".", not beginning with a digit.
+
+        Raises:
+            InvalidConstraintError: `name` has other characters.
+        """
+        from guideway.constraints.capture import Named  # imports this module
 
         return Named(self, name)
 
     def captures(self, text: str) -> Captures:
-        """What the names in this took of a text: groups of patterns, rules of grammars, `capture`d parts, and of JSON the
-        values by JSON Pointer ("" is the whole). Which derivation counts where there are several: see docs/captures.md.
-        `InvalidTextError` for a text that does not fit; `LimitExceededError` where it can be read in too many ways.
+        """Return the text that each named part of this constraint matched.
+
+        Named parts are groups of patterns, rules of grammars and constraints with `capture`. JSON values are named by
+        JSON Pointer; "" is the whole value. docs/captures.md defines which derivation counts if there are several.
+
+        Args:
+            text: The complete text.
+
+        Raises:
+            InvalidTextError: The text does not match.
+            LimitExceededError: The text has too many derivations.
         """
         from guideway.constraints.captures import captures_of
 
         if not isinstance(text, str):
-            raise TypeError(f"captures are of a str; got {type(text).__name__}")
+            raise TypeError(f"text must be a str, got {type(text).__name__}")
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         return captures_of(self, text)
 
     def shape(self) -> Shape | None:
-        """What of its inside captures are read by; None: the text is one piece."""
+        """Return the structure that captures are computed from; None if the constraint has no named parts."""
         return None
 
     def _shown(self) -> tuple[object, ...]:
-        """How it is written: texts, and sources in it. What has no sources in it has a `__repr__` of its own."""
+        """Return the parts of the repr: texts and nested constraints. Not used by classes that define `__repr__`."""
         return (type(self).__name__,)
 
     def __repr__(self) -> str:
@@ -139,11 +186,11 @@ class Constraint(ABC, Generic[T_co]):
 
 
 def check_text(text: object, what: str) -> str:
-    """The text, if it is a str that UTF-8 can write."""
+    """Return `text` if it is a str that UTF-8 can encode; else raise `InvalidConstraintError` that names `what`."""
     if not isinstance(text, str):
-        raise InvalidConstraintError(f"{what} is a {type(text).__name__}, not a str")
+        raise InvalidConstraintError(f"{what} must be a str, got {type(text).__name__}")
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidConstraintError(f"{what} holds a lone surrogate, which no text can")
+        raise InvalidConstraintError(f"{what} contains a lone surrogate, which UTF-8 cannot encode")
     return text
 
 
@@ -152,23 +199,25 @@ def _source(thing: object) -> Constraint[object]:
         return thing
     if isinstance(thing, str):
         return Literal(thing)
-    raise InvalidConstraintError(f"only sources and str combine with a source, not {type(thing).__name__}")
+    raise InvalidConstraintError(
+        f"a constraint combines with a constraint or a str, got {type(thing).__name__}; convert it with guideway.of()"
+    )
 
 
 class Literal(Constraint[str]):
-    """Exactly one text."""
+    """Exactly one text. The value is the text."""
 
     def __init__(self, text: str) -> None:
         self.text = check_text(text, "the text")
 
     def grammar(self) -> Grammar:
-        """One leaf."""
+        """Return a grammar of one leaf."""
         return leaf(Literals((self.text,)))
 
     def parse(self, text: str) -> str:
-        """The text itself."""
+        """Return the text."""
         if text != self.text:
-            raise InvalidTextError(f"{text!r} is not {self.text!r}")
+            raise InvalidTextError(f"expected {self.text!r}, found {text!r}")
         return text
 
     def _content(self) -> object:
@@ -179,7 +228,7 @@ class Literal(Constraint[str]):
 
 
 class _Combined(Constraint[T_co]):
-    """Two sources or more; those of the same kind among them are taken apart."""
+    """Two or more constraints. Nested combinations of the same kind are flattened."""
 
     _sign = ""
     _joins: type[Either | Cat] | None = None
@@ -190,22 +239,22 @@ class _Combined(Constraint[T_co]):
         self._language = self._whole([part.regular() for part in self._parts])
 
     def _whole(self, parts: list[Regular | None]) -> Regular | None:
-        """The language, where all parts are regular: made at once, so that none has to be asked deep inside."""
+        """Return the language if all parts are regular. Computed at construction, so nesting causes no recursion."""
         known = tuple(part for part in parts if part is not None)
         return self._joins(known) if self._joins is not None and len(known) == len(parts) else None
 
     def regular(self) -> Regular | None:
-        """The language, where all parts are regular."""
+        """Return the language if all parts are regular."""
         return self._language
 
     def _combined(self, node: type[Alternative | Sequence]) -> Grammar:
-        """One leaf where every part is regular, else the parts' grammars side by side under a node."""
+        """Return one leaf if all parts are regular, else a node over the grammars of the parts."""
         if self._language is not None:
             return leaf(self._language)
         try:
             return self._side_by_side(node)
         except RecursionError:
-            raise LimitExceededError("sources are combined with each other too deeply") from None
+            raise LimitExceededError("constraints are nested too deeply; use fewer nested operators") from None
 
     def _side_by_side(self, node: type[Alternative | Sequence]) -> Grammar:
         made = Grammar()
@@ -239,7 +288,7 @@ class _Any(_Combined[T_co]):
     _joins = Either
 
     def shape(self) -> Rules:
-        """A choice, the first option first."""
+        """Return the alternatives, in order of priority."""
         return self._rules(terms.Choice)
 
     def grammar(self) -> Grammar:
@@ -260,16 +309,16 @@ class _Joined(_Combined[str]):
     _joins = Cat
 
     def shape(self) -> Rules:
-        """A series."""
+        """Return the concatenation."""
         return self._rules(terms.Series)
 
     def grammar(self) -> Grammar:
         return self._combined(Sequence)
 
     def parse(self, text: str) -> str:
-        """The text itself, if it can be cut so that each part takes its piece."""
+        """Return the text if it is a concatenation of texts of the parts."""
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         return text
 
 
@@ -285,7 +334,7 @@ class _All(_Combined[str]):
         return self._grammar
 
     def shape(self) -> Shape | None:
-        """Each part reads the same text."""
+        """Return the captures of all parts; each part reads the same text."""
         from guideway.constraints.captures import Reading
 
         parts = [part for part in self._parts if part.shape() is not None]
@@ -313,7 +362,7 @@ class _Other(Constraint[str]):
             self._part.parse(text)
         except InvalidTextError:
             return text
-        raise InvalidTextError(f"{text!r} fits {self._part!r}, and must not")
+        raise InvalidTextError(f"{text!r} matches {self._part!r}, which is excluded")
 
     def _content(self) -> object:
         return self._part
@@ -326,23 +375,23 @@ def _regular(source: Constraint[object], sign: str) -> Regular:
     language = source.regular()
     if language is None:
         raise UnsupportedError(
-            f"{sign} works on regular sources (Regex, Choice and what is made of them), not on {source!r}"
+            f"{sign} needs regular constraints (Regex, Choice, str and combinations of them), got {source!r}"
         )
     return language
 
 
 def one_after_the_other(parts: tuple[Constraint[object], ...]) -> Constraint[str]:
-    """Some sources in their order; at least one."""
+    """Return the concatenation of one or more constraints."""
     return _Joined(parts)
 
 
 def either_of(options: tuple[Constraint[object], ...]) -> Constraint[object]:
-    """Any of some sources; at least one."""
+    """Return the alternation of one or more constraints."""
     return options[0] if len(options) == 1 else _Any(options)
 
 
 def leaf(text: Regular) -> Grammar:
-    """A grammar of one leaf."""
+    """Return a grammar of one leaf."""
     grammar = Grammar()
     grammar.root = grammar.add(Leaf(text))
     return grammar

@@ -1,4 +1,4 @@
-"""Any source under a name."""
+"""A constraint with a name for captures."""
 
 from __future__ import annotations
 
@@ -18,34 +18,36 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Named(Constraint[T_co]):
-    """A source whose text is captured under a name. It allows what the source allows, and has its values."""
+    """A constraint whose text is captured under a name. Its language and values are those of the inner constraint."""
 
     def __init__(self, part: Constraint[T_co], name: str) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"a name is a str; got {type(name).__name__}")
+            raise TypeError(f"name must be a str, got {type(name).__name__}")
         if not name.replace("-", "_").replace(".", "_").isidentifier():
-            raise InvalidConstraintError(f"{name!r} is not a name for a capture: letters, digits, '_', '-' and '.'")
+            raise InvalidConstraintError(
+                f"capture name must have letters, digits, '_', '-' and '.' only and not begin with a digit, got {name!r}"
+            )
         self.part, self.name = part, name
-        self._plain: Constraint[T_co] = part._plain if isinstance(part, Named) else part  # without any names
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Named) else part  # without nested names
 
     def grammar(self) -> Grammar:
-        """That of the source."""
+        """Return the grammar of the inner constraint."""
         return self._plain.grammar()
 
     def regular(self) -> Regular | None:
-        """The language of the source, if it is regular."""
+        """Return the language of the inner constraint, if it is regular."""
         return self._plain.regular()
 
     def shape(self) -> Rules:
-        """One rule of that name."""
+        """Return one rule with the name."""
         return Rules((Rule(self.name, term_of(self.part)),), self.name, {self.name: self.name})
 
     def parse(self, text: str) -> T_co:
-        """As the source reads it."""
+        """Return the value of the inner constraint."""
         return self._plain.parse(text)
 
     def conflict(self, place: str | None) -> str | None:
-        """As the source says it."""
+        """Return the explanation of the inner constraint."""
         return self._plain.conflict(place)
 
     def _content(self) -> object:

@@ -1,4 +1,4 @@
-"""`Choice`: one of some fixed texts."""
+"""`Choice`: one of a list of texts."""
 
 from __future__ import annotations
 
@@ -13,27 +13,36 @@ __all__ = ["Choice"]
 
 
 class Choice(Constraint[str]):
-    """One of the given texts; tens of thousands are fine. A text given twice counts once."""
+    """One of the given texts. The value is the text.
+
+    Tens of thousands of texts are supported. Duplicates are ignored.
+
+    Args:
+        texts: The allowed texts, at least one.
+
+    Raises:
+        InvalidConstraintError: `texts` is empty, is a str, or has an item that is not a str.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         if isinstance(texts, str):
-            raise InvalidConstraintError("a choice is a list of texts, not one text")
+            raise InvalidConstraintError(f"Choice needs a list of texts, got a str; use Choice([{texts[:80]!r}])")
         if not isinstance(texts, Iterable):
-            raise InvalidConstraintError(f"a choice is a list of texts, not {type(texts).__name__}")
+            raise InvalidConstraintError(f"Choice needs a list of texts, got {type(texts).__name__}")
         checked = (check_text(text, f"text {number} of the choice") for number, text in enumerate(texts))
         self.texts = tuple(dict.fromkeys(checked))
         if not self.texts:
-            raise InvalidConstraintError("a choice needs at least one text")
+            raise InvalidConstraintError("Choice needs at least one text, got an empty list")
         self._members = frozenset(self.texts)
 
     def grammar(self) -> Grammar:
-        """One leaf of literals."""
+        """Return one leaf of literals."""
         return leaf(Literals(self.texts))
 
     def parse(self, text: str) -> str:
-        """The text itself, if it is one of the choices."""
+        """Return the text if it is one of the choices."""
         if text not in self._members:
-            raise InvalidTextError(f"{text!r} is none of the {len(self.texts)} choices")
+            raise InvalidTextError(f"{text!r} is not one of the {len(self.texts)} choices")
         return text
 
     def _content(self) -> object:

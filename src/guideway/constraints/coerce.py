@@ -1,4 +1,4 @@
-"""`of`: whatever a user may pass as a constraint, as a `Constraint`."""
+"""`of`: converts the values that users pass as constraints to `Constraint`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,27 @@ def of(constraint: type[T]) -> Constraint[T]: ...
 @overload
 def of(constraint: object) -> Constraint[Any]: ...
 def of(constraint: object) -> Constraint[Any]:
-    """A source as it is; a mapping as a JSON Schema (refused where it has no keyword of one); a compiled pattern as a
-    `Regex`; everything else as a Python type (a function: its arguments).
+    """Convert a value to a `Constraint`.
+
+    Args:
+        constraint: A `Constraint` (returned as it is); a mapping (a JSON Schema; it must have at least one known
+            keyword or be empty); a compiled `re.Pattern`; or a Python type or function (a function is constrained to
+            its arguments).
+
+    Raises:
+        InvalidConstraintError: The value is none of these.
     """
     if isinstance(constraint, Constraint):
         return constraint
     if isinstance(constraint, Mapping):
         if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
-            raise InvalidConstraintError(f"{_shown(constraint)} has no keyword of JSON Schema; {_hint(constraint)}")
+            raise InvalidConstraintError(f"{_shown(constraint)} has no JSON Schema keyword; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):
         return Regex(constraint)
     if isinstance(constraint, (Automaton, Matcher)):
         raise InvalidConstraintError(
-            "this is compiled already: pass the source that it was made of, whose values it reads"
+            f"got a compiled {type(constraint).__name__}; pass the constraint that it was compiled from"
         )
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
         raise InvalidConstraintError(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
@@ -50,17 +57,17 @@ def of(constraint: object) -> Constraint[Any]:
 
 
 def _hint(value: object) -> str:
-    """What may have been meant."""
+    """Return a suggestion for a value that is not a constraint."""
     shown = _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
         return f"for one of these texts, pass Choice({shown})"
     if isinstance(value, Mapping):
         return f'for an object with these keys, pass {{"properties": …}}; for any value, JsonSchema({shown})'
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        return "for the schema that this text is, pass JsonSchema(text)"
+        return "for a JSON Schema written as text, pass JsonSchema(text)"
     if isinstance(value, str):
-        return f"for this text alone, pass Choice([{shown}]); for a pattern, Regex({shown})"
-    return "pass a source such as Regex(…), Choice([…]) or JsonSchema({…}), a JSON Schema as a dict, or a Python type"
+        return f"for this text only, pass Choice([{shown}]); for a pattern, pass Regex({shown})"
+    return "pass a constraint such as Regex(…), Choice([…]) or JsonSchema({…}), a JSON Schema as a dict, or a type"
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""EBNF, in the form of the W3C or of ISO/IEC 14977."""
+"""`Ebnf`: grammars in EBNF, in the W3C or the ISO/IEC 14977 notation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,24 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|/\*.*?\*/|\(\*.*?\*\)", re.DOTALL)
 
 
 class Ebnf(RuleConstraint):
-    """What a grammar in EBNF derives from its first rule, or from `start`.
+    """The texts that an EBNF grammar derives. The value is the text.
 
-    `form`: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`); by default the one whose sign for "is" the text
-    has. White space between parts means nothing in either. `parts`: sources for names that the text does not define.
-    Refused, since they are not clear or not for machines: `-` beside more than two parts and between parts that call
-    themselves, empty classes, rules given twice, `? prose ?` and `[wfc: prose]`. Raises `InvalidConstraintError` and
-    `UnsupportedError` with line, column and caret, `UnsatisfiableError` with the names of rules that never end, `LimitExceededError`.
+    White space between symbols of the grammar text is not significant. Not supported, because the meaning is ambiguous
+    or informal: `-` with more than two operands or between recursive operands, empty character classes, duplicate
+    rules, `? prose ?` and `[wfc: prose]`.
+
+    Args:
+        text: The grammar.
+        start: Start symbol; by default the first rule.
+        form: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`). By default it is detected from the
+            definition symbol (`::=` or `=`).
+        parts: Constraints for names that the text does not define.
+
+    Raises:
+        InvalidConstraintError: The grammar has an error. The message has line, column and caret.
+        UnsupportedError: The grammar uses an unsupported construct.
+        UnsatisfiableError: The start symbol derives no finite text. The message names the rules.
+        LimitExceededError: The grammar is too large.
     """
 
     def __init__(
@@ -36,7 +47,7 @@ class Ebnf(RuleConstraint):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if form not in (None, "w3c", "iso"):
-            raise InvalidConstraintError(f"the form {form!r} is neither 'w3c' nor 'iso'")
+            raise InvalidConstraintError(f"form must be 'w3c' or 'iso', got {form!r}")
         self.form = form
         super().__init__(text, start, parts)
 
@@ -51,7 +62,7 @@ class Ebnf(RuleConstraint):
         names = self._completed(rules, reader, reader.mentioned)
         if start not in names:
             raise InvalidConstraintError(
-                f"there is no rule {start!r} to start with; there are {', '.join(sorted(names))}"
+                f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(names))}"
             )
         return rules, start
 

@@ -1,4 +1,4 @@
-"""Sources as parts of rules."""
+"""Constraints as terms of context-free rules."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["separated", "source_of", "term_of"]
 
 
 def source_of(thing: object) -> Constraint[Any]:
-    """A str as itself, everything else as a constraint."""
+    """Return a str as a literal, and any other value converted by `of`."""
     return Literal(thing) if isinstance(thing, str) else of(thing)
 
 
 def term_of(source: Constraint[Any]) -> Term:
-    """A source as a part of rules."""
+    """Return a constraint as a term of a rule."""
     language = source.regular()
     return Text(language, source) if language is not None else Whole(source.grammar(), source)
 
 
 def separated(term: Term, least: int, most: int | None, separator: Term) -> Term:
-    """The term, `least` to `most` times, with the separator between."""
+    """Return the term repeated `least` to `most` times, with the separator between repetitions."""
     if most == 0:
         return Series(())
     more = Times(Series((separator, term)), max(least - 1, 0), None if most is None else most - 1)

@@ -12,24 +12,28 @@ __all__ = ["Format"]
 
 
 class Format(Constraint[str]):
-    """The texts of a format: those of JSON Schema, and `ip`, `url`, `semver`, `phone`, `hex-colour`.
+    """The texts of a named format. The value is the text.
 
-    The value is the text. An unknown name raises `InvalidConstraintError`, which lists the known ones.
+    Args:
+        name: A format of JSON Schema, or "ip", "url", "semver", "phone" or "hex-colour".
+
+    Raises:
+        InvalidConstraintError: The name is unknown. The message lists the known names.
     """
 
     def __init__(self, name: str) -> None:
         if name not in FORMATS:
-            raise InvalidConstraintError(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
+            raise InvalidConstraintError(f"unknown format {name!r}; known formats: {', '.join(sorted(FORMATS))}")
         self.name = name
 
     def grammar(self) -> Grammar:
-        """One leaf."""
+        """Return one leaf."""
         return leaf(format_language(self.name))
 
     def parse(self, text: str) -> str:
-        """The text itself, if it has the format."""
+        """Return the text if it matches the format."""
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} is not of the format {self.name!r}")
+            raise InvalidTextError(f"{text!r} does not match the format {self.name!r}")
         return text
 
     def _content(self) -> object:

@@ -1,4 +1,4 @@
-"""GBNF: the grammars of llama.cpp."""
+"""`Gbnf`: grammars in the notation of llama.cpp."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ __all__ = ["Gbnf"]
 
 
 class Gbnf(RuleConstraint):
-    """What a grammar in llama.cpp's notation derives from `root`.
+    """The texts that a GBNF grammar derives from `root`. The value is the text.
 
-    As llama.cpp reads it; left recursion works too. `parts`: sources for names that the text does not define. `<think>`
-    and `<[1000]>` are special tokens (a name that is none of the vocabulary's: its text), `!<think>*` is text without
-    it. Refused: a rule given twice, an empty class, any token but one where it is not repeated. Raises
-    `InvalidConstraintError` with line, column and caret, `UnsatisfiableError` with the names of rules that never end,
-    `LimitExceededError`.
+    The meaning is that of llama.cpp; in addition, left recursion is supported. `<think>` and `<[1000]>` are special
+    tokens. A name that is not in the vocabulary is matched as text. `!<think>*` is text without that token. Not
+    supported: duplicate rules, empty character classes, and a negated token that is not repeated.
+
+    Args:
+        text: The grammar.
+        parts: Constraints for names that the text does not define.
+
+    Raises:
+        InvalidConstraintError: The grammar has an error. The message has line, column and caret.
+        UnsupportedError: The grammar uses an unsupported construct.
+        UnsatisfiableError: `root` derives no finite text. The message names the rules.
+        LimitExceededError: The grammar is too large.
     """
 
     def __init__(self, text: str, *, parts: Mapping[str, object] | None = None) -> None:
@@ -29,5 +37,5 @@ class Gbnf(RuleConstraint):
         rules = reader.rules()
         names = self._completed(rules, reader, reader.mentioned)
         if "root" not in names:
-            reader.fail("there is no rule 'root', where every text begins", 0)
+            reader.fail("the start rule 'root' is not defined", 0)
         return rules, "root"

@@ -1,4 +1,4 @@
-"""`JsonSchema`: the JSON texts that a schema allows."""
+"""`JsonSchema`: the JSON texts that a JSON Schema allows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,23 @@ def explain_schema(
     resources: Mapping[str, object] | None = None,
     examples: int = 3,
 ) -> Explanation:
-    """What a schema enforces, also where it is refused; of one without instances, the keywords that cannot be met
-    together. Raises `InvalidConstraintError` and `LimitExceededError`.
+    """Explain what a schema enforces. Also works for schemas that `JsonSchema` refuses.
+
+    Args:
+        schema: A mapping, a boolean, or JSON text.
+        profile: As for `JsonSchema`.
+        formats: As for `JsonSchema`.
+        dialect: As for `JsonSchema`.
+        resources: As for `JsonSchema`.
+        examples: Number of example texts.
+
+    Returns:
+        The keywords with their effect, unsupported places, examples, and for a schema without instances the keywords
+        that contradict each other.
+
+    Raises:
+        InvalidConstraintError: The schema is not a valid schema.
+        LimitExceededError: The schema is too large.
     """
     style = make_style(profile, None, None, None, None, formats)
     document, named = _copied(schema)
@@ -67,33 +82,49 @@ def explain_schema(
         return found
     source = JsonSchema(schema, profile=profile, formats=formats, dialect=dialect, resources=resources)
     why = source.conflict(found.place)
-    return found if why is None else replace(found, conflict=f"nothing meets {why}")
+    return found if why is None else replace(found, conflict=f"no value satisfies {why}")
 
 
 def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
-    """The document, and whether schemas inside of it may have identifiers."""
-    if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # which asks an abstract class
-        raise InvalidConstraintError(f"a schema is a mapping, a boolean or JSON text, not {type(schema).__name__}", "")
+    """Return a copy of the document, and whether subschemas may have identifiers."""
+    if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # the first test is the fast one
+        raise InvalidConstraintError(
+            f"a schema must be a mapping, a boolean or JSON text, got {type(schema).__name__}", ""
+        )
     given = read_json(schema) if isinstance(schema, str) else schema
-    document, named = copy_schema(given)  # of a text too: the copy tells whether there are identifiers inside
+    document, named = copy_schema(given)  # parsed text is copied too: the copy detects identifiers
     if not isinstance(document, (dict, bool)):
-        raise InvalidConstraintError("a schema is an object or a boolean", "")
+        raise InvalidConstraintError("a schema must be a JSON object or a boolean", "")
     return document, named
 
 
 class JsonSchema(Constraint[Any]):
-    """The JSON texts that a JSON Schema allows, written as a profile says.
+    """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
-    `schema`: a mapping, a boolean, or JSON text. `profile="generation"` (the default): keys in schema order, one-line
-    punctuation, canonical escapes and plain numbers; objects that name their `properties` are closed unless
-    `additionalProperties` says otherwise. `profile="exact"`: every JSON text of every value that the schema allows.
-    `key_order` ("schema", "any"), `whitespace` ("one-line", "compact", "indented" by two spaces a level, from the ninth
-    on in one line, "any"), `escapes` ("canonical", "any") and `numbers` ("plain", "any") change one aspect.
-    `formats`: "known" (names that the specification does not know say nothing), "annotate" (none says anything) or
-    "strict" (unknown names are refused). `dialect`: that of documents without `$schema` ("draft-04" to "2020-12").
-    `resources`: documents by URI, for `$ref`; nothing is ever fetched.
+    A keyword that cannot be enforced exactly is refused: `UnsupportedError` names every such place. No keyword is
+    ignored silently.
 
-    What cannot be enforced exactly is refused: `UnsupportedError` names every such place; nothing is dropped silently.
+    The profile "generation" writes keys in schema order, on one line, with canonical escapes and plain numbers. Objects
+    with `properties` are closed unless `additionalProperties` says otherwise. The profile "exact" allows every JSON
+    text of every value that the schema allows.
+
+    Args:
+        schema: A mapping, a boolean, or JSON text.
+        profile: "generation" or "exact". The next four arguments override one aspect of it.
+        key_order: "schema" or "any".
+        whitespace: "one-line", "compact", "indented" (two spaces per level; levels from the ninth on are written on
+            one line) or "any".
+        escapes: "canonical" or "any".
+        numbers: "plain" or "any".
+        formats: "known" (unknown format names have no effect), "annotate" (`format` has no effect) or "strict"
+            (unknown format names are refused).
+        dialect: "draft-04" to "2020-12", for documents without `$schema`.
+        resources: Documents by URI, for `$ref`. Nothing is fetched from the network.
+
+    Raises:
+        InvalidConstraintError: The schema is not valid.
+        UnsupportedError: A keyword cannot be enforced exactly.
+        LimitExceededError: The schema is too large.
     """
 
     def __init__(
@@ -116,7 +147,7 @@ class JsonSchema(Constraint[Any]):
         self._grammar = self._lowered(self._style)
 
     def _lowered(self, style: Style) -> Grammar:
-        """The grammar in a style."""
+        """Return the grammar in a style."""
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)
         if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
@@ -131,15 +162,15 @@ class JsonSchema(Constraint[Any]):
 
     @cached_property
     def _expander(self) -> Expander:
-        """All places of the document, read."""
+        """The expander after lowering the whole document, for reports."""
         made = Expander(self._documents())
-        with suppress(LimitExceededError):  # this way takes more steps than the one that led to the grammar
+        with suppress(LimitExceededError):  # the general path takes more steps than the fast path did
             Lowering(made, self._style).run()
         return made
 
     @cached_property
     def schema(self) -> Any:
-        """The schema as a value of its own."""
+        """A copy of the schema, as a JSON value."""
         return copy_value(self._document, exact=False)
 
     @cached_property
@@ -147,27 +178,39 @@ class JsonSchema(Constraint[Any]):
         return write_json(self._document)
 
     def grammar(self) -> Grammar:
-        """One node per place of the schema."""
+        """Return the grammar."""
         return self._grammar
 
     def shape(self) -> Reading:
-        """Values by JSON Pointer."""
+        """Return the capture of values by JSON Pointer."""
         return Reading(values_of)
 
     def keyword_report(self) -> list[tuple[str, str, str]]:
-        """What became of every keyword that was reached: its schema's JSON Pointer, its name, and one of "enforced",
-        "annotation" and "no effect" (it speaks about types that are not allowed there). Of a name that the draft does
-        not know, more follows: "annotation: unknown keyword, did you mean 'properties'?". Of a schema that is refused,
-        `explain_schema` tells as much.
+        """Report the effect of every keyword that was reached.
+
+        For a schema that is refused, use `explain_schema`.
+
+        Returns:
+            One tuple per keyword: the JSON Pointer of its schema, its name, and its effect. The effect is "enforced",
+            "annotation" or "no effect" (the keyword applies to types that are not allowed there). For an unknown
+            keyword the effect has a suggestion: "annotation: unknown keyword, did you mean 'properties'?".
         """
         return contract(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
-        """Some texts that the schema allows, a shortest one first. Raises `UnsatisfiableError` where there is none."""
+        """Return texts that the schema allows, a shortest one first.
+
+        Args:
+            count: Number of texts.
+            seed: Seed of the random choices.
+
+        Raises:
+            UnsatisfiableError: The schema allows no text.
+        """
         return draw_examples(self._grammar, count, seed)
 
     def conflict(self, place: str | None) -> str | None:
-        """The keywords that cannot be met together."""
+        """Return the keywords that contradict each other."""
         if len(self._expander.places) > MAX_PLACES:
             return None
         document, searched = copy_value(self._document), single_bytes(MAX_STATES)
@@ -176,7 +219,7 @@ class JsonSchema(Constraint[Any]):
             documents = Documents(document, self._dialect, self._supplied, True)
             try:
                 return grammar_is_empty(Lowering(Expander(documents), self._style).run(), searched)
-            except (InvalidConstraintError, UnsupportedError):  # without a keyword that others need
+            except (InvalidConstraintError, UnsupportedError):  # the removed keyword was needed by another one
                 return False
 
         try:
@@ -186,11 +229,20 @@ class JsonSchema(Constraint[Any]):
         return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
 
     def parse(self, text: str) -> Any:
-        """The JSON value, if the schema allows it, however it is written; `InvalidTextError` says by line, column and JSON
-        Pointer (`place`) where it does not. Numbers that no float is near to (1e999) are `Decimal`.
+        """Return the JSON value if the schema allows it, in any JSON spelling.
+
+        Args:
+            text: JSON text.
+
+        Returns:
+            The value. A number that is too large for a float (1e999) is a `Decimal`.
+
+        Raises:
+            InvalidTextError: The text is not JSON, or the schema does not allow it. The error has line, column and
+                JSON Pointer (`place`).
         """
         if not isinstance(text, str):
-            raise TypeError(f"JSON text is a str; got {type(text).__name__}")
+            raise TypeError(f"text must be a str, got {type(text).__name__}")
         value = self.read(text)
         self._judge.check(text)
         return value
@@ -200,21 +252,21 @@ class JsonSchema(Constraint[Any]):
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
             return Judge(self._lowered(exact), True)
-        except (LimitExceededError, UnsupportedError):  # too much may be written in every way
+        except (LimitExceededError, UnsupportedError):  # the exact profile is too large or not supported
             return Judge(self._grammar, False)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what is made again when it is needed."""
+        """Return the state without cached values."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_judge", "_expander")}
 
     def read(self, text: str) -> Any:
-        """The JSON value of a text that is known to fit. Raises `InvalidTextError` for what is no JSON."""
+        """Return the JSON value of a text that is known to match. Raises `InvalidTextError` if it is not JSON."""
         try:
             return json.loads(text, parse_float=read_float, parse_int=read_int)
         except RecursionError:
             return self._parse_deep(text)
         except ValueError as problem:
-            raise InvalidTextError(f"not JSON: {problem}", text=text) from problem
+            raise InvalidTextError(f"the text is not JSON: {problem}", text=text) from problem
 
     def _parse_deep(self, text: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Lark: the grammars of the parser library of that name."""
+"""`Lark`: grammars in the notation of the parser library Lark."""
 
 from __future__ import annotations
 
@@ -25,21 +25,27 @@ Lexer = Literal["dynamic_complete", "contextual"]
 
 
 class Lark(RuleConstraint):
-    """What a grammar in Lark's notation derives from `start`.
+    """The texts that a Lark grammar derives. The value is the text.
 
-    `lexer="dynamic_complete"` has the meaning of Lark's Earley parser with the lexer of that name: a text fits if it
-    can be cut into terminals in any way that the rules allow, with ignored text before, between and behind them;
-    priorities do not change that. Terminals with a lazy repetition stand for their shortest texts.
-    `lexer="contextual"` has that of Lark's LALR(1) parser with its contextual lexer: of the terminals that the parser
-    could take the first in Lark's order, as much text as its pattern takes, and keywords before names.
+    Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Not supported: terminals that can match the empty
+    text or look at surrounding text, imports other than `common`, and templates of terminals; with the contextual lexer
+    also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by generated names.
 
-    `parts`: sources for names that the
-    text does not define (declared or not). Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Refused:
-    terminals that can be empty or look at text around them, imports of anything but `common`, templates of terminals;
-    with the contextual lexer also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by names
-    that it makes up.
-    Raises `InvalidConstraintError`, `UnsupportedError` with line, column and caret, `UnsatisfiableError` with the names of rules that
-    never end, `LimitExceededError`.
+    Args:
+        text: The grammar.
+        start: Start symbol.
+        lexer: "dynamic_complete": as Lark's Earley parser with the lexer of that name. A text matches if it can be
+            divided into terminals in any way that the rules allow, with ignored text before, between and after them.
+            Priorities have no effect. A lazy repetition matches its shortest texts. "contextual": as Lark's LALR(1)
+            parser with its contextual lexer. Of the terminals that the parser accepts, the first in Lark's order
+            matches, with the text that its pattern takes; keywords have priority over names.
+        parts: Constraints for names that the text does not define (declared or not).
+
+    Raises:
+        InvalidConstraintError: The grammar has an error. The message has line, column and caret.
+        UnsupportedError: The grammar uses an unsupported construct.
+        UnsatisfiableError: The start symbol derives no finite text. The message names the rules.
+        LimitExceededError: The grammar is too large.
     """
 
     def __init__(
@@ -51,9 +57,9 @@ class Lark(RuleConstraint):
         parts: Mapping[str, object] | None = None,
     ) -> None:
         if lexer not in ("dynamic_complete", "contextual"):
-            raise InvalidConstraintError(f"the lexer is 'dynamic_complete' or 'contextual', not {lexer!r}")
+            raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {lexer!r}")
         self.lexer = lexer
-        self._splits: list[Split] = []  # at most one: for the contextual lexer
+        self._splits: list[Split] = []  # one for the contextual lexer, else empty
         super().__init__(text, start, parts)
         for split in self._splits:
             self._take(split.rules, split.start, split.names)
@@ -94,19 +100,19 @@ class Lark(RuleConstraint):
         for name, at in {**reader.mentioned, **reader.declared}.items():
             if name in reader.declared and name not in known:
                 reader.fail(
-                    f"{name!r} is declared and nothing else: pass a source for it in `parts`", at, UnsupportedError
+                    f"{name!r} is declared but not defined; pass a constraint for it in `parts`", at, UnsupportedError
                 )
             if name not in known:
                 named = sorted(one for one in known if one.strip("_").isidentifier())
-                reader.fail(f"{name!r} is not defined; there are {', '.join(named)}", at)
+                reader.fail(f"{name!r} is not defined; defined names: {', '.join(named)}", at)
         if start not in known:
             raise InvalidConstraintError(
-                f"there is no rule {start!r} to start with; there are {', '.join(sorted(reader.rules))}"
+                f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(reader.rules))}"
             )
 
 
 class _Spaced:
-    """A terminal with the ignored text behind it: one language, and for captures two pieces."""
+    """A terminal followed by ignored text: one language, and two parts for captures."""
 
     def __init__(self, both: Series) -> None:
         self._shape = Rules((Rule("%spaced", both),), "%spaced")

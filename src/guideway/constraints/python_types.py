@@ -1,4 +1,4 @@
-"""`PythonType`: a Python type as a constraint, and its values out of the texts, by Pydantic."""
+"""`PythonType`: a Python type as a constraint. Pydantic gives the JSON Schema and makes the values."""
 
 from __future__ import annotations
 
@@ -23,16 +23,31 @@ __all__ = ["PythonType", "field_adapters"]
 T_co = TypeVar("T_co", covariant=True)
 
 MAX_SHOWN = 2000
-"""How many characters of a text that a validator refuses the error shows."""
+"""Maximum number of characters of a rejected text in an error message."""
 
 
 class PythonType(Constraint[T_co]):
-    """The JSON texts of a Python type: what Pydantic says of it as JSON Schema, in the generation profile.
+    """The JSON texts of a Python type, in the profile "generation". The value is an instance of the type.
 
-    Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, set, tuple, unions, int, float, Decimal, bool,
-    str, bytes, None, dates and times, UUIDs, addresses, and `Annotated` ones; of a function, its arguments, as a dict
-    (`f(**value)`). `schema` is the JSON Schema (for prompts); `parse` makes the value. Types whose texts cannot be told
-    exactly (complex, dicts whose keys are floats, …) are refused.
+    Supported: Pydantic models, dataclasses, TypedDict, Literal, Enum, list, dict, set, tuple, unions, int, float,
+    Decimal, bool, str, bytes, None, dates and times, UUIDs, addresses, and `Annotated` types. For a function, the
+    constraint is on its arguments, and the value is a dict (`f(**value)`). Types whose texts cannot be described
+    exactly (complex, dicts with float keys, …) are refused.
+
+    Args:
+        annotation: The type or function.
+        key_order: As for `JsonSchema`.
+        whitespace: As for `JsonSchema`.
+        escapes: As for `JsonSchema`.
+
+    Attributes:
+        schema: The JSON Schema of the type, for use in prompts.
+
+    Raises:
+        InvalidConstraintError: `annotation` is not a type.
+        UnsupportedError: The texts of the type cannot be described exactly.
+        NotAvailable: The type needs a package that is not installed.
+        LimitExceededError: The type is nested too deeply.
     """
 
     def __init__(
@@ -56,15 +71,23 @@ class PythonType(Constraint[T_co]):
         self.schema: Any = self._json.schema
 
     def grammar(self) -> Grammar:
-        """The grammar of the JSON Schema."""
+        """Return the grammar of the JSON Schema."""
         return self._json.grammar()
 
     def shape(self) -> Reading:
-        """Values by JSON Pointer."""
+        """Return the capture of values by JSON Pointer."""
         return self._json.shape()
 
     def parse(self, text: str) -> T_co:
-        """The value. Where validators of your own refuse it, `InvalidTextError` holds Pydantic's words, and the text."""
+        """Return the value of a text.
+
+        Args:
+            text: JSON text.
+
+        Raises:
+            InvalidTextError: The text does not match, or a validator of the type rejects it. The error contains
+                Pydantic's message and the text.
+        """
         from pydantic import ValidationError
 
         try:
@@ -80,7 +103,7 @@ class PythonType(Constraint[T_co]):
         return self._json
 
     def __eq__(self, other: object) -> bool:
-        """Of the same type, written the same way. (An annotation need not be hashable, so `_content` leaves it out.)"""
+        """Compare type and style. Annotations need not be hashable, so `_content` does not contain them."""
         return super().__eq__(other) and isinstance(other, PythonType) and bool(self._annotation == other._annotation)
 
     def __hash__(self) -> int:
@@ -99,7 +122,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
     if isinstance(annotation, TypeAdapter):
         return annotation
     if annotation is BaseModel:
-        raise InvalidConstraintError("BaseModel itself is no model: it has no fields; pass a class made of it")
+        raise InvalidConstraintError("BaseModel has no fields; pass a subclass of it")
     try:
         return TypeAdapter(annotation)
     except (
@@ -111,16 +134,16 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         AttributeError,
     ) as problem:
         raise InvalidConstraintError(
-            f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
+            f"{annotation!r} is not a type that Pydantic can read from JSON: {_reason(problem)}"
         ) from problem
     except ImportError as problem:
-        raise NotAvailable(f"a type needs a package: {problem}") from problem
+        raise NotAvailable(f"the type needs a package that is not installed: {problem}") from problem
     except RecursionError:
-        raise LimitExceededError("the type is nested too deeply") from None
+        raise LimitExceededError("the type is nested too deeply: Python's recursion limit was reached") from None
 
 
 def _reason(problem: Exception) -> str:
-    """What Pydantic says, without its advice on models."""
+    """Return Pydantic's message without its advice about model configuration."""
     return re.split(r"\. Set `|\n", str(problem))[0]
 
 
@@ -132,13 +155,13 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     except PydanticUserError as problem:
         raise UnsupportedError(f"the type has no JSON Schema: {_reason(problem)}") from problem
     except ImportError as problem:
-        raise NotAvailable(f"a type needs a package: {problem}") from problem
+        raise NotAvailable(f"the type needs a package that is not installed: {problem}") from problem
     except RecursionError:
-        raise LimitExceededError("the type is nested too deeply") from None
+        raise LimitExceededError("the type is nested too deeply: Python's recursion limit was reached") from None
 
 
 def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
-    """How the fields of a class become values, by their keys in JSON; empty for what is no class with fields."""
+    """Return an adapter per field, by JSON key; empty for a type without fields."""
     from pydantic import BaseModel, TypeAdapter
 
     annotation = source._annotation
@@ -152,5 +175,5 @@ def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
         elif dataclasses.is_dataclass(annotation) or is_typeddict(annotation):
             found = get_type_hints(annotation, include_extras=True)
         return {key: TypeAdapter(kind) for key, kind in found.items()}
-    except Exception:  # a field's type that stands only within its class: its values are then those of JSON
+    except Exception:  # the type of a field cannot be resolved outside its class: use plain JSON values
         return {}

@@ -1,4 +1,4 @@
-"""`Regex`: the texts that a pattern matches as a whole, with the meaning of Python's `re` or of ECMA-262."""
+"""`Regex`: the texts that a pattern matches completely, with the meaning of Python's `re` or of ECMA-262."""
 
 from __future__ import annotations
 
@@ -18,45 +18,56 @@ _LETTERS = {re.I: "i", re.M: "m", re.S: "s", re.X: "x", re.A: "a", re.U: ""}
 
 
 class Regex(Constraint[str]):
-    """The texts that `re.fullmatch(pattern, text, flags)` matches; with `dialect="ecma"`, what ECMA-262 means by it.
+    """The texts that match a pattern completely. The value is the text.
 
-    `pattern`: a str, or what `re.compile` made of one. `flags`: letters ("i", "ms"), or the flags of `re`. Groups with
-    names are captured. Exact, look-around and `\\b` anywhere included. Refused with a caret under the place: back-
-    references, possessive and atomic groups, conditions. `LimitExceededError` where assertions that are repeated or look
-    back take too many states.
+    The meaning is that of `re.fullmatch`, or of ECMA-262 with `dialect="ecma"`. Lookaround and `\\b` are supported
+    exactly, in any position. Named groups are captured. Not supported: back-references, possessive and atomic groups,
+    conditions.
+
+    Args:
+        pattern: A str, or a compiled `re.Pattern`.
+        flags: Letters ("i", "ms") or flags of `re`.
+        dialect: "python" or "ecma".
+
+    Raises:
+        InvalidConstraintError: The pattern has an error. The message has a caret under the position.
+        UnsupportedError: The pattern uses an unsupported construct.
+        LimitExceededError: Repeated assertions or lookbehinds need too many automaton states.
     """
 
     def __init__(self, pattern: str | re.Pattern[str], *, flags: str | int = "", dialect: Dialect = "python") -> None:
         if isinstance(pattern, re.Pattern):
             if flags or dialect != "python":
-                raise InvalidConstraintError("a compiled pattern has its flags, and the dialect of Python")
+                raise InvalidConstraintError(
+                    "a compiled pattern has its own flags and the Python dialect; omit flags and dialect"
+                )
             flags = pattern.flags & ~int(re.U | re.DEBUG)
             pattern = pattern.pattern
         if not isinstance(pattern, str):
-            raise InvalidConstraintError(f"a pattern is a str, not {type(pattern).__name__}")
+            raise InvalidConstraintError(f"a pattern must be a str or a compiled pattern, got {type(pattern).__name__}")
         if dialect not in ("python", "ecma"):
-            raise InvalidConstraintError(f"the dialect {dialect!r} is neither 'python' nor 'ecma'")
+            raise InvalidConstraintError(f"dialect must be 'python' or 'ecma', got {dialect!r}")
         self.pattern = pattern
         self.dialect = dialect
         self.flags = _letters(flags, dialect)
         self._regular = parse_pattern(pattern, dialect, flags=self.flags)
 
     def grammar(self) -> Grammar:
-        """One leaf."""
+        """Return one leaf."""
         return leaf(self._regular)
 
     def regular(self) -> Regular:
-        """The language."""
+        """Return the language."""
         return self._regular
 
     def shape(self) -> Pattern | None:
-        """The tree of the pattern; None where assertions do not let it be read as a part, and nothing is named."""
+        """Return the syntax tree. None if assertions prevent reading it in context and it has no named groups."""
         tree, names, asserts = parse_tree(self.pattern, self.dialect, self.flags)
         return None if asserts and not names else Pattern(tree, asserts)
 
     def parse(self, text: str) -> str:
-        """The text itself, if it matches."""
-        if not fits(self.grammar(), text):  # not `re`, which may take exponential time
+        """Return the text if it matches."""
+        if not fits(self.grammar(), text):  # not `re`, which can take exponential time
             raise InvalidTextError(f"{text!r} does not match {self.pattern!r}")
         return text
 
@@ -70,17 +81,17 @@ class Regex(Constraint[str]):
 
 
 def _letters(flags: str | int, dialect: Dialect) -> str:
-    """The letters of some flags, sorted."""
+    """Return the letters of flags, sorted."""
     letters = flags
     if isinstance(flags, int):
         unknown = flags & ~int(sum(_LETTERS))
         if unknown:
-            raise InvalidConstraintError(f"the flags {re.RegexFlag(unknown)!r} are not for patterns on text")
+            raise InvalidConstraintError(f"the flags {re.RegexFlag(unknown)!r} do not apply to text patterns")
         letters = "".join(letter for flag, letter in _LETTERS.items() if flags & flag)
     known = FLAGS[dialect]
     if not isinstance(letters, str) or (wrong := "".join(sorted(set(letters) - set(known)))):
         shown = repr(flags) if not isinstance(letters, str) else repr(wrong)
         raise InvalidConstraintError(
-            f"the flags {shown} are none of {', '.join(known)}, which the dialect {dialect!r} has"
+            f"unknown flags {shown} for the dialect {dialect!r}; known flags: {', '.join(known)}"
         )
     return "".join(sorted(set(letters)))

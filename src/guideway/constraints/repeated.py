@@ -1,4 +1,4 @@
-"""Any source, several times."""
+"""Repetition of a constraint."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ __all__ = ["Repeated"]
 
 
 MAX_TIMES = 2**31 - 1
-"""What the kernel counts to."""
+"""The largest repetition count that the kernel represents."""
 
 
 class Repeated(Constraint[str]):
-    """A source `least` to `most` times (None: no end), with a separator between. The value is the text itself."""
+    """A constraint repeated `least` to `most` times (None: unbounded), with a separator. The value is the text."""
 
     def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
         if not all(type(times) is int for times in (least, 0 if most is None else most)):
-            raise TypeError(f"numbers of times are ints; got {least!r} and {most!r}")
+            raise TypeError(f"repetition counts must be ints, got {least!r} and {most!r}")
         if not isinstance(separator, str):
-            raise TypeError(f"a separator is a str; got {type(separator).__name__}")
+            raise TypeError(f"separator must be a str, got {type(separator).__name__}")
         if max(least, most or 0) > MAX_TIMES:
-            raise LimitExceededError(f"more than {MAX_TIMES:,} times")
+            raise LimitExceededError(f"repetition counts must be at most {MAX_TIMES:,}, got {max(least, most or 0):,}")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraintError(f"at least {least} and at most {most} times")
+            raise InvalidConstraintError(
+                f"repetition counts need 0 <= least <= most, got least={least} and most={most}"
+            )
         self.part, self.least, self.most, self.separator = part, least, most, separator
         one = term_of(part)
         between = Text(Literals((separator,)))
@@ -38,17 +40,17 @@ class Repeated(Constraint[str]):
         self._grammar = lower(list(self._shape.rules), "repeated").grammar
 
     def grammar(self) -> Grammar:
-        """Rules, lowered; one leaf where the part is regular."""
+        """Return the grammar: one leaf if the part is regular, else lowered rules."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """The repetition, as often as can be."""
+        """Return the greedy repetition."""
         return self._shape
 
     def parse(self, text: str) -> str:
-        """The text itself, if it can be cut into the parts."""
+        """Return the text if it is a repetition of texts of the part."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         return text
 
     def _content(self) -> object:

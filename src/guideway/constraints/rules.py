@@ -1,4 +1,4 @@
-"""What the sources of all notations share: rules, parts from elsewhere, and the grammar they come to."""
+"""`RuleConstraint`: the base class of the grammar notations."""
 
 from __future__ import annotations
 
@@ -18,16 +18,24 @@ from guideway.grammar.recognizer import accepts, byte_automaton
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-_AHEAD = 20_000  # microseconds: what reading a large grammar takes anyway; a small one needs one or two thousand
+_AHEAD = 20_000  # microseconds of precomputation after compilation; large grammars take about as long to parse
 
 __all__ = ["RuleConstraint"]
 
 
-_NAME = re.compile(r"[^\W_][\w.-]*")  # of a rule that captures what it derives
+_NAME = re.compile(r"[^\W_][\w.-]*")  # names of rules that are captured
 
 
 class RuleConstraint(Constraint[str]):
-    """A grammar in some notation. The value of a text is the text itself."""
+    """A grammar in some notation. The value is the text.
+
+    Attributes:
+        text: The grammar.
+        start: The start symbol.
+        parts: Constraints for names that the text does not define.
+        unreachable: Rules that are not reachable from the start symbol.
+        unproductive: Rules that derive no finite text. Alternatives that need them are omitted.
+    """
 
     def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
         self.text = check_text(text, "the grammar")
@@ -35,12 +43,12 @@ class RuleConstraint(Constraint[str]):
         rules, self.start = self._read(start)
         lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
         self.unreachable = lowered.unreachable
-        """Rules that nothing leads to from the start."""
+        """Rules that are not reachable from the start symbol."""
         self.unproductive = lowered.unproductive
-        """Rules that no text can end; whatever needs them is left out."""
+        """Rules that derive no finite text. Alternatives that need them are omitted."""
 
     def _take(self, rules: list[Rule], start: str, names: Mapping[str, str]) -> Lowered:
-        """Stand for what these rules derive; `names`: which rule of the text each is one of."""
+        """Use these rules for the grammar and for captures. `names` maps each rule to the rule of the text."""
         shown = {rule: name for rule, name in names.items() if _NAME.fullmatch(name)}
         self._shape = Rules(tuple(rules), start, shown)
         lowered = lower(rules, start)
@@ -50,33 +58,33 @@ class RuleConstraint(Constraint[str]):
         return lowered
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
-        """The rules, and the one to start with."""
+        """Parse the text: return the rules and the start symbol."""
         raise NotImplementedError
 
     def _completed(self, rules: list[Rule], reader: Reader, mentioned: Mapping[str, int]) -> set[str]:
-        """Adds the parts as rules; the names of all. Names that are mentioned must be among them."""
+        """Add `parts` as rules and return all rule names. Reports a mentioned name that is not defined."""
         names = {rule.name for rule in rules}
         rules += [Rule(name, term_of(part)) for name, part in self.parts.items() if name not in names]
         names.update(self.parts)
         for name, at in mentioned.items():
             if name not in names:
-                reader.fail(f"the rule {name!r} is not defined; there are {', '.join(sorted(names))}", at)
+                reader.fail(f"rule {name!r} is not defined; defined rules: {', '.join(sorted(names))}", at)
         return names
 
     def grammar(self) -> Grammar:
-        """The nodes that the rules come to."""
+        """Return the lowered grammar."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """The rules. All capture what they derive, but those whose name begins with an underscore."""
+        """Return the rules. A rule captures its text unless its name begins with an underscore."""
         return self._shape
 
     def parse(self, text: str) -> str:
-        """The text itself, if the grammar derives it."""
+        """Return the text if the grammar derives it."""
         if self._automaton is None:
             self._automaton = byte_automaton(self._grammar)
         if not accepts(self._automaton, text):
-            raise InvalidTextError(f"{text!r} is not derived by {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         return text
 
     def _content(self) -> object:

@@ -1,4 +1,4 @@
-"""Special tokens by name, as parts of constraints."""
+"""`SpecialToken`, and marker texts that contain special tokens."""
 
 from __future__ import annotations
 
@@ -15,25 +15,31 @@ __all__ = ["SpecialToken", "cuts_name", "ends_as_it_begins", "marker", "up_to_ma
 
 
 class SpecialToken(Constraint[str]):
-    """One special token of the vocabulary, by its name (`"<|python_tag|>"`); the value is the name.
+    """One special token of the vocabulary. The value is its name.
 
-    It is that token and nothing else: never the text of its name, spelled by other tokens. A vocabulary that has no
-    special token of the name gets the name as text. What `~` and `&` are about is text, which no special token is.
+    Only that token matches, never other tokens that spell its name. If the vocabulary has no special token with this
+    name, the name is matched as text. `~` and `&` apply to text, so they exclude special tokens.
+
+    Args:
+        name: Name of the token, for example "<|python_tag|>".
+
+    Raises:
+        InvalidConstraintError: The name is empty.
     """
 
     def __init__(self, name: str) -> None:
         self.name = check_text(name, "the name of a special token")
         if not name:
-            raise InvalidConstraintError("a special token has a name")
+            raise InvalidConstraintError("the name of a special token must not be empty")
 
     def grammar(self) -> Grammar:
-        """One leaf."""
+        """Return one leaf."""
         return leaf(Special(self.name))
 
     def parse(self, text: str) -> str:
-        """The name itself."""
+        """Return the name."""
         if text != self.name:
-            raise InvalidTextError(f"{text!r} is not {self.name!r}")
+            raise InvalidTextError(f"expected {self.name!r}, found {text!r}")
         return text
 
     def _content(self) -> object:
@@ -49,7 +55,7 @@ def _names(special: Iterable[str]) -> re.Pattern[str]:
 
 
 def marker(text: str, special: Iterable[str]) -> Term:
-    """A fixed text in which these names are special tokens."""
+    """Return a fixed text in which the given names are special tokens."""
     parts: list[Regular] = []
     at = 0
     for found in _names(special).finditer(text):
@@ -59,24 +65,33 @@ def marker(text: str, special: Iterable[str]) -> Term:
 
 
 def cuts_name(text: str, at: int, special: Iterable[str]) -> bool:
-    """Whether a place in a text is inside one of the names there."""
+    """Return whether a position in a text is inside one of the names."""
     return any(found.start() < at < found.end() for found in _names(special).finditer(text))
 
 
 def ends_as_it_begins(text: str) -> bool:
-    """Whether an end of the text, and not all of it, is also its beginning."""
+    """Return whether a proper suffix of the text is also a prefix of it."""
     return any(text.endswith(text[:size]) for size in range(1, len(text)))
 
 
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
-    """Texts up to the first marker, and the marker, in which these names are special tokens; none of `others` before.
+    """Return texts that end with the first occurrence of a marker. None of `others` occurs before it.
 
-    Raises `InvalidConstraintError` for a marker with names that ends as it begins: as text, its end would be unclear.
+    Args:
+        text: The marker.
+        special: Names in the marker that are special tokens.
+        others: Texts that must not occur before the marker.
+
+    Raises:
+        InvalidConstraintError: A marker with special tokens has a proper suffix that is also a prefix, so its first
+            occurrence in text is ambiguous.
     """
     early = Cat((ANY_TEXT, Literals((text, *others)), Repeat(ANY_CHAR, 1, None)))
     if not _names(special).search(text):
         return Text(Both((Cat((ANY_TEXT, Literals((text,)))), Not(early))))
     if ends_as_it_begins(text):
-        raise InvalidConstraintError(f"the marker {text!r} ends as it begins, so it cannot hold special tokens")
+        raise InvalidConstraintError(
+            f"the marker {text!r} has a suffix that is also a prefix, so it cannot contain special tokens"
+        )
     free = Not(Cat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
     return Series((Text(free), marker(text, special)))

@@ -1,6 +1,7 @@
-"""Sources in sources to any depth: shown, compared and hashed without recursion.
+"""Repr, equality and hash of nested constraints, without recursion.
 
-What a source holds are tuples of sources and of plain values (`_content`), and texts and sources (`_shown`).
+`Constraint._content` returns nested tuples of constraints and plain values. `Constraint._shown` returns texts and
+constraints.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
 __all__ = ["content_hash", "same", "shown"]
 
 MAX_SHOWN = 20_000
-"""Characters of a source that are shown."""
+"""Maximum number of characters of a repr."""
 
 
 def _is_source(thing: object) -> TypeGuard[Constraint[Any]]:
-    from guideway.constraints.base import Constraint  # which is made with this
+    from guideway.constraints.base import Constraint  # imports this module
 
     return isinstance(thing, Constraint)
 
 
 def shown(source: Constraint[Any]) -> str:
-    """How it is written, or the beginning of that; of sources that are written in this way."""
+    """Return the repr of a constraint, truncated to `MAX_SHOWN` characters."""
     plain = type(source).__repr__
     made: list[str] = []
     todo: list[object] = list(reversed(source._shown()))
@@ -42,7 +43,7 @@ def shown(source: Constraint[Any]) -> str:
 
 
 def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
-    """Whether two sources have the same content."""
+    """Return whether two constraints have equal content."""
     todo: list[tuple[Any, Any]] = [(one, other)]
     known: set[tuple[int, int]] = set()
     while todo:
@@ -65,7 +66,7 @@ def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
 
 
 def content_hash(source: Constraint[Any]) -> int:
-    """Equal for sources of the same content."""
+    """Return a hash that is equal for constraints with equal content."""
     done: dict[int, int] = {}
     contents: dict[int, Any] = {}
     todo = [source]
@@ -83,7 +84,7 @@ def content_hash(source: Constraint[Any]) -> int:
 
 
 def _inside(content: Any) -> list[Constraint[Any]]:
-    """The sources in a content; contents are as deep as they are written, so recursion is bounded."""
+    """Return the constraints in a content. The recursion depth is that of the tuple literals in `_content`."""
     if isinstance(content, tuple):
         return [inner for part in content for inner in _inside(part)]
     return [content] if _is_source(content) else []

@@ -1,4 +1,4 @@
-"""`Substring`: quotations out of a text."""
+"""`Substring`: quotations from a text."""
 
 from __future__ import annotations
 
@@ -13,20 +13,31 @@ _MAX_CHARACTERS = 100_000
 
 
 class Substring(Constraint[str]):
-    """The texts that stand somewhere in a given text, in one piece: `least` characters or more, at most `most`.
+    """The contiguous substrings of a text. The value is the text.
 
-    Written as the suffix automaton of the text (Blumer et al., "The smallest automaton recognizing the subwords of a
-    text", 1985), whose size is linear. Raises `LimitExceededError` beyond 100,000 characters.
+    The language is the suffix automaton of the text, whose size is linear (Blumer et al., "The smallest automaton
+    recognizing the subwords of a text", 1985).
+
+    Args:
+        text: The text to quote from, at most 100,000 characters.
+        least: Minimum length of a quotation, in characters.
+        most: Maximum length, in characters; None for no maximum.
+
+    Raises:
+        InvalidConstraintError: The lengths are negative, in the wrong order, or greater than the text.
+        LimitExceededError: The text is too long.
     """
 
     def __init__(self, text: str, *, least: int = 1, most: int | None = None) -> None:
         self.text = check_text(text, "the text")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraintError(f"at least {least} and at most {most} characters")
+            raise InvalidConstraintError(f"lengths need 0 <= least <= most, got least={least} and most={most}")
         if least > len(text):
-            raise InvalidConstraintError(f"the text has {len(text)} characters, fewer than {least}")
+            raise InvalidConstraintError(f"least must be at most the length of the text, {len(text)}, got {least}")
         if len(text) > _MAX_CHARACTERS:
-            raise LimitExceededError(f"a text of {len(text)} characters; at most {_MAX_CHARACTERS} can be quoted from")
+            raise LimitExceededError(
+                f"Substring supports texts of at most {_MAX_CHARACTERS:,} characters, got {len(text):,}"
+            )
         self.least, self.most = least, most
         language: Regular = Graph(_suffix_automaton(text))
         if least or most is not None:
@@ -34,13 +45,13 @@ class Substring(Constraint[str]):
         self._grammar = leaf(language)
 
     def grammar(self) -> Grammar:
-        """One leaf."""
+        """Return one leaf."""
         return self._grammar
 
     def parse(self, text: str) -> str:
-        """The text itself, if it stands there."""
+        """Return the text if it is a quotation of an allowed length."""
         if text not in self.text or not self.least <= len(text) <= (len(text) if self.most is None else self.most):
-            raise InvalidTextError(f"{text!r} is no quotation of that length")
+            raise InvalidTextError(f"{text!r} is not a quotation of an allowed length")
         return text
 
     def _content(self) -> object:
@@ -51,7 +62,7 @@ class Substring(Constraint[str]):
 
 
 def _suffix_automaton(text: str) -> tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]:
-    """Its states, each of which may be the end."""
+    """Return the states of the suffix automaton. All of them are accepting."""
     steps: list[dict[str, int]] = [{}]
     link, length = [-1], [0]
     last = 0
@@ -68,7 +79,7 @@ def _suffix_automaton(text: str) -> tuple[tuple[bool, tuple[tuple[Chars, int], .
             after = steps[at][char]
             if length[after] == length[at] + 1:
                 link[made] = after
-            else:  # what was read here is shorter than what `after` stands for: a state of its own
+            else:  # `after` also represents longer suffixes: split it
                 copy = len(steps)
                 steps.append(dict(steps[after]))
                 length.append(length[at] + 1)

@@ -1,4 +1,4 @@
-"""Free text with structure between markers: `Tags`, and `Reasoning` before an answer."""
+"""`Tags`: free text with structured parts between markers. `Reasoning`: reasoning text before an answer."""
 
 from __future__ import annotations
 
@@ -14,36 +14,39 @@ from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat
+from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
 
-__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "up_to", "without"]
+__all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "without"]
 
 
 def without(*markers: str) -> Regular:
-    """Texts that hold none of the markers."""
+    """Return the texts that contain none of the markers."""
     return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
 
 
-def up_to(marker: str, *others: str) -> Regular:
-    """Texts that end with the marker, and hold it or another one nowhere before."""
-    early = Cat((ANY_TEXT, Literals((marker, *others)), Repeat(ANY_CHAR, 1, None)))
-    return Both((Cat((ANY_TEXT, Literals((marker,)))), Not(early)))
-
-
 def literal(text: str) -> Term:
-    """A fixed text as a part of rules."""
+    """Return a fixed text as a term of a rule."""
     return Text(Literals((text,)))
 
 
 class Tag:
-    """Structure between two markers: `begin`, the content (a constraint), `end`."""
+    """A structured part of a text: `begin`, the content, `end`.
+
+    Args:
+        begin: Text before the content; not empty.
+        content: A constraint, or a value that `guideway.of` accepts. A str is a literal text.
+        end: Text after the content.
+
+    Raises:
+        InvalidConstraintError: `begin` is empty.
+    """
 
     def __init__(self, begin: str, content: object, end: str) -> None:
-        self.begin = check_text(begin, "the begin of a tag")
+        self.begin = check_text(begin, "begin of a tag")
         self.content = source_of(content)
-        self.end = check_text(end, "the end of a tag")
+        self.end = check_text(end, "end of a tag")
         if not begin:
-            raise InvalidConstraintError("a tag begins with some text")
+            raise InvalidConstraintError("begin of a tag must not be empty")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tag) and self._key() == other._key()
@@ -60,7 +63,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Tagged:
-    """A tag as it was found in a text: which, and the value of its content."""
+    """A tag that was found in a text, and the value of its content."""
 
     tag: Tag
     value: Any
@@ -69,10 +72,18 @@ class Tagged:
 class Tags(Constraint[list["str | Tagged"]]):
     """Free text in which every trigger begins one of the tags.
 
-    `triggers`: beginnings of tags that free text must not hold, by default the tags' whole `begin`. `least` and `most`:
-    how many tags. `separator`: there is no free text at all, and this stands between tags. `special`: names in begins
-    and ends that are special tokens, where the vocabulary has them. The value is the list of the pieces, texts and
-    `Tagged`. Raises `InvalidConstraintError` where a trigger holds another one, or none begins a tag.
+    The value is a list of the parts: str for free text, `Tagged` for tags.
+
+    Args:
+        tags: The tags, at least one.
+        triggers: Prefixes of `begin` that free text must not contain; by default the whole `begin` of each tag.
+        least: Minimum number of tags.
+        most: Maximum number of tags; None for no maximum.
+        separator: If given, there is no free text, and this text is between two tags.
+        special: Names in `begin`, `end` and `separator` that are special tokens, if the vocabulary has them.
+
+    Raises:
+        InvalidConstraintError: A trigger contains another one or is not a prefix of a tag, or a tag has no trigger.
     """
 
     def __init__(
@@ -87,21 +98,25 @@ class Tags(Constraint[list["str | Tagged"]]):
     ) -> None:
         self.tags, self.special = tuple(tags), tuple(special)
         if not self.tags:
-            raise InvalidConstraintError("there must be at least one tag")
+            raise InvalidConstraintError("Tags needs at least one tag")
         if least < 0 or (most is not None and most < least):
-            raise InvalidConstraintError(f"at least {least} and at most {most} tags")
+            raise InvalidConstraintError(f"tag counts need 0 <= least <= most, got least={least} and most={most}")
         self.triggers = tuple(dict.fromkeys(triggers if triggers is not None else (tag.begin for tag in self.tags)))
         self.least, self.most, self.separator = least, most, separator
         for one in self.triggers:
             if any(one != other and one in other for other in self.triggers):
-                raise InvalidConstraintError(f"the trigger {one!r} stands in another one, which could then never come")
+                raise InvalidConstraintError(
+                    f"the trigger {one!r} is contained in another trigger, which could never match"
+                )
             if not one or not any(tag.begin.startswith(one) for tag in self.tags):
-                raise InvalidConstraintError(f"no tag begins with the trigger {one!r}")
+                raise InvalidConstraintError(f"the trigger {one!r} is not a prefix of the begin of any tag")
         for tag in self.tags:
             if not any(tag.begin.startswith(one) for one in self.triggers):
-                raise InvalidConstraintError(f"no trigger begins the tag {tag.begin!r}, so free text would hide it")
+                raise InvalidConstraintError(f"no trigger is a prefix of the tag {tag.begin!r}; add one to triggers")
             if any(tag.begin.startswith(one) and cuts_name(tag.begin, len(one), self.special) for one in self.triggers):
-                raise InvalidConstraintError(f"a trigger of {tag.begin!r} ends inside the name of a special token")
+                raise InvalidConstraintError(
+                    f"a trigger of the tag {tag.begin!r} ends inside the name of a special token"
+                )
         self._shape = Rules((Rule("tags", self._term()),), "tags")
         self._grammar = lower(list(self._shape.rules), "tags").grammar
 
@@ -125,17 +140,17 @@ class Tags(Constraint[list["str | Tagged"]]):
         return Series((begin, term_of(tag.content), end))
 
     def grammar(self) -> Grammar:
-        """Rules, lowered."""
+        """Return the lowered rules."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """The rules."""
+        """Return the rules."""
         return self._shape
 
     def parse(self, text: str) -> list[str | Tagged]:
-        """The pieces: texts that are not empty, and tags with the values of their contents."""
+        """Return the parts: free texts that are not empty, and tags with the values of their contents."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         pieces: list[str | Tagged] = []
         at = 0
         while at < len(text):
@@ -153,7 +168,7 @@ class Tags(Constraint[list["str | Tagged"]]):
         return pieces
 
     def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
-        """The tag that begins here, up to the first end behind which its content is whole."""
+        """Return the tag at `start` and its end. The tag ends at the first `end` after a valid content."""
         for tag in self.tags:
             if not text.startswith(tag.begin, start):
                 continue
@@ -164,7 +179,7 @@ class Tags(Constraint[list["str | Tagged"]]):
                     return Tagged(tag, tag.content.parse(text[first:end])), end + len(tag.end)
                 except InvalidTextError:
                     end = text.find(tag.end, end + 1)
-        raise InvalidTextError(f"no tag ends behind {text[start : start + 40]!r}")
+        raise InvalidTextError(f"expected the end of the tag that begins with {text[start : start + 40]!r}")
 
     def _content(self) -> object:
         return self.tags, self.triggers, self.least, self.most, self.separator, self.special
@@ -174,11 +189,19 @@ class Tags(Constraint[list["str | Tagged"]]):
 
 
 class Reasoning(Constraint[tuple[str, Any]]):
-    """Reasoning between its markers, then an answer that fits a constraint.
+    """Reasoning between two markers, then an answer. The value is the pair of reasoning text and answer value.
 
-    The value is the pair of the reasoning's text and the answer's value. `optional`: the answer may come at once, and
-    the reasoning is then empty. Between them stand two line breaks at most, as the model likes. `special`: names in the
-    markers that are special tokens, where the vocabulary has them; by default both markers are.
+    At most two line breaks are allowed between reasoning and answer.
+
+    Args:
+        answer: The constraint of the answer.
+        begin: Marker before the reasoning.
+        end: Marker after the reasoning; not empty.
+        optional: Allow an answer without reasoning; the reasoning text is then "".
+        special: Names in the markers that are special tokens, if the vocabulary has them; by default both markers.
+
+    Raises:
+        InvalidConstraintError: `end` is empty.
     """
 
     def __init__(
@@ -197,7 +220,7 @@ class Reasoning(Constraint[tuple[str, Any]]):
             tuple(one for one in (begin, end) if not ends_as_it_begins(one)) if special is None else tuple(special)
         )
         if not end:
-            raise InvalidConstraintError("reasoning must end with some text")
+            raise InvalidConstraintError("end of Reasoning must not be empty")
         gap = Text(Literals(("", "\n", "\n\n")))
         thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
         parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
@@ -205,17 +228,17 @@ class Reasoning(Constraint[tuple[str, Any]]):
         self._grammar = lower(list(self._shape.rules), "reasoning").grammar
 
     def grammar(self) -> Grammar:
-        """Rules, lowered."""
+        """Return the lowered rules."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """The rules."""
+        """Return the rules."""
         return self._shape
 
     def parse(self, text: str) -> tuple[str, Any]:
-        """The reasoning, and the answer's value."""
+        """Return the reasoning text and the value of the answer."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not fit {self!r}")
+            raise InvalidTextError(f"{text!r} does not match {self!r}")
         end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
         for gap in ("", "\n", "\n\n") if end >= 0 else ():
             answer = text[end + len(self.end) :]

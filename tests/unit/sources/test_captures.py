@@ -141,7 +141,7 @@ def test_names_that_took_no_part() -> None:
     assert "b" not in found
     assert found.get("nope") is None
     for ask in (found.__getitem__, found.last):
-        with pytest.raises(KeyError, match="nothing was captured as 'nope'; what was has these names: 'a'"):
+        with pytest.raises(KeyError, match="nothing was captured as 'nope'; captured names: 'a'"):
             ask("nope")
 
 

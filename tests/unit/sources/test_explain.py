@@ -44,7 +44,7 @@ def test_refused_schemas_are_explained() -> None:
     assert found.examples == []
     conflict = explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict
     assert conflict is not None
-    assert conflict == "nothing meets /type, /minLength and /maxLength"
+    assert conflict == "no value satisfies /type, /minLength and /maxLength"
 
 
 def test_what_looks_like_a_keyword_and_is_none_is_told() -> None:

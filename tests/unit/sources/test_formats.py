@@ -61,7 +61,7 @@ def test_format_is_a_source() -> None:
     assert gw.Format("date") == gw.Format("date") != gw.Format("time")
     with pytest.raises(gw.InvalidTextError, match="date"):
         gw.Format("date").parse("2024-02-30")
-    with pytest.raises(gw.InvalidConstraintError, match="there are date"):
+    with pytest.raises(gw.InvalidConstraintError, match="known formats: date"):
         gw.Format("dates")
     local = gw.Format("date-time") & gw.Regex(".*[Zz]")
     assert local.parse("2024-02-29T00:00:00Z")

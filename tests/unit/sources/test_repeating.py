@@ -37,13 +37,13 @@ def test_other_sources_repeat() -> None:
 
 
 def test_bad_bounds() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="at least 3"):
+    with pytest.raises(gw.InvalidConstraintError, match="least=3 and most=2"):
         gw.Regex("a").repeat(3, 2)
-    with pytest.raises(gw.InvalidConstraintError, match="at least -1"):
+    with pytest.raises(gw.InvalidConstraintError, match="least=-1"):
         gw.Substring("abc", least=-1)
-    with pytest.raises(gw.InvalidConstraintError, match="fewer than 4"):
+    with pytest.raises(gw.InvalidConstraintError, match="got 4"):
         gw.Substring("abc", least=4)
-    with pytest.raises(gw.LimitExceededError, match="at most 100000"):
+    with pytest.raises(gw.LimitExceededError, match="at most 100,000"):
         gw.Substring("a" * 100_001)
 
 
@@ -97,7 +97,7 @@ def test_separators_are_texts(separator: object) -> None:
 def test_what_is_no_text_is_said_so() -> None:
     with pytest.raises(TypeError, match="name"):
         gw.Regex("a").capture(3)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match="captures are of a str"):
+    with pytest.raises(TypeError, match="text must be a str, got bytes"):
         gw.JsonSchema({}).captures(b"1")  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match="JSON text is a str"):
+    with pytest.raises(TypeError, match="text must be a str, got bytes"):
         gw.JsonSchema({}).parse(b"1")  # type: ignore[arg-type]  # what is tested

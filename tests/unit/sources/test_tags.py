@@ -51,15 +51,15 @@ def test_triggers_before_names() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="stands in another"):
+    with pytest.raises(gw.InvalidConstraintError, match="contained in another"):
         gw.Tags([NUMBER, gw.Tag("<n><m>", "x", "")])
-    with pytest.raises(gw.InvalidConstraintError, match="no tag begins"):
+    with pytest.raises(gw.InvalidConstraintError, match="not a prefix of the begin of any tag"):
         gw.Tags([NUMBER], triggers=["<n>", "<q>"])
-    with pytest.raises(gw.InvalidConstraintError, match="no trigger begins"):
+    with pytest.raises(gw.InvalidConstraintError, match="no trigger is a prefix"):
         gw.Tags([NUMBER, RECORD], triggers=["<n>"])
     with pytest.raises(gw.InvalidConstraintError, match="at least one"):
         gw.Tags([])
-    with pytest.raises(gw.InvalidConstraintError, match="begins with some text"):
+    with pytest.raises(gw.InvalidConstraintError, match="must not be empty"):
         gw.Tag("", "x", "y")
 
 

@@ -218,7 +218,7 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
     twice = hermes("", [("now", {}), ("now", {})])
     chosen = gw.ToolCalls(TOOLS, family="hermes", choice="now")
     assert not accepts(byte_automaton(chosen.grammar()), twice)
-    with pytest.raises(gw.InvalidTextError, match="2 calls"):
+    with pytest.raises(gw.InvalidTextError, match="found 2"):
         chosen.parse(twice)
     asked = gw.ToolCalls(TOOLS, family="hermes", choice="now", parallel=True)
     assert len(asked.parse(twice).calls) == 2
@@ -226,19 +226,19 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
 
 
 def test_a_model_tells_its_family() -> None:
-    with pytest.raises(gw.NotAvailable, match="name a family"):
+    with pytest.raises(gw.NotAvailable, match="pass family="):
         gw.ToolCalls(TOOLS, family=gw.load("tiny"))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: gw.ToolCalls("f", family="hermes"), "tools is a list"),
-        (lambda: gw.ToolCalls(3, family="hermes"), "tools is a list"),
-        (lambda: gw.ToolCalls({"name": "f"}, family="hermes"), "tools is a list"),
-        (lambda: gw.ToolCalls(TOOLS, family=3), "family is a name"),
+        (lambda: gw.ToolCalls("f", family="hermes"), "tools must be a list"),
+        (lambda: gw.ToolCalls(3, family="hermes"), "tools must be a list"),
+        (lambda: gw.ToolCalls({"name": "f"}, family="hermes"), "tools must be a list"),
+        (lambda: gw.ToolCalls(TOOLS, family=3), "family must be a name"),
         (lambda: gw.ToolCalls(TOOLS, family="hermes", choice=3), "choice"),
-        (lambda: gw.ToolCalls(TOOLS, family="hermes", parallel="no"), "parallel is True"),
+        (lambda: gw.ToolCalls(TOOLS, family="hermes", parallel="no"), "parallel must be True"),
         (lambda: gw.Tool(3, NOW), "the name of a tool"),
         (lambda: gw.Tool.of({"name": 3}), "the name of a tool"),
         (lambda: gw.Tool("f", NOW, description=4), "the description of a tool"),
@@ -271,14 +271,14 @@ def test_families_by_template() -> None:
         "harmony": "<|start|>assistant<|channel|>final",
     }
     assert {family_of(template): template for template in signs.values()} == signs
-    with pytest.raises(gw.NotAvailable, match="name a family"):
+    with pytest.raises(gw.NotAvailable, match="pass family="):
         family_of("{{ messages }}")
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="no name of a tool"):
+    with pytest.raises(gw.InvalidConstraintError, match="a tool name must have letters"):
         gw.Tool("a b", NOW)
-    with pytest.raises(gw.InvalidConstraintError, match="one name"):
+    with pytest.raises(gw.InvalidConstraintError, match="must be unique"):
         gw.ToolCalls([TOOLS[2], TOOLS[2]], family="hermes")
     with pytest.raises(gw.InvalidConstraintError, match="choice"):
         gw.ToolCalls(TOOLS, family="hermes", choice="never")
@@ -286,9 +286,9 @@ def test_what_is_refused() -> None:
         gw.ToolCalls(TOOLS, family="gpt")
     odd = gw.Tool("odd", {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
     for family in ("glm", "qwen-coder"):
-        with pytest.raises(gw.UnsupportedError, match="plain texts"):
+        with pytest.raises(gw.UnsupportedError, match="always text or never text"):
             gw.ToolCalls([odd], family=family)
-    with pytest.raises(gw.UnsupportedError, match="names in Python"):
+    with pytest.raises(gw.UnsupportedError, match="Python identifiers"):
         gw.ToolCalls([gw.Tool("a-b", NOW)], family="llama-pythonic")
     for thing in (3, {"type": "function"}, {"function": {"description": "none"}}):
         with pytest.raises(gw.InvalidConstraintError, match="tool"):

@@ -1,13 +1,14 @@
-"""Which derivation of a text comes first.
+"""Computes the derivation of a text with the highest priority.
 
-First a table: from a state at a place of the text, where can its rule end? It is filled on demand, from the places
-that lie furthest on, with sets of ends as bits (a bit is the distance from the place), until nothing new is found: a
-tabled recogniser, in time cubic in the text at worst, linear where the source is deterministic. Then one walk: at each
-state the first choice from which the rest can still succeed. What may come after a rule is handed down to it as a set
-of ends.
+1. A table maps (position, state, count) to the set of positions at which the rule of the state can end. Sets are bit
+   sets; bit n is the position plus n. The table is filled on demand to a fixpoint, later positions first: a tabled
+   recogniser, cubic in the length of the text in the worst case and linear for deterministic constraints.
+2. A walk takes at each state the first choice from which the rest of the text can still be derived. A call passes down
+   the set of ends after which its caller can continue.
 
-A rule that could come round to itself at one place, with nothing read and the same ends wanted, would go round for
-ever: from there on the walk follows the table in the order in which it was filled, which does not go round.
+A rule can call itself at the same position with the same set of ends (left recursion, or a cycle of empty matches).
+The walk would loop there. From such a call on it follows only entries that were found earlier than the current one, so
+that every step decreases the time of discovery.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ if TYPE_CHECKING:
 __all__ = ["captures_of"]
 
 MAX_STEPS = 1_500_000
-"""How much may be looked at for the captures of one text."""
+"""Maximum number of steps for the captures of one text."""
 
 MAX_WITHIN = 60
-"""How deep assertions and exceptions may stand in each other."""
+"""Maximum nesting depth of assertions and exceptions."""
 
 
 def captures_of(source: Constraint[Any], text: str) -> Captures:
-    """What the names in a source took of a text that is known to fit. Raises `LimitExceededError`."""
+    """Return the captures of a text that is known to match. Raises `LimitExceededError`."""
     shape = source.shape()
     if isinstance(shape, Reading):
         return Captures(text, shape.read(text))
@@ -57,25 +58,27 @@ def captures_of(source: Constraint[Any], text: str) -> Captures:
 
 
 def _derived(program: Program, text: str) -> list[Capture]:
-    """Raises `InvalidTextError` where there is no derivation."""
+    """Return the captures. Raises `InvalidTextError` if there is no derivation."""
     return _Walk(_Table(program, text)).run()
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A state at a place: where its rule may end from here, as bits, and when each was found."""
+    """A table entry: the ends of the rule from a state at a position, and when each was found."""
 
     at: int
     state: int
     count: int
     ends: int = 0
-    fresh: int = 0  # found and not passed on yet
+    fresh: int = 0  # ends that are not propagated yet; -1: not explored
     found: list[tuple[int, int]] = field(default_factory=list)
-    users: list[tuple[_Node, int, int]] = field(default_factory=list)  # who, in which state after it; -1: as it is
+    users: list[tuple[_Node, int, int]] = field(
+        default_factory=list
+    )  # dependent, its next state (-1: same rule), count
 
 
 class _Table:
-    """Nodes by place, state and count. `begun`: how much was looked at, also by the tables for what stands within."""
+    """The table. `begun` is the number of steps taken, shared with the tables of nested assertions."""
 
     def __init__(self, program: Program, text: str, begun: list[int] | None = None, within: int = 0) -> None:
         self.program, self.text = program, text
@@ -83,47 +86,51 @@ class _Table:
         self._within = within
         self._nodes: dict[tuple[int, int, int], _Node] = {}
         self._queue: dict[int, list[_Node]] = {}  # by place
-        self._places: list[int] = []  # a heap of the places in it, as negative numbers
+        self._places: list[int] = []  # a heap of the negated positions in `_queue`
         self._inner: _Table | None = None
         self._behind: dict[int, int] = {}
         if within > MAX_WITHIN:
-            raise LimitExceededError(f"assertions or exceptions that stand in each other more than {MAX_WITHIN} deep")
+            raise LimitExceededError(
+                f"assertions and exceptions may be nested at most {MAX_WITHIN} deep for captures; nest fewer of them"
+            )
 
     def spend(self, steps: int) -> None:
-        """Raises `LimitExceededError` where all becomes too much."""
+        """Count steps. Raises `LimitExceededError` beyond `MAX_STEPS`."""
         self.begun[0] += steps
         if self.begun[0] > MAX_STEPS:
-            raise LimitExceededError("the captures of this text take too many steps: it can be read in too many ways")
+            raise LimitExceededError(
+                f"the captures of this text take more than {MAX_STEPS:,} steps: the text has too many derivations"
+            )
 
     def node(self, at: int, state: int, count: int = 0) -> _Node:
-        """The node, all of whose ends are known if it was asked for before; else `settle` finds them."""
+        """Return the entry. A new entry is queued; `settled` computes its ends."""
         key = (at, state, count)
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = _Node(at, state, count)
-            found.fresh = -1  # to be explored
+            found.fresh = -1  # not explored
             self._put(found)
         return found
 
     def settled(self, at: int, state: int, count: int = 0) -> _Node:
-        """The same with all its ends known."""
+        """Return the entry with all its ends."""
         found = self.node(at, state, count)
         self._settle()
         return found
 
     def ends_within(self, at: int, entry: int) -> int:
-        """Where a rule may end that stands within an assertion or an exception."""
+        """Return the ends of a rule that is inside an assertion or an exception."""
         return self.inner.settled(at, entry).ends
 
     @property
     def inner(self) -> _Table:
-        """The table of the rules that stand within assertions and exceptions."""
+        """The table for rules inside assertions and exceptions."""
         if self._inner is None:
             self._inner = _Table(self.program, self.text, self.begun, self._within + 1)
         return self._inner
 
     def holds(self, look: Look, at: int) -> bool:
-        """Whether an assertion does."""
+        """Return whether an assertion holds at a position."""
         if look.ahead:
             seen = self.ends_within(at, look.entry) != 0
         elif look.width is not None:
@@ -189,7 +196,7 @@ class _Table:
                 self._link(node, self.node(at, after))
 
     def _link(self, node: _Node, to: _Node) -> None:
-        """The rule ends from the first wherever it does from the second."""
+        """Add the ends of `to` to those of `node`."""
         self._use(node, to, -1, 0)
 
     def _use(self, node: _Node, callee: _Node, after: int, count: int) -> None:
@@ -223,13 +230,16 @@ class _Table:
             self._link(user, self.behind(user, end, after, count))
 
     def again(self, loop: Loop, count: int) -> int | None:
-        """The count after one time more; None: there may be none. It stays where no more of it can matter."""
+        """Return the count after one more repetition, or None if the maximum is reached.
+
+        Counts beyond `least` are not distinguished if the text is too short to reach `most`.
+        """
         if loop.most is not None and loop.most - loop.least <= len(self.text):
             return count + 1 if count < loop.most else None
         return min(count + 1, loop.least)
 
     def possible(self, user: _Node, ends: int) -> Iterator[int]:
-        """The ends of what a state calls, that it takes."""
+        """Return the ends of a called rule that the calling state accepts."""
         state = self.program.states[user.state]
         if isinstance(state, Loop) and user.count >= state.least and not state.empty:
             ends &= ~1
@@ -238,15 +248,15 @@ class _Table:
         return (user.at + distance for distance in bits(ends))
 
     def behind(self, user: _Node, end: int, after: int, count: int) -> _Node:
-        """The node behind what a state called, which ended here."""
+        """Return the entry that follows a called rule that ended at `end`."""
         state = self.program.states[user.state]
         if isinstance(state, Loop) and user.count >= state.least and end == user.at:
-            return self.node(end, state.next)  # more than asked for, and nothing read: the last time
+            return self.node(end, state.next)  # an empty repetition beyond the minimum is the last one
         return self.node(end, after, count)
 
 
 def bits(ends: int) -> Iterator[int]:
-    """The numbers of the bits, the lowest first."""
+    """Yield the positions of the set bits, lowest first."""
     while ends:
         lowest = ends & -ends
         yield lowest.bit_length() - 1
@@ -255,8 +265,10 @@ def bits(ends: int) -> Iterator[int]:
 
 @dataclass(slots=True)
 class _Frame:
-    """What called a rule: the node, the ends that it wants, the state and count that follow; the rule entered and what
-    was wanted of it, if it was the first to enter it so; and the bound of the time.
+    """A call on the stack of the walk.
+
+    `node`: the caller. `wanted`: the ends that its rule may have. `after`, `count`: where the caller continues. `key`:
+    the entry in `_active` to remove on return, or None. `bound`: the bound of the caller.
     """
 
     node: _Node
@@ -268,23 +280,23 @@ class _Frame:
 
 
 class _Walk:
-    """The way through the states. What is wanted are ends as bits, from here on; of the outermost rule: 1."""
+    """The walk. `wanted` is a bit set of ends relative to the position; in the outermost rule it is 1."""
 
     def __init__(self, table: _Table) -> None:
         self._table = table
         self._program, self._text = table.program, table.text
         self._frames: list[_Frame] = []
-        self._active: set[tuple[int, int]] = set()  # rules entered at this place, and what was wanted of them
-        self._bound: int | None = None  # what was found no earlier is not gone to
+        self._active: set[tuple[int, int]] = set()  # (rule, wanted) of calls at this position
+        self._bound: int | None = None  # only ends found before this time may be used
         self._spans: list[Capture | None] = []
         self._open: list[tuple[int, str, int]] = []
-        self._last = 0  # where the last text ended that was not ignored
+        self._last = 0  # end of the last text that was not ignored
 
     def run(self, at: int = 0, state: int = 0, wanted: int = 1) -> list[Capture]:
-        """What is captured from a state at a place on. Raises `InvalidTextError` where the rule ends nowhere."""
+        """Return the captures from a state at a position. Raises `InvalidTextError` if no wanted end is reachable."""
         node = self._table.settled(at, state)
         if not node.ends & wanted:
-            raise InvalidTextError("the text does not fit")
+            raise InvalidTextError("the text does not match the constraint")
         while True:
             self._table.spend(1)
             one = self._program.states[node.state]
@@ -322,7 +334,7 @@ class _Walk:
         return self._first(node, [(node.at, state.next)], wanted)
 
     def _call(self, node: _Node, state: Call | Loop, wanted: int) -> tuple[_Node, int]:
-        """Into a rule, or past a repetition."""
+        """Enter a rule, or leave a repetition."""
         after, count = state.next, 0
         if isinstance(state, Loop):
             enough = node.count >= state.least
@@ -345,7 +357,7 @@ class _Walk:
         return callee, ends
 
     def _ends(self, node: _Node, state: Call | Loop, wanted: int, after: int, count: int) -> int:
-        """The ends of the rule that a state calls, from which what is wanted can be reached."""
+        """Return the ends of the called rule from which a wanted end is reachable."""
         callee, found = self._table.node(node.at, state.entry), 0
         for end in self._table.possible(node, callee.ends):
             self._table.spend(1)
@@ -370,7 +382,7 @@ class _Walk:
         return bool(node.ends & wanted) and (self._bound is None or _when(node, wanted) < self._bound)
 
     def _first(self, node: _Node, options: list[tuple[int, int]], wanted: int) -> _Node:
-        """The first place and state from which an end that is wanted can be reached."""
+        """Return the first option from which a wanted end is reachable."""
         for at, state in options:
             self._table.spend(1)
             one, still = self._table.node(at, state), self._moved(node, at, wanted)
@@ -378,10 +390,10 @@ class _Walk:
                 if self._bound is not None:
                     self._bound = _when(one, still)
                 return one
-        raise AssertionError("the table said that there is a way on")
+        raise AssertionError("the table has an end that no option reaches")
 
     def _look(self, look: Look, at: int) -> None:
-        """What an assertion captures that holds."""
+        """Add the captures of an assertion that holds."""
         if look.negative or (look.width is None and not look.ahead):
             return
         start = at if look.ahead else at - (look.width or 0)
@@ -397,9 +409,8 @@ class _Walk:
         text = self._text[start:end]
         if isinstance(state.inside, Reading):
             around = self._open[-1][1] if self._open else ""
-            found = [
-                one for one in state.inside.read(text) if one.name
-            ]  # the whole of a JSON text has the name around it
+            # The name "" (the whole JSON value) is already captured under the enclosing name.
+            found = [one for one in state.inside.read(text) if one.name]
         else:
             around, known = "", self._program.patterns
             if id(state.inside) not in known:
@@ -411,5 +422,5 @@ class _Walk:
 
 
 def _when(node: _Node, wanted: int) -> int:
-    """When the first of the ends that are wanted was found."""
+    """Return when the first of the wanted ends was found."""
     return next(time for time, ends in node.found if ends & wanted)

@@ -1,4 +1,4 @@
-"""The values of a JSON text by their JSON Pointers (RFC 6901)."""
+"""The values of a JSON text by JSON Pointer (RFC 6901)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from guideway.errors import LimitExceededError
 __all__ = ["values_of"]
 
 MAX_POINTERS = 10_000_000
-"""How many characters all pointers of a text may have."""
+"""Maximum total number of characters of the JSON Pointers of one text."""
 
 _TOKEN = re.compile(r'[ \t\r\n]*(?:([{}\[\],:])|("(?:[^"\\]|\\.)*")|([^\s{}\[\],:"]+))')
 
 
 def values_of(text: str) -> Iterator[Capture]:
-    """All values of a text that is JSON, as they are written, a value before those in it; "" is the whole."""
+    """Return all values of a JSON text as written, in document order, parents first. The root has the name ""."""
     spans: list[tuple[str, int, int]] = []
-    opened: list[tuple[int, bool]] = []  # containers: which span, whether it is an object
-    counts: list[int] = []  # in arrays: how many items are done
-    keys: list[str | None] = []  # in objects: the key whose value comes
+    opened: list[tuple[int, bool]] = []  # open containers: index in `spans`, whether it is an object
+    counts: list[int] = []  # per open container: number of items so far
+    keys: list[str | None] = []  # per open object: the key whose value follows
 
     written = 0
 
@@ -36,7 +36,7 @@ def values_of(text: str) -> Iterator[Capture]:
             counts[-1] += 1
             keys[-1] = None
         if (written := written + len(pointer)) > MAX_POINTERS:
-            raise LimitExceededError(f"the JSON Pointers of this text have more than {MAX_POINTERS} characters")
+            raise LimitExceededError(f"the JSON Pointers of this text have more than {MAX_POINTERS:,} characters")
         spans.append((pointer, start, start))
 
     for found in _TOKEN.finditer(text):

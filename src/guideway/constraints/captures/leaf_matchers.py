@@ -1,4 +1,4 @@
-"""Pieces of text that are read in one go: where may they end that begin at a place?"""
+"""Matchers of regular parts: each returns the positions at which a match that begins at a position can end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Characters", "Fixed", "Piece", "Texts", "Walked", "piece_of"]
 
-Spend = Callable[[int], object]  # takes how much was looked at; a character costs less than a step
+Spend = Callable[[int], object]  # counts work, in steps
 
 
 @dataclass(slots=True)
 class Fixed:
-    """One text."""
+    """A single text."""
 
     text: str
 
@@ -34,7 +34,7 @@ class Fixed:
 
 @dataclass(slots=True)
 class Texts:
-    """One of some texts."""
+    """One of a set of texts."""
 
     texts: frozenset[str]
     lengths: tuple[int, ...]
@@ -46,7 +46,7 @@ class Texts:
 
 @dataclass(slots=True)
 class Characters:
-    """`least` to `most` characters of a set, which is given by the first points in and out of it."""
+    """`least` to `most` characters of a class. `points`: sorted code points at which membership changes."""
 
     points: list[int]
     least: int
@@ -62,7 +62,7 @@ class Characters:
 
 
 class Walked:
-    """A grammar, which the kernel walks byte by byte."""
+    """Any grammar, matched byte by byte by the kernel."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -97,7 +97,7 @@ Piece = Fixed | Texts | Characters | Walked
 
 
 def piece_of(language: Regular) -> Piece:
-    """A regular language as a piece."""
+    """Return a matcher for a regular language."""
     if isinstance(language, Cat) and not language.parts:
         return Fixed("")
     if isinstance(language, Literals):

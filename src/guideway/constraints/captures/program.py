@@ -1,6 +1,6 @@
-"""A source's inside as states: what may be read from each, first choices first.
+"""The structure of a constraint as a state machine. Alternatives are in order of priority.
 
-Every rule is a run of states that ends in an `Exit`. Counts are kept, not written out; a repetition's part is a rule.
+Every rule is a set of states that ends in an `Exit`. Repetitions are counted, not unrolled; their body is a rule.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ __all__ = [
 ]
 
 MAX_STATES = 500_000
-"""How many states a source may come to."""
+"""Maximum number of states of a constraint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The rule ends here; `whole`: where the text ends."""
+    """The end of the rule. `whole`: only at the end of the text."""
 
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A piece of text, the longest first (`lazy`: the shortest). `inside`: what reads it again, for its captures."""
+    """A match of a leaf, longest first (`lazy`: shortest first). `inside`: how captures inside it are computed."""
 
     piece: Piece
     next: int
@@ -59,14 +59,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Any of some states."""
+    """An ordered choice of states."""
 
     options: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A rule, by its first state. `without`: the first state of a rule whose texts it must not have read."""
+    """A call of a rule by its entry state. `without`: entry of a rule whose matches are excluded."""
 
     entry: int
     next: int
@@ -75,7 +75,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A rule, `least` to `most` times. Beyond `least`, one that reads nothing is the last, or (not `empty`) none."""
+    """A rule repeated `least` to `most` times. Beyond `least`, an empty repetition ends the loop, or is not allowed
+    (`empty` is false).
+    """
 
     entry: int
     least: int
@@ -87,7 +89,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A rule fits what follows, or what lies before (`width`: that many characters; None: any), or does not."""
+    """An assertion: a rule matches after the position (`ahead`) or before it, or does not (`negative`).
+
+    `width`: length of a lookbehind in characters; None for any length.
+    """
 
     entry: int
     ahead: bool
@@ -98,7 +103,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The start or the end of the text."""
+    """An anchor: the start or the end of the text."""
 
     start: bool
     next: int
@@ -106,7 +111,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A capture begins."""
+    """The start of a capture."""
 
     name: str
     next: int
@@ -114,7 +119,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The capture that began last ends."""
+    """The end of the innermost open capture."""
 
     next: int
 
@@ -124,7 +129,7 @@ _Part = terms.Term | syntax.Part | Shape
 
 
 class _Times(NamedTuple):
-    """A repetition, of rules or of a pattern."""
+    """A repetition in rules or in a pattern."""
 
     part: _Part
     least: int
@@ -135,36 +140,36 @@ class _Times(NamedTuple):
 
 @dataclass(slots=True)
 class Program:
-    """States by number; 0 is the first. `outermost`: those of the rule that ends only where the text does."""
+    """States by number; the entry is 0. `outermost`: states of the rule that ends at the end of the text."""
 
     states: list[State | None] = field(default_factory=list)
     outermost: list[bool] = field(default_factory=list)
     patterns: dict[int, Program] = field(default_factory=dict)
-    """Of patterns with assertions, which are read once more, by identity; filled as they are met."""
+    """Programs of patterns with assertions, by identity; filled on demand."""
 
 
 @lru_cache(maxsize=32)
 def program_of(source: Constraint[Any]) -> Program | None:
-    """The states of a source that says something of its inside; None: there is nothing to capture."""
+    """Return the program of a constraint, or None if it has nothing to capture by rules."""
     shape = source.shape()
     return None if shape is None or isinstance(shape, Reading) else built(shape)
 
 
 def built(shape: Rules | Pattern) -> Program:
-    """The states of what a source says of its inside."""
+    """Return the program of a shape."""
     return _Builder().built(shape)
 
 
 class _Builder:
-    """Fills states; what is not filled yet waits in a list, so that nothing recurses."""
+    """Creates states. Parts that are not translated yet are in a worklist, so there is no recursion."""
 
     def __init__(self) -> None:
         self._program = Program()
         self._waiting: list[tuple[int, _Part, int, dict[str, int], bool]] = []
-        self._pieces: dict[int, tuple[object, Piece]] = {}  # by identity, which is kept
+        self._pieces: dict[int, tuple[object, Piece]] = {}  # by id(); the first item keeps the object alive
 
     def built(self, shape: Rules | Pattern) -> Program:
-        """All states."""
+        """Translate a shape."""
         entry, end = self._state(True), self._state(True, Exit(True))
         self._waiting.append((entry, shape, end, {}, True))
         while self._waiting:
@@ -174,19 +179,21 @@ class _Builder:
 
     def _state(self, outermost: bool, state: State | None = None) -> int:
         if len(self._program.states) >= MAX_STATES:
-            raise LimitExceededError(f"captures of more than {MAX_STATES} states")
+            raise LimitExceededError(
+                f"the captures of this constraint need more than {MAX_STATES:,} states; use a smaller constraint"
+            )
         self._program.states.append(state)
         self._program.outermost.append(outermost)
         return len(self._program.states) - 1
 
     def _rule(self, part: _Part, names: dict[str, int]) -> int:
-        """The first state of a rule that is filled later."""
+        """Return the entry state of a rule that is translated later."""
         entry, end = self._state(False), self._state(False, Exit(False))
         self._waiting.append((entry, part, end, names, False))
         return entry
 
     def _fill(self, at: int, part: _Part, after: int, names: dict[str, int], outermost: bool) -> None:
-        """Gives a state its meaning: the part, then `after`."""
+        """Translate a part into the state `at`, followed by `after`."""
         match part:
             case terms.Text(_, source) | terms.Whole(_, source):
                 self._text(at, part, source, after, outermost)
@@ -239,7 +246,7 @@ class _Builder:
         self._waiting.append((inner, part, close, names, outermost))
 
     def _text(self, at: int, part: terms.Text | terms.Whole, source: object, after: int, outermost: bool) -> None:
-        """A text whose source may say what stands in it."""
+        """Translate a leaf. If its constraint has a structure, that structure is translated too."""
         shape = None if source is None or source is IGNORED else source.shape()  # type: ignore[attr-defined]  # a source
         if isinstance(shape, Rules) or (isinstance(shape, Pattern) and not shape.asserts):
             self._waiting.append((at, shape, after, {}, outermost))
@@ -277,7 +284,7 @@ class _Builder:
             self._set(at, Loop(self._rule(part, names), least, most, lazy, empty, after))
 
     def _character(self, part: _Part) -> Characters | None:
-        """The part, if it is one character and nothing is to be captured in it."""
+        """Return the part as a character class if it is one character without captures."""
         if not (isinstance(part, syntax.Plain) or (isinstance(part, terms.Text) and part.source is None)):
             return None
         piece = self._piece(part.language)
@@ -286,7 +293,7 @@ class _Builder:
         return piece if isinstance(piece, Characters) and (piece.least, piece.most) == (1, 1) else None
 
     def _rules(self, at: int, shape: Rules, after: int, outermost: bool) -> None:
-        if len(shape.rules) == 1 and not _calls_itself(shape.rules[0]):  # stands where it is used
+        if len(shape.rules) == 1 and not _calls_itself(shape.rules[0]):  # inlined
             rule = shape.rules[0]
             if rule.name in shape.names:
                 self._named(at, rule.term, shape.names[rule.name], after, {}, outermost)

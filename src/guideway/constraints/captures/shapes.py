@@ -1,4 +1,4 @@
-"""What a source says of its inside, for captures."""
+"""What constraints expose of their structure, for captures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from guideway.grammar.cfg import Rule
 __all__ = ["IGNORED", "Pattern", "Reading", "Rules", "Shape"]
 
 IGNORED = "ignored"
-"""The `source` of a text that belongs to nothing: names that end behind it end before it."""
+"""The `source` of ignored text. A capture that ends with ignored text ends before it."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules, the one to start with, and by rule the name under which what it derives is captured."""
+    """Context-free rules. `names` maps a rule to the name under which its text is captured."""
 
     rules: tuple[Rule, ...]
     start: str
@@ -26,7 +26,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tree of a pattern as it stands. `asserts`: whether it holds assertions, which look at its own text only."""
+    """The syntax tree of a pattern. `asserts`: it has assertions, which see only the text of the pattern."""
 
     part: Part
     asserts: bool
@@ -34,7 +34,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reads a text that is known to fit: names that begin with "/" stand below the name around them."""
+    """A function that returns the captures of a matching text. Names that begin with "/" extend the enclosing name."""
 
     read: Callable[[str], Iterable[Capture]]
 

@@ -1,4 +1,4 @@
-"""The result: which texts were captured, and where they stand."""
+"""The result of `Constraint.captures`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,41 @@ __all__ = ["Capture", "Captures"]
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A piece of a text: from where to where it stands, in characters, and the name that it was captured by."""
+    """A captured part of a text.
+
+    Attributes:
+        name: The name of the capture.
+        start: Start in `whole`, in characters.
+        end: End in `whole`, in characters, exclusive.
+        whole: The complete text.
+    """
 
     name: str
     start: int
     end: int
     whole: str = field(repr=False)
-    """The text that it is a piece of."""
+    """The complete text."""
 
     @property
     def text(self) -> str:
-        """The piece itself."""
+        """The captured text."""
         return self.whole[self.start : self.end]
 
     @property
     def byte_span(self) -> tuple[int, int]:
-        """From where to where it stands in the UTF-8 of the text."""
+        """Start and end (exclusive) in the UTF-8 encoding of the complete text, in bytes."""
         before = len(self.whole[: self.start].encode())
         return before, before + len(self.text.encode())
 
 
 class Captures(Mapping[str, str]):
-    """What was captured, by name: a name's text is what it took last, as a group of a pattern keeps it.
+    """Captured texts by name. A name that captured several times maps to its last text, as a group of a regex does.
 
-    `spans`: everything that was captured, in the order in which it begins, what stands in another one behind it.
-    A name that took no part is missing. `text`: that which was read.
+    A name that took part in no match is missing.
+
+    Attributes:
+        text: The complete text.
+        spans: All captures, by start; an outer capture precedes those inside it.
     """
 
     def __init__(self, text: str, spans: Iterable[Capture]) -> None:
@@ -45,14 +55,14 @@ class Captures(Mapping[str, str]):
             self._by_name.setdefault(one.name, []).append(one)
 
     def all(self, name: str) -> tuple[Capture, ...]:
-        """All that the name took; none: an empty tuple."""
+        """Return all captures of a name; empty if there are none."""
         return tuple(self._by_name.get(name, ()))
 
     def last(self, name: str) -> Capture:
-        """What the name took last: its text is `captures[name]`. `KeyError` for a name that took no part."""
+        """Return the last capture of a name. Raises `KeyError` if the name captured nothing."""
         if name not in self._by_name:
             known = ", ".join(map(repr, list(self._by_name)[:20])) or "none"
-            raise KeyError(f"nothing was captured as {name!r}; what was has these names: {known}")
+            raise KeyError(f"nothing was captured as {name!r}; captured names: {known}")
         return self._by_name[name][-1]
 
     def __getitem__(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Arguments that are no JSON object: keys and values between tags, and keyword arguments of Python."""
+"""Arguments that are not a JSON object: keys and values between tags, and Python keyword arguments."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
 def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """Name, schema and whether it is required, of each argument. Raises `UnsupportedError` where there is more to a tool."""
+    """Return name, schema and whether it is required, per argument. Raises `UnsupportedError` for other schemas."""
     schema = tool.schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
-        raise UnsupportedError(f"{tool.name!r}: this family writes the arguments of plain schemas of objects only")
+        raise UnsupportedError(
+            f"tool {tool.name!r}: this family supports only object schemas with properties, required and "
+            "additionalProperties"
+        )
     required = set(schema.get("required", ()))
     found = schema.get("properties", {})
     if required - found.keys() or any(not NAME.fullmatch(name) for name in found):
-        raise UnsupportedError(f"{tool.name!r}: this family writes arguments with plain names and a schema each only")
+        raise UnsupportedError(
+            f"tool {tool.name!r}: this family supports only arguments that have a plain name and are in properties"
+        )
     if not all(isinstance(value, Mapping) for value in found.values()):
-        raise UnsupportedError(f"{tool.name!r}: this family writes arguments with a schema each, which is an object")
+        raise UnsupportedError(f"tool {tool.name!r}: this family supports only properties whose schema is an object")
     return [(name, value, name in required) for name, value in found.items()]
 
 
@@ -44,23 +49,23 @@ def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
     return JsonSchema(dict(schema) if definitions is None else {**schema, "$defs": definitions})
 
 
-# Texts stand as they are, everything else as JSON.
+# Keys and values between tags: texts are written raw, other values as JSON.
 
 
 def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Whether the values are texts; raises `UnsupportedError` where they may be, but need not."""
+    """Return whether the values are texts. Raises `UnsupportedError` if they may be texts or something else."""
     kind = schema.get("type")
     if kind == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
         return True
     if isinstance(kind, str) and kind != "string":
         return False
     raise UnsupportedError(
-        f"{tool.name!r}: this family writes plain texts, choices of texts, and values that are no texts"
+        f"tool {tool.name!r}: this family supports only arguments that are always text or never text"
     )
 
 
 def pairs(tool: Tool, family: Family) -> Term:
-    """The arguments between the texts of `family.pair`."""
+    """Return the arguments between the three texts of `family.pair`."""
     before, between, after = family.pair
     made: list[Term] = []
     for name, schema, required in properties(tool):
@@ -75,15 +80,15 @@ def pairs(tool: Tool, family: Family) -> Term:
     return Series(tuple(made))
 
 
-# Python's notation is that of JSON, but for three words and the names.
+# Python's notation differs from JSON in three words and in the keys.
 
 
 def python(tool: Tool) -> Term:
-    """The arguments as keyword arguments, parentheses included. Raises `UnsupportedError` for names that Python has not."""
+    """Return keyword arguments with parentheses. Raises `UnsupportedError` for names that are no Python identifiers."""
     found = properties(tool)
     names = [*tool.name.split("."), *(name for name, _, _ in found)]
     if not all(name.isidentifier() for name in names):
-        raise UnsupportedError(f"{tool.name!r}: this family writes names that are names in Python only")
+        raise UnsupportedError(f"tool {tool.name!r}: this family supports only names that are Python identifiers")
     made = Grammar()
     made.root = made.reserve()
     entries = []
@@ -100,7 +105,7 @@ def python(tool: Tool) -> Term:
 
 
 def _in_python(text: Regular) -> Regular:
-    """Fixed values stand in lists of texts, by themselves or beside other values; words in quotes are no such words."""
+    """Replace JSON's constants by Python's in literals. Quoted strings are not changed."""
     match text:
         case Literals(texts):
             return Literals(tuple(_WORDS.sub(lambda found: _PYTHON.get(found[0], found[0]), one) for one in texts))

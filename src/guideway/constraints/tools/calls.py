@@ -1,4 +1,4 @@
-"""Replies with tool calls: what may be written, and what was meant."""
+"""`ToolCalls`: the grammar of replies with tool calls, and the parser of their values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ID = Repeat(chars("az", "AZ", "09"), 9, 9)
 
 
 class HasTokenizer(Protocol):
-    """Such as a model."""
+    """An object with a tokenizer, such as a model."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -37,8 +37,12 @@ class HasTokenizer(Protocol):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as it was read: the tool's name, its arguments as the tool's constraint reads them, and its id if it has
-    one.
+    """A parsed call.
+
+    Attributes:
+        name: The name of the tool.
+        arguments: The value of the arguments, as the constraint of the tool parses it.
+        id: The id of the call; "" if it has none.
     """
 
     name: str
@@ -48,7 +52,13 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply as it was read."""
+    """A parsed reply.
+
+    Attributes:
+        text: The text without calls and reasoning.
+        calls: The calls, in order.
+        reasoning: The reasoning text; "" if there is none.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -56,15 +66,23 @@ class Reply:
 
 
 class ToolCalls(Constraint[Reply]):
-    """Replies of a model that may, must or must not call tools, in the form of its family.
+    """Replies that may, must or must not call tools, in the notation of a model family. The value is a `Reply`.
 
-    `tools`: each a `Tool`, or what `Tool.of` takes. `family`: a name (`FAMILIES` has them), a `Family`, or a tokenizer
-    or a model with one, whose chat template says it. `choice`: "auto" (text, or text and calls), "required" (calls at
-    once), "none" (text), or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a
-    reply may hold several calls, where the family can; None: it may, but where one tool was chosen, which is then
-    called once. The value is a `Reply`; it is read from what models of the family write, also where it is spaced or
-    spelled in another way than this constraint would. Raises `InvalidConstraintError`, `NotAvailable` where a template shows
-    no family, `UnsupportedError` for arguments that a family cannot write.
+    `parse` accepts more than the grammar generates: other white space, other JSON spellings and missing end markers,
+    as models of the family write them without a constraint.
+
+    Args:
+        tools: A `Tool`, or a value that `Tool.of` accepts, per tool.
+        family: A name in `FAMILIES`, a `Family`, or a tokenizer or a model, whose chat template determines the family.
+        choice: "auto" (text, or text and calls), "required" (at least one call), "none" (text), or the one tool to
+            call, by name or as the OpenAI API writes it.
+        parallel: Whether a reply may have several calls, if the family supports that. None: True unless `choice` is a
+            tool.
+
+    Raises:
+        InvalidConstraintError: An argument is not valid.
+        NotAvailable: The chat template shows no known family.
+        UnsupportedError: The family cannot write the arguments of a tool.
     """
 
     def __init__(
@@ -76,23 +94,26 @@ class ToolCalls(Constraint[Reply]):
         parallel: bool | None = None,
     ) -> None:
         if isinstance(tools, (str, bytes, Mapping, Tool)) or not isinstance(tools, Iterable):
-            raise InvalidConstraintError(f"tools is a list of tools, functions or dicts, not {type(tools).__name__}")
+            raise InvalidConstraintError(
+                f"tools must be a list of tools, functions or dicts, got {type(tools).__name__}"
+            )
         if parallel is not None and not isinstance(parallel, bool):
-            raise InvalidConstraintError(f"parallel is True, False or None, not {parallel!r}")
+            raise InvalidConstraintError(f"parallel must be True, False or None, got {parallel!r}")
         self.tools = tuple(map(Tool.of, tools))
         names = [tool.name for tool in self.tools]
         if len(set(names)) < len(names):
-            raise InvalidConstraintError("two tools have one name")
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise InvalidConstraintError(f"tool names must be unique, got {', '.join(map(repr, twice))} more than once")
         self.choice = _chosen(choice, names)
         self.parallel = self.choice not in names if parallel is None else parallel
         if not self.tools and self.choice != "none":
-            raise InvalidConstraintError("there must be at least one tool")
+            raise InvalidConstraintError(f"choice {self.choice!r} needs at least one tool; pass tools or choice='none'")
         self.family = _family(family)
         self._called = {tool.name: tool for tool in self.tools if self.choice in ("auto", "required", tool.name)}
         self._rules = [Rule("reply", self._reply())]
         self._grammar = lower(self._rules, "reply").grammar
 
-    # What may be written.
+    # The grammar.
 
     def _marker(self, text: str) -> Term:
         return marker(text, self.family.special)
@@ -122,7 +143,7 @@ class ToolCalls(Constraint[Reply]):
         return Choice((text, Series((up_to_marker(family.trigger, family.special), self._calls(family.trigger)))))
 
     def _calls(self, written: str) -> Term:
-        """The calls, without what was `written` of them already."""
+        """Return the calls, without the prefix `written` that precedes them already."""
         family = self.family
         lead = Times(self._marker(family.lead), 0, 1 if family.lead else 0)
         first = self._marker((family.opening + family.prefix)[len(written) :])
@@ -146,28 +167,30 @@ class ToolCalls(Constraint[Reply]):
         return Series((*parts, suffix))
 
     def grammar(self) -> Grammar:
-        """Rules, lowered."""
+        """Return the lowered rules."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """The rules; JSON arguments have the name of their tool."""
+        """Return the rules. JSON arguments are captured under the name of their tool."""
         return Rules(tuple(self._rules), "reply")
 
-    # What was meant.
+    # The parser.
 
     def parse(self, text: str) -> Reply:
-        """The reply's text, calls and reasoning."""
+        """Return text, calls and reasoning of a reply."""
         found = read(self.family, text, self._is_text)
         calls = tuple(self._read(*call) for call in found.calls)
         if not calls and self.choice not in ("auto", "none"):
-            raise InvalidTextError(f"{text[:80]!r} calls no tool")
+            raise InvalidTextError(f"expected a tool call, found {text[:80]!r}")
         if len(calls) > 1 and not (self.parallel and self.family.several):
-            raise InvalidTextError(f"{text[:80]!r} holds {len(calls)} calls")
+            raise InvalidTextError(f"expected at most one tool call, found {len(calls)} in {text[:80]!r}")
         return Reply(found.text, calls, found.reasoning)
 
     def _read(self, name: str, arguments: Any, call_id: str) -> ToolCall:
         if name not in self._called:
-            raise InvalidTextError(f"{name!r} is not a tool that may be called here")
+            raise InvalidTextError(
+                f"tool {name!r} may not be called; callable tools: {', '.join(self._called) or 'none'}"
+            )
         return ToolCall(name, self._called[name].read(arguments), call_id)
 
     def _is_text(self, name: str, key: str) -> bool:
@@ -182,15 +205,13 @@ class ToolCalls(Constraint[Reply]):
 
 
 def _chosen(choice: object, names: list[str]) -> str:
-    """A choice, as APIs write them too."""
+    """Return the choice as a str; accepts the forms of common APIs."""
     if isinstance(choice, Mapping):
         inner = choice.get("function", choice)
         choice = inner.get("name") if isinstance(inner, Mapping) else None
     choice = "required" if choice == "any" and "any" not in names else choice
     if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
-        raise InvalidConstraintError(
-            f"the choice {choice!r} is neither 'auto', 'required' nor 'none', nor one of {names}"
-        )
+        raise InvalidConstraintError(f"choice must be 'auto', 'required', 'none' or one of {names}, got {choice!r}")
     return choice
 
 
@@ -202,9 +223,9 @@ def _family(family: object) -> Family:
         return family
     if not isinstance(family, str):
         raise InvalidConstraintError(
-            f"family is a name, a Family, a Tokenizer or a model with one, not {type(family).__name__}; the names are "
+            f"family must be a name, a Family, a Tokenizer or a model, got {type(family).__name__}; known names: "
             f"{', '.join(FAMILIES)}"
         )
     if family not in FAMILIES:
-        raise InvalidConstraintError(f"there is no family {family!r}; there are {', '.join(FAMILIES)}")
+        raise InvalidConstraintError(f"unknown family {family!r}; known families: {', '.join(FAMILIES)}")
     return FAMILIES[family]

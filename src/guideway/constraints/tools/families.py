@@ -1,4 +1,4 @@
-"""What model families write around a tool call, after the chat templates that their makers publish."""
+"""The notation of tool calls per model family, from the published chat templates."""
 
 from __future__ import annotations
 
@@ -10,22 +10,35 @@ from guideway.errors import NotAvailable
 __all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
 
 NAME_KEY = '{"name": "'
-"""How a call that is a JSON object begins."""
+"""Prefix of a call that is a JSON object."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A reply is (`thoughts`, then) text, or (text and) `opening`, calls with `separator` between, and `closing`.
+    """How a model family writes replies with tool calls.
 
-    A call is `prefix`, the name, `middle`, the arguments and `suffix`. `special`: what of all this are special tokens,
-    where the vocabulary has them. `trigger`: what text before calls must not hold; "" where there is no text before
-    calls, and a reply with a beginning that `begins` (a pattern) matches is one. `lead`: what may stand before it.
-    `call_id`: what stands around an id of nine letters and digits, which may come behind the name, or behind arguments
-    that are part of the same object. `arguments`: one JSON object;
-    "pairs", keys and values between the three texts of `pair`, texts as they are and other values as JSON; or "python",
-    as keyword arguments.
-    `several`: whether one reply may hold more than one call. `thoughts`: what stands around reasoning, which may come
-    first; `answer`: what stands before the text of a reply (Harmony).
+    A reply is text, or text followed by `opening`, calls with `separator` between them, and `closing`. A call is
+    `prefix`, name, `middle`, arguments and `suffix`.
+
+    Attributes:
+        prefix: Text before the name of a call.
+        middle: Text between name and arguments.
+        suffix: Text after the arguments.
+        trigger: Text that does not occur in text before calls. "" if there is no text before calls; then a reply whose
+            beginning matches `begins` has calls.
+        opening: Text before the first call.
+        separator: Text between two calls.
+        closing: Text after the last call.
+        begins: Pattern of the beginning of a reply with calls, if `trigger` is "".
+        lead: Optional text before the calls.
+        call_id: Texts around an id of nine letters and digits, after the name, or after arguments in the same object.
+        arguments: "json" (one JSON object), "pairs" (keys and values between the texts of `pair`; texts raw, other
+            values as JSON) or "python" (keyword arguments).
+        pair: The three texts before a key, before a value, and after a value.
+        several: Whether one reply may have more than one call.
+        thoughts: Texts around optional reasoning at the beginning.
+        answer: Text before the text of a reply (Harmony).
+        special: Parts of the above that are special tokens, if the vocabulary has them.
     """
 
     prefix: str
@@ -47,7 +60,7 @@ class Family:
 
     @property
     def is_object(self) -> bool:
-        """Whether a call is one JSON object, with the name in it."""
+        """Whether a call is one JSON object that contains the name."""
         return NAME_KEY in self.prefix
 
 
@@ -159,10 +172,10 @@ FAMILIES: dict[str, Family] = {
         special=_HARMONY,
     ),
 }
-"""By name: Llama 3 and 4 (JSON, and Python's notation); Hermes; Qwen 2.5 and 3, Qwen3-Coder; Mistral, and from version
-11 of its tokenizer; DeepSeek V3 and R1, and V3.1; GLM 4.5; gpt-oss (Harmony)."""
+"""Families by name: Llama 3 and 4 (JSON, and Python notation), Hermes, Qwen 2.5 and 3, Qwen3-Coder, Mistral (up to
+tokenizer version 10, and from 11 on), DeepSeek V3 and R1, DeepSeek V3.1, GLM 4.5, gpt-oss (Harmony)."""
 
-# What a chat template holds (all of these), the telling ones first.
+# Texts that all occur in the chat templates of a family, the most specific first.
 _SIGNS = (
     (("<｜tool▁call▁begin｜>", "```json"), "deepseek"),
     (("<｜tool▁call▁begin｜>",), "deepseek-v3.1"),
@@ -180,8 +193,10 @@ _SIGNS = (
 
 
 def family_of(chat_template: str) -> str:
-    """The family whose tool calls a chat template writes. Raises `NotAvailable` where it shows none."""
+    """Return the name of the family whose tool calls a chat template writes. Raises `NotAvailable` if it is unknown."""
     for signs, name in _SIGNS:
         if all(sign in chat_template for sign in signs):
             return name
-    raise NotAvailable(f"the chat template shows no known form of tool calls; name a family: {', '.join(FAMILIES)}")
+    raise NotAvailable(
+        f"the chat template has no known notation of tool calls; pass family=, one of {', '.join(FAMILIES)}"
+    )

@@ -1,7 +1,8 @@
-"""Replies as models write them -> text, reasoning and calls.
+"""Parses replies of models: text, reasoning and tool calls.
 
-The forms are those of `families.py`, read more freely than they are written: white space between their parts, JSON in
-any spelling and order of keys, "arguments" and "parameters" alike, text between and behind calls, end markers left out.
+The notations are those of `families.py`. The parser accepts more than the grammar: any white space between parts, any
+JSON spelling and key order, "arguments" and "parameters" as synonyms, text between and after calls, and missing end
+markers.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
 _NAME = r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)"
 _WORDS = {"true": True, "false": False, "null": None}
-_MAX_PYTHON = 1_000_000  # characters that Python's own parser is given
-_PARSING = threading.Lock()  # the filters of warnings are one for all threads
+_MAX_PYTHON = 1_000_000  # maximum number of characters for Python's parser
+_PARSING = threading.Lock()  # warning filters are global
 _ID = re.compile(r"[A-Za-z0-9]+")
 _ENDS = re.compile(
     r"\s*(?:<\|(?:im_end|eot_id|eom_id|eot|endoftext|observation|python_end)\|>|</s>|<｜end▁of▁sentence｜>)*\s*\Z"
@@ -39,7 +40,7 @@ _KIND = re.compile(r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 
 @dataclass
 class Found:
-    """What a reply holds; calls are a name, arguments that are not checked yet, and an id."""
+    """The parts of a reply. A call is (name, unchecked arguments, id)."""
 
     text: str = ""
     reasoning: str = ""
@@ -47,9 +48,15 @@ class Found:
 
 
 def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Found:
-    """Raises `InvalidTextError` where a call begins that cannot be read.
+    """Parse a reply.
 
-    `is_text`: whether the argument of this name, of the tool of this name, is a text that stands as it is.
+    Args:
+        family: The notation.
+        text: The reply.
+        is_text: Called with tool name and argument name; whether the argument is raw text, not JSON.
+
+    Raises:
+        InvalidTextError: A call begins that cannot be parsed.
     """
     if family.answer:
         return _channels(text)
@@ -73,18 +80,18 @@ def _space(text: str, at: int) -> int:
 
 
 def _fail(text: str, at: int, what: str) -> NoReturn:
-    raise InvalidTextError(f"expected {what}, found {text[at : at + 40]!r} (character {at})")
+    raise InvalidTextError(f"expected {what} at character {at}, found {text[at : at + 40]!r}")
 
 
 class _Calls:
-    """A place in a reply, and how a family's calls are read from it."""
+    """Parser of the calls of a family, with a position in the reply."""
 
     def __init__(self, family: Family, text: str, found: Found, is_text: Callable[[str, str], bool]) -> None:
         self.family, self.text, self.found, self.is_text, self.at = family, text, found, is_text, 0
         self._parts = re.compile("(" + ("|".join(map(re.escape, family.special)) or "(?!)") + r")|\s+")
 
     def run(self) -> None:
-        """Reads all of the reply."""
+        """Parse the whole reply."""
         family, text = self.family, self.text
         start = text.find(family.trigger) if family.trigger else 0 if re.match(family.begins, text) else -1
         if start < 0:
@@ -107,7 +114,7 @@ class _Calls:
         self.found.text = outside[0] + "".join(one for one in outside[1:] if one.strip())
 
     def _skip(self, marker: str) -> bool:
-        """Step over white space and a marker, whose own white space may be any."""
+        """Skip white space and a marker. White space in the marker matches any white space."""
         at = _space(self.text, self.at)
         for part in filter(None, self._parts.split(marker)):
             at = _space(self.text, at)
@@ -122,7 +129,7 @@ class _Calls:
             _fail(self.text, self.at, repr(marker.strip()))
 
     def _group(self) -> None:
-        """One call, or all between `opening` and `closing`."""
+        """Parse one call, or all calls between `opening` and `closing`."""
         family = self.family
         if family.arguments == "python":
             self._python()
@@ -141,7 +148,7 @@ class _Calls:
         if family.closing and not listed:
             self._skip(family.closing)
 
-    # A JSON object with name and arguments, or a list of such.
+    # A JSON object with name and arguments, or a list of such objects.
 
     def _objects(self, head: str, tail: str) -> None:
         self._skip(head)
@@ -160,11 +167,11 @@ class _Calls:
         inner = value.get("function", value) if isinstance(value, dict) else None
         inner = value if isinstance(inner, str) else inner
         if not isinstance(inner, dict):
-            raise InvalidTextError(f"a call is a JSON object with a name, not {value!r}")
+            raise InvalidTextError(f"expected a JSON object with a tool name, found {value!r}")
         name = inner.get("name", inner.get("function"))
         key = next((key for key in _ARGUMENTS if key in inner), None)
         if not isinstance(name, str):
-            raise InvalidTextError(f"a call has no name: {value!r}")
+            raise InvalidTextError(f"expected a tool name in the call, found {value!r}")
         arguments = inner[key] if key is not None else {}
         if isinstance(arguments, str):
             arguments = _loads(arguments)
@@ -182,7 +189,7 @@ class _Calls:
     def _call(self, name: str, arguments: Any, call_id: str = "") -> None:
         self.found.calls.append((name, arguments, call_id))
 
-    # A name, and its arguments behind it.
+    # A name followed by its arguments.
 
     def _named(self) -> None:
         family, call_id = self.family, ""
@@ -218,33 +225,33 @@ class _Calls:
                 if (end := self.text.find(end_mark, self.at)) < 0:
                     _fail(self.text, self.at, repr(end_mark))
                 value, self.at = self.text[self.at : end], end
-                lines = after.startswith("\n")  # a text stands on lines of its own
+                lines = after.startswith("\n")  # raw text is on separate lines
                 yield key, value.removeprefix("\n").removesuffix("\n") if lines else value
             else:
                 yield key, self._json()
             self._need(end_mark)
 
-    # Python's notation.
+    # Python notation.
 
     def _python(self) -> None:
         text = _ENDS.sub("", self.text[self.at :]).strip()
         if len(text) > _MAX_PYTHON:
-            _fail(self.text, self.at, "fewer characters")
+            _fail(self.text, self.at, f"at most {_MAX_PYTHON:,} characters of Python calls")
         try:
             with _PARSING, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python thinks of the model's text is not for our user
+                warnings.simplefilter("ignore")  # SyntaxWarnings about text of the model
                 tree = ast.parse(text, mode="eval").body
             for one in tree.elts if isinstance(tree, (ast.List, ast.Tuple)) else [tree]:
                 if not isinstance(one, ast.Call) or one.args or any(word.arg is None for word in one.keywords):
-                    _fail(self.text, self.at, "calls with named arguments")
+                    _fail(self.text, self.at, "calls with keyword arguments only")
                 self._call(ast.unparse(one.func), {str(word.arg): _value(word.value) for word in one.keywords})
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            _fail(self.text, self.at, "calls in Python's notation")
+            _fail(self.text, self.at, "calls in Python notation")
         self.at = len(self.text)
 
 
 def _value(node: ast.expr) -> Any:
-    """A constant of Python's or JSON's notation."""
+    """Return a constant in Python or JSON notation."""
     match node:
         case ast.Constant(value) if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -262,7 +269,7 @@ def _value(node: ast.expr) -> Any:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
@@ -272,15 +279,16 @@ def _loads(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        raise InvalidTextError(f"{text[:60]!r} is no JSON") from None
+        raise InvalidTextError(f"expected JSON arguments, found {text[:60]!r}") from None
 
 
 # Harmony: messages in channels.
 
 
 def _channels(text: str) -> Found:
-    """Reasoning in `analysis`, calls in messages to `functions.…`, text in `final` and other messages. Each character
-    is looked at once or twice, however the text goes on.
+    """Parse Harmony messages. Linear in the length of the text.
+
+    The channel `analysis` is reasoning. Messages to `functions.…` are calls. All other messages are text.
     """
     found = Found()
     reasoning: list[str] = []
@@ -311,7 +319,7 @@ def _channels(text: str) -> Found:
 
 
 def _header(text: str, at: int) -> tuple[str, str, int] | None:
-    """Of a message: whom it is to ("": nobody), its channel, and where its body begins; None: there is none here."""
+    """Return receiver ("" for none), channel and start of the body of a message; None if there is no header."""
     receiver = ""
     for marker in ("<|end|>", "<|start|>assistant"):
         after = _space(text, at)

@@ -1,4 +1,4 @@
-"""`Tool`: a function that a model may call, and whether arguments fit it."""
+"""`Tool`: a function that a model may call."""
 
 from __future__ import annotations
 
@@ -24,65 +24,80 @@ _NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalPrope
 
 
 class Tool:
-    """A function that a model may call: its name, and the constraint of its arguments.
+    """A function that a model may call.
 
-    `parameters`: a JSON Schema of an object, or a Python type or source whose texts are JSON objects. `Tool.of` takes a
-    Python function, by its name and signature, and a dict as APIs take tools.
+    `Tool.of` converts Python functions, and dicts as APIs write tools.
+
+    Args:
+        name: At most 128 letters, digits, "_", "." and "-"; the first is a letter or "_".
+        parameters: A JSON Schema of an object, or a Python type or constraint whose texts are JSON objects.
+        description: What the tool does, for prompts.
+
+    Raises:
+        InvalidConstraintError: An argument is not valid.
     """
 
     def __init__(self, name: str, parameters: object, description: str = "") -> None:
         for what, given in (("name", name), ("description", description)):
             if not isinstance(given, str):
-                raise InvalidConstraintError(f"the {what} of a tool is a str, not {type(given).__name__}: {given!r}")
+                raise InvalidConstraintError(
+                    f"the {what} of a tool must be a str, got {type(given).__name__}: {given!r}"
+                )
         if not NAME.fullmatch(name):
-            raise InvalidConstraintError(f"{name!r} is no name of a tool: letters, digits, '_', '.' and '-'")
+            raise InvalidConstraintError(
+                f"a tool name must have letters, digits, '_', '.' and '-' only and begin with a letter, got {name!r}"
+            )
         self.name, self.description = name, description
         self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
         self.parameters: Constraint[Any] = of(parameters)
 
     @classmethod
     def of(cls, thing: Any) -> Tool:
-        """A tool as it is; a Python function, whose value is the dict of its arguments; or a dict with name,
-        description and parameters (of OpenAI's, Mistral's, Anthropic's shape), by itself or under "function".
+        """Convert a value to a `Tool`.
 
-        Raises `InvalidConstraintError` for anything else.
+        Args:
+            thing: A `Tool`; a Python function (the value of a call is the dict of its arguments); or a dict with name,
+                description and parameters as OpenAI, Mistral or Anthropic write it, directly or under "function".
+
+        Raises:
+            InvalidConstraintError: The value is none of these.
         """
         if isinstance(thing, Tool):
             return thing
         if isinstance(thing, Mapping):
             inner = thing.get("function", thing) if thing.get("type", "function") == "function" else thing
             if not isinstance(inner, Mapping) or "name" not in inner:
-                raise InvalidConstraintError(f"a tool as a dict has a name (and parameters), not {list(thing)}")
+                raise InvalidConstraintError(f"a tool as a dict needs the key 'name', got the keys {list(thing)}")
             parameters = inner.get("parameters", inner.get("input_schema"))
             return cls(inner["name"], _NOTHING if parameters is None else parameters, inner.get("description") or "")
         if not callable(thing) or not hasattr(thing, "__name__"):
-            raise InvalidConstraintError(f"{thing!r} is no tool: pass a Tool, a function or a dict")
+            raise InvalidConstraintError(f"a tool must be a Tool, a function or a dict, got {thing!r}")
         return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
 
     @cached_property
     def _any_spelling(self) -> Automaton | None:
-        """What decides whether arguments fit, however they are written; None where the source itself has to."""
+        """Checks arguments in any JSON spelling; None if only the constraint itself can check them."""
         return None if self.schema is None else byte_automaton(JsonSchema(self.schema, profile="exact").grammar())
 
     def read(self, arguments: object) -> Any:
-        """The value of arguments that were read from JSON. Raises `InvalidTextError` where they do not fit."""
+        """Return the value of arguments that were parsed from JSON. Raises `InvalidTextError` if they do not match."""
         try:
             text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
         except (ValueError, RecursionError):
-            raise InvalidTextError(f"the arguments of {self.name!r} are no JSON") from None
+            raise InvalidTextError(f"the arguments of {self.name!r} cannot be written as JSON") from None
         if self._any_spelling is not None and not accepts(self._any_spelling, text):
-            raise InvalidTextError(f"the arguments of {self.name!r} do not fit: {self._problem(arguments, text)}")
+            raise InvalidTextError(f"the arguments of {self.name!r} are not valid: {self._problem(arguments, text)}")
         return self.parameters.parse(text)
 
     def _problem(self, arguments: object, text: str) -> str:
-        """What is wrong with arguments that do not fit."""
+        """Describe why arguments do not match."""
         schema = self.schema or {}
         if not isinstance(arguments, dict):
-            return f"they are no JSON object: {text[:80]}"
+            return f"expected a JSON object, found {text[:80]}"
         required, known = schema.get("required", ()), schema.get("properties", {})
         missing = [key for key in required if key not in arguments]
         extra = [key for key in arguments if key not in known] if schema.get("additionalProperties") is False else []
-        found = (("required and missing:", missing), ("not known:", extra))
+        found = (("missing required arguments:", missing), ("unknown arguments:", extra))
         problems = [f"{what} {', '.join(map(repr, keys))}" for what, keys in found if keys]
         if problems:
             return "; ".join(problems)
