@@ -63,12 +63,15 @@ def test_holders_are_opened_and_their_ends_of_text_taken_over() -> None:
 
 def test_a_holder_of_something_unknown_is_named() -> None:
     holder = stand_in("mlx_lm.tokenizer_utils", "TokenizerWrapper", _tokenizer=object(), eos_token_ids=set())
-    with pytest.raises(NotAvailable, match="TokenizerWrapper holds object"):
+    with pytest.raises(NotAvailable, match="TokenizerWrapper contains an unsupported tokenizer object"):
         Tokenizer.of(holder)
 
 
 def test_what_was_given_and_what_is_known_are_named() -> None:
-    with pytest.raises(NotAvailable, match=r"builtins\.dict; known are: tokenizers\.Tokenizer.*tiktoken\.Encoding"):
+    with pytest.raises(
+        NotAvailable,
+        match=r"builtins\.dict has no known tokenizer; supported: tokenizers\.Tokenizer.*tiktoken\.Encoding",
+    ):
         Tokenizer.of({})
     with pytest.raises(NotAvailable, match=r"builtins\.list"):
         Tokenizer.of(["a", "b"])
@@ -101,7 +104,7 @@ def test_llama_models_own_class() -> None:
     assert len(tokenizer.vocabulary) == theirs.n_words
     for text in TEXTS:
         assert tokenizer.encode(text, special=True) == theirs.encode(text, bos=True, eos=False)
-    with pytest.raises(NotAvailable, match="bare list of ranks"):
+    with pytest.raises(NotAvailable, match="list of tiktoken ranks"):
         Tokenizer.of(data_of("llama_models", "llama3", "tokenizer.model"))
 
 
@@ -160,7 +163,7 @@ def test_damaged_gguf_files_are_engine_errors(tmp_path: Path, cut: int) -> None:
         with pytest.raises(EngineError, match=r"cut\.gguf"):
             Tokenizer.of(path)
     path.write_bytes(whole[:8] + b"\xff" * 16 + whole[24:])
-    with pytest.raises(EngineError, match="claims"):
+    with pytest.raises(EngineError, match="are supported"):
         read_header(path)
 
 
@@ -199,7 +202,7 @@ def test_gguf_merges_of_no_tokens_are_engine_errors(merges: list[bytes], monkeyp
     monkeypatch.setattr(
         "guideway.tokenizers.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in wrong.items()}
     )
-    with pytest.raises(EngineError, match="do not fit together"):
+    with pytest.raises(EngineError, match="are inconsistent"):
         of_gguf(Path("x.gguf")).encode("a", special=False)
 
 
@@ -217,7 +220,7 @@ def test_gguf_text_that_no_token_spells_is_not_lost(model: str, monkeypatch: pyt
     )
     backend = of_gguf(Path("x.gguf"))
     assert backend.encode("zz", special=False) == [0, 0]
-    with pytest.raises(InvalidTokenError, match="cannot spell 'zzé'"):
+    with pytest.raises(InvalidTokenError, match="no tokens for 'zzé'"):
         backend.encode("zzé", special=False)
 
 
@@ -298,7 +301,7 @@ def test_batches_are_padded() -> None:
         bare.encode_batch(["ab", "a"])
     with pytest.raises(LookupError):
         bare.encode_batch(["ab", "a"], pad_id=7)
-    with pytest.raises(TypeError, match="several texts"):
+    with pytest.raises(TypeError, match="list of texts"):
         bare.encode_batch("ab")
     with pytest.raises(ValueError, match="side"):
         bare.encode_batch(["a"], side="up")  # type: ignore[arg-type]  # the mistake under test
@@ -360,7 +363,7 @@ def test_byt5_and_what_is_refused() -> None:
     for text in TEXTS:
         assert tokenizer.decode(tokenizer.encode(text)) == text
     assert tokenizer.encode("a") == transformers.ByT5Tokenizer().encode("a", add_special_tokens=False)
-    with pytest.raises(NotAvailable, match="slow CanineTokenizer"):
+    with pytest.raises(NotAvailable, match="slow tokenizer CanineTokenizer"):
         Tokenizer.of(transformers.CanineTokenizer())
 
 

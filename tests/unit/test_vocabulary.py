@@ -110,9 +110,9 @@ def test_unusable_ids_say_why() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(TypeError, match=r"token_bytes\[1\] is str"):
         Vocabulary([b"a", "b"])  # type: ignore[list-item]  # the mistake under test
-    with pytest.raises(InvalidTokenError, match="eos_ids holds 3"):
+    with pytest.raises(InvalidTokenError, match="eos_ids has the id 3"):
         Vocabulary([b"a"], eos_ids=[3])
-    with pytest.raises(InvalidTokenError, match="special_ids holds -1"):
+    with pytest.raises(InvalidTokenError, match="special_ids has the id -1"):
         Vocabulary([b"a"], special_ids=[-1])
     for wrong in (7, -1, 1 << 70, "x", 1.0):
         with pytest.raises(InvalidTokenError):

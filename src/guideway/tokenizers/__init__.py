@@ -1,4 +1,4 @@
-"""Vocabularies and tokenizers: the bytes of each token id, and text <-> token ids.
+"""Vocabularies and tokenizers: the bytes of each token id, and conversion between text and token ids.
 
 vocabulary.py      `Vocabulary`
 tokenizer.py       `Tokenizer`, and the list of adapters

@@ -1,4 +1,4 @@
-"""Chat templates: Jinja in a sandbox, as the Hub's tokenizers carry them."""
+"""Chat templates: Jinja in a sandbox, as transformers renders them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,27 @@ __all__ = ["render_template"]
 def render_template(
     template: str | None, messages: Sequence[Mapping[str, object]], *, bos_token: str, eos_token: str
 ) -> str:
-    """The prompt of these messages, up to where the model's answer starts.
+    """Render a prompt that ends where the reply of the model begins.
 
-    Raises `NotAvailable` where there is no template or no jinja2, `EngineError` where the template refuses.
+    Args:
+        template: A Jinja template, or None.
+        messages: Messages with the keys "role" and "content".
+        bos_token: Text of the BOS token.
+        eos_token: Text of the EOS token.
+
+    Raises:
+        NotAvailable: There is no template, or jinja2 is not installed.
+        EngineError: The template raised an error.
     """
     if template is None:
-        raise NotAvailable("this tokenizer has no chat template; give the prompt as one string")
+        raise NotAvailable("the tokenizer has no chat template; pass the prompt as one string")
     try:
         from jinja2 import TemplateError
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        raise NotAvailable("chat templates need jinja2, which is not installed: pip install jinja2") from None
+        raise NotAvailable(
+            "chat templates need the package jinja2, which is not installed: pip install jinja2"
+        ) from None
 
     def refuse(message: str) -> None:
         raise TemplateError(message)
@@ -43,8 +53,8 @@ def render_template(
             bos_token=bos_token,
             eos_token=eos_token,
         )
-    except Exception as error:  # a template is a stranger's program: whatever it raises is its refusal
-        raise EngineError(f"the chat template refused these messages: {error}") from error
+    except Exception as error:  # a template is untrusted code and can raise anything
+        raise EngineError(f"the chat template failed for these messages: {error}") from error
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

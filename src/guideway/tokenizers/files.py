@@ -1,4 +1,4 @@
-"""Tokenizers in files and folders: what a path leads to is told by what stands in it, not by its name."""
+"""Tokenizers in files and folders. The content of a file determines its kind, not its name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of the tokenizer at a path (str or Path); None for anything else.
+    """Return the backend of the tokenizer at a path (str or Path), or None for other objects.
 
-    Raises `NotAvailable` for a path without a tokenizer, `EngineError` for a file that cannot be read.
+    Raises:
+        NotAvailable: The path has no supported tokenizer.
+        EngineError: The file cannot be read.
     """
     if not isinstance(source, (str, Path)):
         return None
@@ -38,20 +40,20 @@ def backend_of(source: object) -> TokenizerBackend | None:
         return gguf.of_path(file)
     if _RANKS.match(start):
         raise NotAvailable(
-            f"{file} is a bare list of ranks: it says neither how text is split nor which tokens are special;"
-            " pass the tiktoken.Encoding that is made of it"
+            f"{file} is a list of tiktoken ranks without the split pattern and the special tokens;"
+            " pass the tiktoken.Encoding that uses it"
         )
     if start.lstrip()[:1] in (b"{", b"["):
         return mistral.of_path(file) if _is_tekken(file) else huggingface.of_file(file)
-    if start.startswith(b"\n"):  # field 1 of the model: its pieces
+    if start.startswith(b"\n"):  # protobuf field 1: the pieces
         return sentencepiece.of_path(file)
     if file.suffix == ".json":
         return huggingface.of_file(file)
-    raise NotAvailable(f"{file} is no known kind of tokenizer: {_EXPECTED}")
+    raise NotAvailable(f"{file} is not a supported tokenizer: {_EXPECTED}")
 
 
 def _inside(folder: Path) -> Path | None:
-    """The tokenizer's file in a folder; the one that says most, where there are several."""
+    """Return the tokenizer file in a folder, by a fixed order of preference."""
     for pattern in (
         "tokenizer.json",
         "tekken.json",
@@ -63,7 +65,9 @@ def _inside(folder: Path) -> Path | None:
     ):
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
-            raise NotAvailable(f"{folder} holds several tokenizers ({', '.join(p.name for p in found)}); name one")
+            raise NotAvailable(
+                f"{folder} has several tokenizers ({', '.join(p.name for p in found)}); pass the path of one"
+            )
         if found:
             return found[0]
     return None
@@ -73,5 +77,5 @@ def _is_tekken(file: Path) -> bool:
     try:
         document = json.loads(huggingface.read_text(file))
     except (ValueError, RecursionError):
-        return False  # the reader of tokenizer.json says what is wrong with it
+        return False  # the reader of tokenizer.json reports the error
     return isinstance(document, dict) and isinstance(document.get("config"), dict) and "pattern" in document["config"]

@@ -1,9 +1,9 @@
-"""GGUF files: the tokenizer in their header, as llama.cpp reads it. Only the header is read, by this module alone.
+"""Tokenizers in the header of GGUF files, as llama.cpp reads them.
 
-The bytes are exact for the models "llama" (sentencepiece's BPE, bytes as `<0x0A>`), "t5" (its unigram) and "gpt2"
-(byte-level BPE). Text is cut as llama.cpp does where the file's rule for it (`tokenizer.ggml.pre`) is one of
-`_PATTERNS`; where it is another, or a "t5" file changes text first, the vocabulary is still exact, and only `encode`
-says that it cannot.
+The token bytes are exact for the models "llama" (sentencepiece BPE with bytes as `<0x0A>`), "t5" (sentencepiece
+unigram) and "gpt2" (byte-level BPE). `encode` splits text as llama.cpp does if the pre-tokenizer of the file
+(`tokenizer.ggml.pre`) is in `_PATTERNS`. For another pre-tokenizer, or a "t5" file with a normalizer, the vocabulary
+is still exact and `encode` raises `NotAvailable`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["Gguf", "of_path", "read_header"]
 
 MAGIC = b"GGUF"
-_MAX_PIECE = 1_000  # characters; no real piece is that long, and each of its cuts is looked at
-_NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # kinds of tokens
+_MAX_PIECE = 1_000  # maximum length of a mergeable piece, in characters; every split of a piece is tried
+_NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # token types of llama.cpp
 _SPACE = "▁"
 _NO_TEXT = "\U0010ffff" * 8
 
@@ -41,7 +41,7 @@ _WORDS = rf"[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]*[{_LOWER}]+{{0}}|[^\r\n\p{{L}}\p{{N
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
-# How text is split before the merges: the regular expressions that are applied one after the other.
+# Pre-tokenizers: regular expressions that are applied in sequence.
 _PATTERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "mpt", "olmo", "jais"), (_GPT2,)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (_LLAMA3,)),
@@ -51,12 +51,12 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     "tekken": (_WORDS.replace("{0}", "") + r"|\p{N}" + _REST,),
     **dict.fromkeys(("gpt-4o", "llama4"), (_WORDS.replace("{0}", _ENDINGS) + r"|\p{N}{1,3}" + _REST,)),
 }
-_WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")  # a word that is a token is not merged
+_WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")  # a word that is a token is not split
 
 
 @dataclass(frozen=True)
 class Gguf:
-    """A backend over the tokenizer of a GGUF file; everything that it needs is in these fields."""
+    """A backend for the tokenizer of a GGUF file. It does not refer to the file."""
 
     model: str
     tokens: tuple[bytes, ...]
@@ -74,7 +74,7 @@ class Gguf:
         return self.model != "gpt2" and self.space_prefix
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        if self.model != "gpt2":  # before the split: only the text's very beginning gets the prefix
+        if self.model != "gpt2":  # only the beginning of the whole text gets the space prefix
             text = (_SPACE if self.space_prefix and text else "") + text.replace(" ", _SPACE)
         ids: list[int] = []
         for number, part in enumerate(split_at(text, self._user_ids)):
@@ -92,7 +92,7 @@ class Gguf:
             ids = [token_id for part in parts for token_id in part]
         told = text if self.model == "gpt2" else text.replace(_SPACE, " ")
         if all(self.kinds[i] in (_NORMAL, _BYTE) for i in ids) and b"".join(map(self._bytes, ids)) != told.encode():
-            raise InvalidTokenError(f"the tokens of this GGUF file cannot spell {told[:60]!r}")
+            raise InvalidTokenError(f"the vocabulary of this GGUF file has no tokens for {told[:60]!r}")
         return ids
 
     def spelled(self, token_id: int) -> str:
@@ -118,7 +118,7 @@ class Gguf:
 
     @cached_property
     def _user_ids(self) -> dict[str, int]:
-        """The tokens that are matched in the text as they are spelled."""
+        """User-defined tokens, which are matched verbatim in the text."""
         found = {self.spelled(i): i for i, kind in enumerate(self.kinds) if kind == _USER}
         return found if self.model == "gpt2" else {name.replace(" ", _SPACE): i for name, i in found.items()}
 
@@ -128,22 +128,24 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """The same tokenizer by the library `tokenizers`. Raises `EngineError` where the file's parts do not fit."""
+        """The same tokenizer in the package `tokenizers`. Raises `EngineError` if tokens and merges do not match."""
         try:
             return self._made()
         except GuidewayError:
             raise
-        except Exception as error:  # the library has no type of its own for it
-            raise EngineError(f"the tokens and merges of the GGUF tokenizer do not fit together: {error}") from error
+        except Exception as error:  # the package raises plain Exception
+            raise EngineError(f"the tokens and merges of the GGUF tokenizer are inconsistent: {error}") from error
 
     def _made(self) -> Any:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
         names = [token.decode("utf-8", "replace") for token in self.tokens]
-        ids = {name: i for i, name in reversed(list(enumerate(names)))}  # of equal names, the lowest id
+        ids = {name: i for i, name in reversed(list(enumerate(names)))}  # the lowest id of equal names
         if self.model == "gpt2":
             if self.pre not in _PATTERNS:
-                raise NotAvailable(f"how text is split for {self.pre!r} is not known; known are {', '.join(_PATTERNS)}")
+                raise NotAvailable(
+                    f"unknown GGUF pre-tokenizer {self.pre!r}, so text cannot be encoded; known: {', '.join(_PATTERNS)}"
+                )
             pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
             made = Tokenizer(models.BPE(ids, pairs, ignore_merges=self.pre in _WHOLE_FIRST))
             splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in _PATTERNS[self.pre]]
@@ -155,9 +157,10 @@ class Gguf:
             made = Tokenizer(models.BPE(ids, pairs, unk_token=unknown, byte_fallback=True, fuse_unk=True))
         elif self.normalizes or _UNKNOWN not in self.kinds:
             raise NotAvailable(
-                "how this GGUF tokenizer (t5) changes text before it cuts it is not known; its bytes are"
+                "the normalizer of this GGUF tokenizer (t5) is not supported, so text cannot be encoded;"
+                " its vocabulary can be used"
             )
-        else:  # a byte's name is no text; what no piece is becomes bytes in `_ids`
+        else:  # hide the names of byte tokens from text; `_ids` replaces unknown pieces by byte tokens
             hidden = [_NO_TEXT + name if kind == _BYTE else name for name, kind in zip(names, self.kinds, strict=True)]
             made = Tokenizer(models.Unigram(list(zip(hidden, self.scores, strict=True)), self.kinds.index(_UNKNOWN)))
         return made
@@ -169,7 +172,7 @@ class Gguf:
 def _merges_by_score(
     names: Sequence[str], scores: Sequence[float], kinds: bytes, ids: dict[str, int]
 ) -> list[tuple[str, str]]:
-    """Every way to join two pieces to a third, best score first: what sentencepiece's BPE does with scores."""
+    """Return all pairs of pieces that merge to a piece, best score first: sentencepiece BPE as merges."""
     found = []
     for token_id, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if kind != _NORMAL or ids[name] != token_id or len(name) > _MAX_PIECE:
@@ -181,8 +184,12 @@ def _merges_by_score(
 
 
 def of_path(path: Path) -> Gguf:
-    """The backend of a GGUF file. Raises `EngineError` for a damaged one, `NotAvailable` for a kind of tokenizer whose
-    bytes are not known."""
+    """Return the backend of a GGUF file.
+
+    Raises:
+        EngineError: The file is damaged.
+        NotAvailable: The kind of tokenizer is not supported.
+    """
     header = read_header(path)
 
     def field(name: str, default: Any = None) -> Any:
@@ -191,22 +198,25 @@ def of_path(path: Path) -> Gguf:
     def items(name: str, kinds: tuple[type, ...]) -> list[Any]:
         found = field(name)
         if found is not None and not (isinstance(found, list) and {type(one) for one in found} <= set(kinds)):
-            raise EngineError(f"{path}: tokenizer.ggml.{name} is no array of {kinds[0].__name__}")
+            raise EngineError(f"{path}: tokenizer.ggml.{name} must be an array of {kinds[0].__name__}")
         return found or []
 
     model, pre = field("model"), field("pre", "default")
     if model not in ("llama", "gpt2", "t5") or not isinstance(pre, str):
         raise NotAvailable(
-            f"the exact bytes of the GGUF tokenizer model {model!r} are not known ({path}); known are llama, gpt2, t5"
+            f"{path}: the GGUF tokenizer model {model!r} is not supported; supported models: llama, gpt2, t5"
         )
     tokens = items("tokens", (bytes,))
     kinds = items("token_type", (int,)) or [_NORMAL] * len(tokens)
     scores = tuple(items("scores", (float, int))) or (0.0,) * len(tokens)
     if not len(tokens) == len(kinds) == len(scores):
-        raise EngineError(f"{path}: the tokens, their kinds and their scores are not equally many")
+        raise EngineError(
+            f"{path}: tokens, types and scores must have equal lengths,"
+            f" got {len(tokens)}, {len(kinds)} and {len(scores)}"
+        )
     for number, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
         if not _is_sound(token, kind, model):
-            raise EngineError(f"{path}: token {number} is {token[:40]!r}, which one of kind {kind} cannot be")
+            raise EngineError(f"{path}: token {number} of type {kind} has the invalid text {token[:40]!r}")
     named = {
         token.decode("utf-8", "replace"): i
         for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
@@ -239,7 +249,7 @@ _BYTE_NAME = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
 
 def _is_sound(token: bytes, kind: int, model: str) -> bool:
     if not _NORMAL <= kind <= _BYTE:
-        return kind == 0  # undefined: taken as it is spelled
+        return kind == 0  # undefined type: the bytes are the text
     if kind == _BYTE:
         return _BYTE_NAME.fullmatch(token) is not None
     if kind != _NORMAL or model != "gpt2":
@@ -263,12 +273,12 @@ _MAX_FIELDS = 1 << 16
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The fields of a GGUF file's header: strings as str, those inside arrays as bytes. Raises `EngineError`."""
+    """Return the fields of a GGUF header: strings as str, strings in arrays as bytes. Raises `EngineError`."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _Reader(data).header()
     except (OSError, ValueError, struct.error, IndexError) as error:
-        raise EngineError(f"{path} is not a whole GGUF file: {error}") from error
+        raise EngineError(f"{path} is not a complete GGUF file: {error}") from error
 
 
 class _Reader:
@@ -277,13 +287,13 @@ class _Reader:
 
     def header(self) -> dict[str, Any]:
         if self._take(4) != MAGIC:
-            raise ValueError("it does not begin with GGUF")
+            raise ValueError("it does not begin with 'GGUF'")
         version = self._scalar("I")
         if version not in (2, 3):
-            raise ValueError(f"version {version} is not known")
+            raise ValueError(f"version {version} is not supported; supported versions: 2, 3")
         _, count = self._scalar("Q"), self._scalar("Q")
         if count > _MAX_FIELDS:
-            raise ValueError(f"it claims {count} fields")
+            raise ValueError(f"it has {count} fields; at most {_MAX_FIELDS} are supported")
         found = {}
         for _ in range(count):
             name = self._string().decode("utf-8", "replace")
@@ -297,11 +307,11 @@ class _Reader:
             return self._scalar(_SCALARS.get(kind, ""))
         inner, count = self._scalar("I"), self._scalar("Q")
         if count > MAX_TOKENS * 4:
-            raise ValueError(f"{name} claims {count} items")
+            raise ValueError(f"{name} has {count} items; at most {MAX_TOKENS * 4} are supported")
         if inner == _STRING:
             return [self._string() for _ in range(count)]
         if inner not in _SCALARS:
-            raise ValueError(f"{name} holds items of the kind {inner}")
+            raise ValueError(f"{name} has items of the unknown type {inner}")
         form = f"<{count}{_SCALARS[inner]}"
         return list(struct.unpack(form, self._take(struct.calcsize(form))))
 
@@ -310,11 +320,11 @@ class _Reader:
 
     def _scalar(self, form: str) -> Any:
         if not form:
-            raise ValueError("a field of an unknown kind")
+            raise ValueError("a field has an unknown type")
         return struct.unpack("<" + form, self._take(struct.calcsize("<" + form)))[0]
 
     def _take(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
-            raise ValueError("it ends too early")
+            raise ValueError("unexpected end of file")
         self._at += count
         return self._data[self._at - count : self._at]

@@ -1,8 +1,8 @@
-"""Tokenizers of the Hub: `tokenizers.Tokenizer`, the fast tokenizers of transformers, and files tokenizer.json.
+"""Tokenizers of the package `tokenizers`: `tokenizers.Tokenizer`, fast tokenizers of transformers, tokenizer.json.
 
-The bytes of a token come from what its decoder would do to it alone (`decode([id])` would not do: it joins, strips
-and replaces). Two families are exact: byte-level BPE, where each character stands for a byte, and sentencepiece-like
-decoders, where a mark stands for a space and `<0x0A>` for a byte. Anything else is refused.
+The bytes of a token are computed from the decoder of the tokenizer. `decode([id])` is not sufficient, because it joins,
+strips and replaces text. Two families are exact: byte-level BPE, where each character represents a byte, and
+sentencepiece-like decoders, where a mark represents a space and `<0x0A>` a byte. Other decoders are refused.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["MAX_TOKENS", "HuggingFace", "backend_of", "byte_level", "of_file", "read_text", "template_of"]
 
 _MAX_JSON_BYTES = 256 << 20
-"""The largest file that is read as JSON; real ones have at most 40 MB."""
+"""Maximum size of a JSON file, in bytes. Real files have at most 40 MB."""
 
 MAX_TOKENS = 4 << 20
-"""The largest vocabulary that is read; real ones have at most 300 thousand tokens."""
+"""Maximum number of tokens. Real vocabularies have at most 300,000."""
 
 MAX_TOKEN_BYTES = 60_000
-"""What the kernel takes; real tokens have at most some hundred. A few rules of a decoder can ask for any number."""
+"""Maximum length of a token, in bytes; a limit of the kernel. Decoder rules can produce tokens of any length."""
 
 _MAX_BYTES = 256 << 20
-"""Of all tokens together; real vocabularies have at most some MB."""
+"""Maximum total length of all tokens, in bytes. Real vocabularies have a few MB."""
 
 Step = Callable[[str], "str | bytes"]
 
 
 @dataclass(frozen=True)
 class HuggingFace:
-    """A backend over the library `tokenizers`; `serialized` is its tokenizer.json, written by the library itself."""
+    """A backend that uses the package `tokenizers`. `serialized` is the content of a tokenizer.json."""
 
     serialized: str
     specials: SpecialTokens
@@ -65,7 +65,7 @@ class HuggingFace:
     def encode(self, text: str, *, special: bool) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
         if special and ids and ids[-1] in self.specials.eos_ids and len(ids) > 1:
-            ids.pop()  # a prompt is to be continued: an EOS that the tokenizer puts behind it would end it
+            ids.pop()  # a prompt is continued, so it must not end with the EOS that the tokenizer appends
         return ids
 
     def spelled(self, token_id: int) -> str:
@@ -82,16 +82,16 @@ class HuggingFace:
         silent = special.union(eos_ids)
         in_model, total = set(model_vocabulary.values()), 0
         for token_id, text in spelling.items():
-            # A token added to the side of the model is matched in the text as it is spelled.
+            # An added token that the model does not have is matched verbatim in the text.
             in_text = token_id in in_model and token_id not in silent
             table[token_id] = to_bytes(text) if in_text else text.encode("utf-8")
             total += len(table[token_id])
             if total > _MAX_BYTES:
-                raise EngineError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
+                raise EngineError(f"the tokens have more than {_MAX_BYTES >> 20} MiB of bytes in total")
         return Vocabulary(table, eos_ids, special)
 
     def _unknown_ids(self) -> set[int]:
-        """Ids that stand for text the tokenizer could not spell."""
+        """Return the ids for text that the tokenizer cannot represent."""
         model = self._document["model"]
         if isinstance(model.get("unk_id"), int):
             return {model["unk_id"]}
@@ -104,7 +104,7 @@ class HuggingFace:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a `tokenizers.Tokenizer` or of a fast tokenizer of transformers; None for anything else."""
+    """Return the backend of a `tokenizers.Tokenizer` or a fast tokenizer of transformers, or None."""
     if _is_fast_tokenizer(inner := getattr(source, "backend_tokenizer", None)):
         attributes: Any = source
         eos = attributes.eos_token_id
@@ -125,7 +125,7 @@ def _is_fast_tokenizer(source: object) -> bool:
 
 
 def _private_copy(source: Any) -> str:
-    """Serialize, through a copy without the truncation and padding that its owner may have switched on."""
+    """Serialize a copy without truncation and padding."""
     import tokenizers
 
     copy = tokenizers.Tokenizer.from_str(source.to_str())
@@ -136,28 +136,29 @@ def _private_copy(source: Any) -> str:
 
 
 def of_file(file: Path) -> HuggingFace:
-    """The backend of a tokenizer.json, with the roles that the files beside it give.
+    """Return the backend of a tokenizer.json. The other files in its folder give the special tokens.
 
-    Raises `EngineError` for a file that cannot be read.
+    Raises:
+        EngineError: The file cannot be read.
     """
     import tokenizers
 
     text = read_text(file)
     try:
-        # twice, since an added token may hide one of the model's by its name
+        # An added token can hide a token of the model with the same text, so both tables are checked.
         largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
-        if largest >= MAX_TOKENS:  # the library writes an entry for every id below it, used or not
-            raise EngineError(f"{file} has the token id {largest}; at most {MAX_TOKENS} tokens are supported")
+        if largest >= MAX_TOKENS:  # the package allocates an entry for every lower id
+            raise EngineError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
         serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
     except EngineError:
         raise
-    except Exception as error:  # the library raises bare Exception on a malformed file
+    except Exception as error:  # the package raises plain Exception
         raise EngineError(f"{file} is not a tokenizer: {error}") from error
     return HuggingFace(serialized, _beside(file.parent, serialized))
 
 
 def _beside(folder: Path, serialized: str) -> SpecialTokens:
-    """The roles as the files beside tokenizer.json give them; by custom where none does."""
+    """Return the special tokens that the other files give; if they give none, guess from names."""
     config = {**_read_json(folder / "special_tokens_map.json"), **_read_json(folder / "tokenizer_config.json")}
     model = {**_read_json(folder / "config.json"), **_read_json(folder / "generation_config.json")}
     custom, named = _by_custom(serialized), _id_by_name(serialized)
@@ -203,7 +204,8 @@ def _model_ids(serialized: str) -> dict[str, int]:
 
 
 def template_of(value: object) -> str | None:
-    if isinstance(value, list):  # several, by name
+    """Return the chat template of a configuration value: a str, or the one named "default" of several."""
+    if isinstance(value, list):  # several templates with names
         value = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, Mapping)}
     if isinstance(value, Mapping):
         value = value.get("default")
@@ -211,16 +213,17 @@ def template_of(value: object) -> str | None:
 
 
 def read_text(file: Path) -> str:
+    """Return the text of a file. Raises `EngineError` if it cannot be read or is larger than 256 MiB."""
     try:
         if file.stat().st_size > _MAX_JSON_BYTES:
-            raise EngineError(f"{file} has more than {_MAX_JSON_BYTES} bytes")
+            raise EngineError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read {file}: {error}") from error
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is no such file."""
+    """Return the object in a JSON file; empty if the file does not exist."""
     if not file.is_file():
         return {}
     try:
@@ -228,20 +231,20 @@ def _read_json(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise EngineError(f"{file} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise EngineError(f"{file} must hold a JSON object")
+        raise EngineError(f"{file} must contain a JSON object, got {type(document).__name__}")
     return document
 
 
-# -- from the spelling of one token to its bytes ----------------------------------------------------------------------
+# -- from the text of a token to its bytes ----------------------------------------------------------------------------
 
 
 def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
-    """What the decoder makes of one token. Raises `NotAvailable` for decoders whose bytes are not exact."""
+    """Return a function from the text of a token to its bytes. Raises `NotAvailable` if the decoder is not exact."""
     parts = _parts(document.get("decoder"))
     if not parts:
         raise NotAvailable(
-            f"a {document['model'].get('type')} tokenizer without a decoder does not say which bytes its tokens stand"
-            " for; known are byte-level BPE (decoder ByteLevel) and sentencepiece-like ones (Metaspace, or Replace,"
+            f"a {document['model'].get('type')} tokenizer without a decoder does not define the bytes of its tokens;"
+            " supported are byte-level BPE (decoder ByteLevel) and sentencepiece-like decoders (Metaspace, or Replace,"
             " ByteFallback, Fuse and Strip)"
         )
     if any(part["type"] == "ByteLevel" for part in parts):
@@ -252,7 +255,7 @@ def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
         if part["type"] == "Fuse":
             fused = True
         elif part["type"] == "Strip" and fused and part.get("start", 0) <= 1 and part.get("stop", 0) == 0:
-            pass  # the text's first space only: see drops_leading_space
+            pass  # affects only the first space of a text: see drops_leading_space
         else:
             steps.append(_step(part))
 
@@ -266,7 +269,7 @@ def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
 
 
 def _parts(decoder: Any) -> list[dict[str, Any]]:
-    """The decoders of a sequence, in order; sequences inside sequences are opened."""
+    """Return the decoders of nested sequences, flattened, in order."""
     flat, pending = [], [decoder] if decoder else []
     while pending:
         part = pending.pop()
@@ -285,8 +288,8 @@ def _step(part: Mapping[str, Any]) -> Step:
     if part["type"] == "ByteFallback":
         return _byte_fallback
     raise NotAvailable(
-        f"the exact bytes of tokens under the decoder {part['type']} are not known; known are ByteLevel, Metaspace,"
-        " and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
+        f"the decoder {part['type']} is not supported, because token bytes would not be exact; supported are ByteLevel,"
+        " Metaspace, and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
     )
 
 
@@ -307,7 +310,7 @@ def _byte_fallback(token: str) -> str | bytes:
 
 
 def _alphabet() -> dict[str, int]:
-    """GPT-2's alphabet: printable bytes stand for themselves, the rest for the characters from U+0100 on."""
+    """Return GPT-2's byte alphabet: printable bytes map to themselves, other bytes to U+0100 and following."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [byte for byte in range(256) if byte not in set(printable)]
     return {**{chr(b): b for b in printable}, **{chr(0x100 + n): b for n, b in enumerate(rest)}}
@@ -317,7 +320,8 @@ _BYTE_OF = _alphabet()
 
 
 def byte_level(token: str) -> bytes:
+    """Return the bytes of a byte-level token."""
     try:
         return bytes([_BYTE_OF[character] for character in token])
-    except KeyError:  # the library, too, takes a token outside the alphabet as it is spelled
+    except KeyError:  # like the package: a token outside the alphabet is plain text
         return token.encode("utf-8")

@@ -1,4 +1,4 @@
-"""A tokenizer for a bare vocabulary: at every place the longest token that fits. For tests and constant models."""
+"""A tokenizer for a list of token bytes: greedy longest match. For tests and constant models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LongestMatch", "backend_of"]
 
 @dataclass(frozen=True)
 class LongestMatch:
-    """Greedy longest match over the bytes of a vocabulary; of ids with equal bytes, the lowest."""
+    """Greedy longest match over the token bytes. Of several ids with equal bytes, the lowest is used."""
 
     table: Vocabulary
 
@@ -37,7 +37,7 @@ class LongestMatch:
         return max(map(len, self._ids), default=0)
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        """Raises `InvalidTokenError` where no token fits."""
+        """Encode a text. Raises `InvalidTokenError` if no token matches at a position."""
         data, at, result = text.encode("utf-8"), 0, []
         while at < len(data):
             for end in range(min(len(data), at + self._longest), at, -1):
@@ -45,7 +45,7 @@ class LongestMatch:
                     break
             else:
                 raise InvalidTokenError(
-                    f"no token of the vocabulary spells byte {at} ({data[at : at + 1]!r}) of the text"
+                    f"no token of the vocabulary matches at byte {at} ({data[at : at + 1]!r}) of the text"
                 )
             result.append(token_id)
             at = end
@@ -64,7 +64,7 @@ class LongestMatch:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a `Vocabulary`, or of a plain list with the bytes of each id; None for anything else."""
+    """Return the backend of a `Vocabulary` or of a list with the bytes of each id, or None."""
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], bytes):
         source = Vocabulary(source)
     return LongestMatch(source) if isinstance(source, Vocabulary) else None

@@ -1,4 +1,4 @@
-"""Tokenizers of mistral-common: `MistralTokenizer` and what it holds, Tekken (`tekken.json`) and sentencepiece."""
+"""Tokenizers of mistral-common: `MistralTokenizer` and its inner tokenizers, Tekken (`tekken.json`) and sentencepiece."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["backend_of", "of_path"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a tokenizer of mistral-common; None for anything else."""
+    """Return the backend of a tokenizer of mistral-common, or None for other objects."""
     kinds = {base.__name__ for base in type(source).__mro__ if base.__module__.split(".")[0] == "mistral_common"}
     held: Any = source
     if "MistralTokenizer" in kinds:
@@ -35,7 +35,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """The backend of a file `tekken.json`. Raises `EngineError` for a file that is none."""
+    """Return the backend of a `tekken.json`. Raises `EngineError` if the file is not one."""
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
     try:
         made = tekken.Tekkenizer.from_file(path)
@@ -43,5 +43,5 @@ def of_path(path: Path) -> TokenizerBackend:
         raise EngineError(f"{path} is not a Tekken tokenizer: {error}") from error
     backend = backend_of(made)
     if backend is None:
-        raise EngineError(f"this version of mistral-common reads {path} as {type(made).__qualname__}")
+        raise EngineError(f"{path}: this version of mistral-common returned an unknown {type(made).__qualname__}")
     return backend

@@ -1,4 +1,4 @@
-"""What a vocabulary holds: the ids that cannot be used and why, those with equal bytes, and what no token can begin."""
+"""A report on the content of a vocabulary."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ __all__ = ["VocabularyReport", "report"]
 
 @dataclass(frozen=True)
 class VocabularyReport:
-    """The findings; `str()` writes them as a few lines.
+    """The content of a vocabulary. `str()` gives a readable summary.
 
-    `special` holds the ids that end a text or never appear in one, `empty` those without bytes; neither is ever in the
-    middle of a text. `duplicates` holds groups of usable ids with equal bytes (all are legal where one is).
-    `incomplete` are ids whose bytes are no whole characters, `long` those of more than 32 bytes. `missing_bytes` are
-    the bytes that no token is: texts with them can be out of reach.
+    Attributes:
+        size: Number of ids.
+        eos: Ids that end a text.
+        special: Special ids that are not in `eos`.
+        empty: Ids without bytes.
+        duplicates: Groups of usable ids with equal bytes. If one of a group is allowed, all are.
+        incomplete: Usable ids whose bytes are not complete UTF-8 characters.
+        long: Usable ids of more than 32 bytes.
+        missing_bytes: Bytes that are not a token of their own. Texts with these bytes may be unreachable.
     """
 
     size: int
@@ -44,7 +49,7 @@ class VocabularyReport:
 
 
 def report(vocabulary: Vocabulary) -> VocabularyReport:
-    """Look at every token once."""
+    """Return the report of a vocabulary."""
     unusable = vocabulary.unusable()
     by_bytes: dict[bytes, list[int]] = {}
     incomplete, long = [], []

@@ -1,7 +1,7 @@
-"""Sentencepiece models: `SentencePieceProcessor`, and the files `*.model` that it loads.
+"""Sentencepiece models: `SentencePieceProcessor` and `*.model` files.
 
-The library says what each id is (control, unknown, unused, byte, or a piece in which U+2581 stands for a space), so the
-bytes are exact. Text goes through its own normalizer: where that is not the identity, so is `decode(encode(text))` not.
+The package gives the type of each id (control, unknown, unused, byte, or a piece with U+2581 for a space), so the bytes
+are exact. The model's normalizer changes text before encoding; `decode(encode(text))` is then the normalized text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPACE = "▁"
 
 @dataclass(frozen=True)
 class Added:
-    """A token that a wrapper put beside the model, matched in the text as it is spelled unless it is special."""
+    """A token that a wrapper adds to the model. It is matched verbatim in the text unless it is special."""
 
     id: int
     text: str
@@ -33,7 +33,7 @@ class Added:
 
 @dataclass(frozen=True)
 class SentencePiece:
-    """A backend over the library `sentencepiece`; `model` is its serialized model."""
+    """A backend that uses the package `sentencepiece`. `model` is the serialized model."""
 
     model: bytes
     specials: SpecialTokens
@@ -54,11 +54,11 @@ class SentencePiece:
         return [self.specials.bos_id, *ids] if special and self.specials.bos_id is not None else ids
 
     def _pieces(self, text: str, *, first: bool) -> list[int]:
-        """The ids of a part; only the text's first may begin with the space that the model puts before a text."""
+        """Return the ids of a part. Only the first part of a text gets the space prefix of the model."""
         ids: list[int] = self._processor.encode(text)
         if first or not text:
             return ids
-        guard = self._processor.encode("\0")  # takes the model's space, and joins with nothing behind it
+        guard = self._processor.encode("\0")  # takes the space prefix and merges with no following text
         guarded: list[int] = self._processor.encode("\0" + text)
         return guarded[len(guard) :] if guarded[: len(guard)] == guard else ids
 
@@ -101,7 +101,7 @@ class SentencePiece:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a `SentencePieceProcessor`; None for anything else."""
+    """Return the backend of a `SentencePieceProcessor`, or None for other objects."""
     if not any(
         base.__name__ == "SentencePieceProcessor" and base.__module__.split(".")[0] == "sentencepiece"
         for base in type(source).__mro__
@@ -112,7 +112,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """The backend of a model's file. Raises `EngineError` for a file that is none."""
+    """Return the backend of a model file. Raises `EngineError` if the file is not one."""
     try:
         model = path.read_bytes()
     except OSError as error:
@@ -124,10 +124,10 @@ def of_path(path: Path) -> TokenizerBackend:
 
 
 def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
-    """The backend of a serialized model, with what a wrapper added. The model names its roles itself."""
+    """Return the backend of a serialized model with the tokens that a wrapper adds."""
     processor = _load(model)
     if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
-        raise NotAvailable("a sentencepiece model that writes spaces behind words is not supported")
+        raise NotAvailable("sentencepiece models with space suffixes (treat_whitespace_as_suffix) are not supported")
     ids = list(range(processor.get_piece_size()))
     named = {processor.id_to_piece(i): i for i, control in zip(ids, processor.is_control(ids), strict=True) if control}
     custom = by_custom({**named, **{token.text: token.id for token in added if token.special}})
@@ -150,14 +150,14 @@ def _load(model: bytes) -> Any:
     try:
         whole = bool(model) and processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise EngineError(f"not a sentencepiece model: {error}") from error
+        raise EngineError(f"the data is not a sentencepiece model: {error}") from error
     if not whole:
-        raise EngineError("not a sentencepiece model")
+        raise EngineError("the data is not a sentencepiece model")
     return processor
 
 
 def _leading(processor: Any) -> bool:
-    """Whether the library drops a text's first space when it decodes: it put it there, or would have removed it."""
+    """Return whether `decode` drops the first space of a text: a dummy prefix, or removed extra white space."""
     return "".join(processor.encode("a", out_type=str)).startswith(_SPACE) or not "".join(
         processor.encode("  a", out_type=str)
     ).startswith(_SPACE * 2)

@@ -1,4 +1,4 @@
-"""Which tokens end a text, begin it and fill it, by the names that are the custom: where nothing else says it."""
+"""Guesses BOS, EOS and padding tokens from conventional names, for tokenizers that do not define them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>", "<|finetune_right_pad_id|>",
 
 
 def by_custom(named: Mapping[str, int]) -> SpecialTokens:
-    """The roles among special tokens, given by name. Every end-of-text name that is there ends a text."""
+    """Return the special tokens among named tokens. Every conventional end-of-text name is an EOS."""
 
     def first(names: Iterable[str]) -> int | None:
         return next((named[name] for name in names if name in named), None)
@@ -27,6 +27,6 @@ def by_custom(named: Mapping[str, int]) -> SpecialTokens:
 
 
 def ids_of(value: object) -> tuple[int, ...]:
-    """The ids in a configuration's value: one, several, or none. What is no id is left out."""
+    """Return the ids in a configuration value: an id, a list of ids, or None. Other items are ignored."""
     values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
     return tuple(sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and v >= 0}))

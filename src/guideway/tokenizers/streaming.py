@@ -1,4 +1,4 @@
-"""Bytes to text as they come, without ever showing half a character."""
+"""Incremental UTF-8 decoding."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["TextStream"]
 
 
 class TextStream:
-    """Turns pieces of UTF-8 into pieces of text; an incomplete character is held back until the rest of it comes.
+    """Incremental UTF-8 decoder. An incomplete character is buffered until its remaining bytes are pushed.
 
-    Bytes that can never become a character turn into U+FFFD, as in `bytes.decode("utf-8", "replace")`: the pieces
-    joined, `finish()` included, are exactly that.
+    Invalid bytes become U+FFFD. The concatenated results, including `finish()`, equal
+    `bytes.decode("utf-8", "replace")` of the concatenated input.
     """
 
     __slots__ = ("_decoder",)
@@ -20,11 +20,11 @@ class TextStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, data: bytes) -> str:
-        """The text that is certain now."""
+        """Add bytes and return the text that is complete."""
         return self._decoder.decode(data)
 
     def finish(self) -> str:
-        """What was held back, as U+FFFD; the stream is empty after."""
+        """Return U+FFFD for a buffered incomplete character, and reset the decoder."""
         text = self._decoder.decode(b"", final=True)
         self._decoder.reset()
         return text

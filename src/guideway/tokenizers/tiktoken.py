@@ -1,7 +1,7 @@
-"""Byte-level BPE by ranks: `tiktoken.Encoding`, and whatever holds one (Tekken: `mistral.py`).
+"""Byte-level BPE of tiktoken: `tiktoken.Encoding`. `mistral.py` uses it for Tekken.
 
-A rank is the bytes themselves, so nothing has to be guessed. A bare file of ranks (Llama 3's `tokenizer.model`) says
-neither how text is split nor which tokens are special; it is refused with that explanation.
+A rank table maps token bytes to ranks, so the bytes are exact. A file that has only ranks (`tokenizer.model` of
+Llama 3) is refused, because it has neither the split pattern nor the special tokens.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Ranks", "backend_of", "of_ranks"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """A backend over the library `tiktoken`. `tokens[r]` has rank r (`b""`: there is none) and the id r + offset."""
+    """A backend that uses the package `tiktoken`. `tokens[r]` has the id r + offset; `b""` is an unused rank."""
 
     pattern: str
     tokens: tuple[bytes, ...]
-    named: tuple[tuple[str, int], ...]  # the special tokens by name, with their ids
+    named: tuple[tuple[str, int], ...]  # special tokens: name, id
     offset: int
     specials: SpecialTokens
 
@@ -60,21 +60,23 @@ class Ranks:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a `tiktoken.Encoding`; None for anything else."""
+    """Return the backend of a `tiktoken.Encoding`, or None for other objects."""
     if not any(b.__name__ == "Encoding" and b.__module__.split(".")[0] == "tiktoken" for b in type(source).__mro__):
         return None
     encoding: Any = source
     try:
         pattern, ranks, named = encoding._pat_str, encoding._mergeable_ranks, encoding._special_tokens
     except AttributeError as error:
-        raise NotAvailable(f"this version of tiktoken does not show what an Encoding holds: {error}") from None
+        raise NotAvailable(
+            f"this version of tiktoken is not supported: Encoding lacks an expected attribute ({error})"
+        ) from None
     return of_ranks(pattern, ranks, named, by_custom(named))
 
 
 def of_ranks(
     pattern: str, ranks: Mapping[bytes, int], named: Mapping[str, int], specials: SpecialTokens, offset: int = 0
 ) -> Ranks:
-    """The backend of these ranks; ids are ranks plus `offset`."""
+    """Return the backend of a rank table. An id is a rank plus `offset`."""
     tokens = [b""] * (max(ranks.values(), default=-1) + 1)
     for token, rank in ranks.items():
         tokens[rank] = token

@@ -1,8 +1,7 @@
-"""`Tokenizer`: one face for the tokenizers of every library.
+"""`Tokenizer`: one interface for the tokenizers of all libraries.
 
-`Tokenizer.of(anything)` asks each adapter in `_adapters()` in turn; an adapter is a function that makes a
-`TokenizerBackend` of what it knows and answers None to the rest. To support another library, add its file and its
-function there.
+`Tokenizer.of` calls the adapters of `_adapters()` in order. An adapter is a function that returns a `TokenizerBackend`
+for an object that it supports, else None. To support another library, add a module with an adapter and list it there.
 """
 
 from __future__ import annotations
@@ -33,7 +32,14 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The ids with a role, and the chat template: what stands around a tokenizer instead of in it."""
+    """The special ids of a tokenizer, and its chat template.
+
+    Attributes:
+        bos_id: Beginning of text.
+        eos_ids: Ids that end a text.
+        pad_id: Padding.
+        chat_template: A Jinja template.
+    """
 
     bos_id: int | None = None
     eos_ids: tuple[int, ...] = ()
@@ -42,34 +48,39 @@ class SpecialTokens:
 
 
 class Batch(NamedTuple):
-    """Several texts as ids, int64 [rows, width]; the mask is 1 where a token stands and 0 where the row was filled."""
+    """Several texts as token ids.
+
+    Attributes:
+        ids: int64, shape [rows, width].
+        attention_mask: int64, shape [rows, width]; 1 for tokens, 0 for padding.
+    """
 
     ids: NDArray[np.int64]
     attention_mask: NDArray[np.int64]
 
 
 class TokenizerBackend(Protocol):
-    """What an adapter gives: must be picklable, immutable, and comparable by content."""
+    """The interface of an adapter's result. Implementations are immutable, picklable and compare by content."""
 
     @property
     def specials(self) -> SpecialTokens: ...
 
     @property
     def drops_leading_space(self) -> bool:
-        """Whether a text's first space is the tokenizer's own (sentencepiece's dummy prefix), and not the text's."""
+        """Whether the first space of a decoded text is a dummy prefix of the tokenizer, not part of the text."""
         ...
 
     def encode(self, text: str, *, special: bool) -> list[int]: ...
 
     def spelled(self, token_id: int) -> str:
-        """The token as the tokenizer spells it, for templates: `</s>`."""
+        """Return the text of a token as the tokenizer writes it, for chat templates; for example `</s>`."""
         ...
 
     def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary: ...
 
 
 class Tokenizer:
-    """Text to token ids and back, and the `Vocabulary` of exact bytes behind it. Immutable; pickles by content."""
+    """Converts between text and token ids, and gives the `Vocabulary` of exact token bytes. Immutable and picklable."""
 
     __slots__ = ("_backend", "_specials", "vocabulary")
 
@@ -87,10 +98,14 @@ class Tokenizer:
 
     @classmethod
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
-        """The tokenizer of anything that is known; what was given is copied, never changed.
+        """Return the tokenizer of an object. The object is copied, not modified.
 
-        `eos_ids`: which ids end a text, where the source does not say or says it wrong.
-        Raises `NotAvailable` for what no adapter knows, or for a kind of tokenizer whose bytes are not exact.
+        Args:
+            source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.
+            eos_ids: Ids that end a text, if the source does not define them or defines them wrongly.
+
+        Raises:
+            NotAvailable: No adapter supports the object, or its token bytes are not exact.
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
@@ -101,42 +116,55 @@ class Tokenizer:
                 return cls(backend, eos_ids=eos_ids)
         except GuidewayError:
             raise
-        except Exception as error:  # the object is a stranger's: what it raises when it is looked at is its own
+        except Exception as error:  # objects of other libraries can raise anything when they are inspected
             raise NotAvailable(
-                f"no tokenizer can be read from {kind.__module__}.{kind.__qualname__}: {error}"
+                f"cannot read a tokenizer from {kind.__module__}.{kind.__qualname__}: {error}"
             ) from error
-        raise NotAvailable(f"no tokenizer in an object of {kind.__module__}.{kind.__qualname__}; known are: {_KNOWN}")
+        raise NotAvailable(
+            f"an object of {kind.__module__}.{kind.__qualname__} has no known tokenizer; supported: {_KNOWN}"
+        )
 
     @property
     def bos_id(self) -> int | None:
+        """The id of the beginning-of-text token, or None."""
         return self._specials.bos_id
 
     @property
     def eos_ids(self) -> tuple[int, ...]:
+        """The ids that end a text."""
         return self._specials.eos_ids
 
     @property
     def pad_id(self) -> int | None:
-        """The id that fills short rows; the first EOS where the tokenizer names none."""
+        """The padding id; the first EOS id if the tokenizer defines none."""
         if self._specials.pad_id is None and self._specials.eos_ids:
             return self._specials.eos_ids[0]
         return self._specials.pad_id
 
     @property
     def chat_template(self) -> str | None:
-        """The template that messages are written by, as it came with the tokenizer."""
+        """The Jinja template for messages, or None."""
         return self._specials.chat_template
 
     @property
     def has_chat_template(self) -> bool:
+        """Whether the tokenizer has a chat template."""
         return self._specials.chat_template is not None
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        """The ids of a text. `special`: with the tokens that the tokenizer itself puts around a text (BOS)."""
+        """Return the token ids of a text.
+
+        Args:
+            text: The text.
+            special: Add the tokens that the tokenizer adds to a text (BOS).
+
+        Raises:
+            InvalidTokenError: The text cannot be encoded, for example because of a lone surrogate.
+        """
         if not isinstance(text, str):
-            raise TypeError(f"encode takes a str, got {type(text).__name__}")
+            raise TypeError(f"encode needs a str, got {type(text).__name__}")
         try:
-            text.encode("utf-8")  # not every backend says it when it cannot: a lone surrogate
+            text.encode("utf-8")  # some backends accept lone surrogates silently
             return self._backend.encode(text, special=special)
         except UnicodeEncodeError as error:
             raise InvalidTokenError(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
@@ -149,20 +177,30 @@ class Tokenizer:
         side: Literal["left", "right"] = "left",
         pad_id: int | None = None,
     ) -> Batch:
-        """The ids of several texts as one array, short rows filled on one side with `pad_id` (else `self.pad_id`).
+        """Return the token ids of several texts as a padded array.
 
-        Raises `NotAvailable` where rows must be filled and nothing says with what, `InvalidTokenError` for an id that the
-        vocabulary does not have.
+        Args:
+            texts: The texts.
+            special: As for `encode`.
+            side: Where padding is added, "left" or "right".
+            pad_id: The padding id; by default `self.pad_id`.
+
+        Returns:
+            Ids and attention mask, int64, shape [rows, width].
+
+        Raises:
+            NotAvailable: Padding is needed and there is no padding id.
+            InvalidTokenError: `pad_id` is not in the vocabulary, or a text cannot be encoded.
         """
         if side not in ("left", "right"):
-            raise ValueError(f"side is 'left' or 'right', not {side!r}")
+            raise ValueError(f"side must be 'left' or 'right', got {side!r}")
         if isinstance(texts, str):
-            raise TypeError("encode_batch takes several texts; encode takes one")
+            raise TypeError("encode_batch needs a list of texts, got a str; use encode for one text")
         rows = [self.encode(text, special=special) for text in texts]
         width = max(map(len, rows), default=0)
         fill = self.pad_id if pad_id is None else self.vocabulary.checked([pad_id])[0]
         if fill is None and any(len(row) < width for row in rows):
-            raise NotAvailable("this tokenizer has no padding token and no EOS to pad with; give pad_id")
+            raise NotAvailable("the texts need padding, and the tokenizer has no padding or EOS token; pass pad_id")
         ids = np.full((len(rows), width), 0 if fill is None else fill, dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
         for number, row in enumerate(rows):
@@ -172,18 +210,23 @@ class Tokenizer:
         return Batch(ids, mask)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of these ids; EOS and specials have none, and bytes that are no UTF-8 become U+FFFD."""
+        """Return the text of ids. EOS and special ids have no text; invalid UTF-8 becomes U+FFFD."""
         stream = TextStream()
         return stream.push(self._text_bytes(ids)) + stream.finish()
 
     def decode_complete(self, ids: Iterable[int]) -> str:
-        """As `decode`, but an incomplete character at the end is left out instead of shown as U+FFFD."""
+        """Like `decode`, but omit an incomplete character at the end."""
         return TextStream().push(self._text_bytes(ids))
 
     def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
-        """The prompt of a conversation by the model's own chat template; encode it without `special`.
+        """Return the prompt of a conversation, by the chat template. Encode it without `special`.
 
-        `messages`: `{"role": ..., "content": ...}` each. Raises `NotAvailable` without a template or without jinja2.
+        Args:
+            messages: Messages with the keys "role" and "content".
+
+        Raises:
+            NotAvailable: There is no template, or jinja2 is not installed.
+            EngineError: The template raised an error.
         """
         bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
         eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
@@ -211,10 +254,10 @@ class Tokenizer:
         return f"Tokenizer({self.vocabulary!r}, bos_id={self.bos_id}, pad_id={self.pad_id})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Tokenizer is immutable: {name} cannot be set")
+        raise AttributeError(f"a Tokenizer is immutable, cannot set {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Tokenizer is immutable: {name} cannot be deleted")
+        raise AttributeError(f"a Tokenizer is immutable, cannot delete {name}")
 
     def __copy__(self) -> Tokenizer:
         return self
@@ -231,7 +274,7 @@ def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...]) -> Tokenizer:
 
 
 def find_backend(source: object) -> TokenizerBackend | None:
-    """What the first adapter that knows this makes of it; None where none does."""
+    """Return the result of the first adapter that supports the object, or None."""
     for adapter in _adapters():
         backend = adapter(source)
         if backend is not None:
@@ -240,22 +283,22 @@ def find_backend(source: object) -> TokenizerBackend | None:
 
 
 def split_at(text: str, tokens: Iterable[str]) -> list[str]:
-    """The text between these tokens, and they themselves: the parts with odd numbers are tokens, longest first."""
+    """Split text at tokens, longest match first. Parts with odd indices are tokens, the others are the text between."""
     longest_first = sorted((token for token in tokens if token), key=len, reverse=True)
     return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text) if longest_first else [text]
 
 
 def library(name: str, what: str) -> Any:
-    """A library of tokenizers. Raises `NotAvailable`, naming what needs it, where it is not installed."""
+    """Import a tokenizer package. Raises `NotAvailable` if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
-        raise NotAvailable(f"{what} needs the library {package}: pip install {package} ({error})") from None
+        raise NotAvailable(f"{what} needs the package {package}: pip install {package} ({error})") from None
 
 
 def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:
-    # Holders first: several of them pass every attribute on to what they hold, and would look like that.
+    # `unwrap` precedes the libraries: some wrappers forward all attributes and would look like the inner tokenizer.
     for name in (
         "longest_match",
         "unwrap",

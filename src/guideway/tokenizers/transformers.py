@@ -1,7 +1,6 @@
-"""Slow tokenizers of transformers: those over a sentencepiece model, those that transformers can turn into fast ones,
-and ByT5. The fast ones are in `huggingface.py`.
+"""Slow tokenizers of transformers: sentencepiece-based ones, ones that can be converted to fast tokenizers, and ByT5.
 
-The object is only read; the backend is made of its model, so nothing that happens to it later can matter.
+Fast tokenizers are in `huggingface.py`. The backend is a copy; later changes of the object have no effect.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["Bytes", "backend_of"]
 
 @dataclass(frozen=True)
 class Bytes:
-    """A tokenizer whose tokens are single bytes, from id `first` on (ByT5), with special tokens around them."""
+    """A tokenizer of single bytes with ids from `first` on (ByT5), and special tokens."""
 
     first: int
     named: tuple[tuple[str, int], ...]
@@ -45,7 +44,7 @@ class Bytes:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of a slow tokenizer of transformers; None for anything else."""
+    """Return the backend of a slow tokenizer of transformers, or None for other objects."""
     classes = [base for base in type(source).__mro__ if base.__module__.split(".")[0] == "transformers"]
     if not any(base.__name__ == "PreTrainedTokenizerBase" for base in classes):
         return None
@@ -68,20 +67,21 @@ def backend_of(source: object) -> TokenizerBackend | None:
         if isinstance(backend, huggingface.HuggingFace):
             return replace(backend, specials=specials)
     raise NotAvailable(
-        f"the exact bytes of a slow {type(source).__qualname__} are not known; known are slow tokenizers over"
-        " sentencepiece, byte-level BPE and ByT5, and every fast tokenizer with a known decoder"
+        f"the slow tokenizer {type(source).__qualname__} is not supported, because token bytes would not be exact;"
+        " supported are slow tokenizers over sentencepiece, byte-level BPE and ByT5, and all fast tokenizers with a"
+        " known decoder"
     )
 
 
 def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:
-    """The model inside, if its ids are the tokenizer's own; several tokenizers renumber them."""
+    """Return the backend of the sentencepiece model, if its ids are those of the tokenizer."""
     size = slow.sp_model.get_piece_size()
     replaced = {token.id for token in added}
     for token_id, piece in enumerate(slow.convert_ids_to_tokens(list(range(size)))):
         if token_id not in replaced and piece != slow.sp_model.id_to_piece(token_id):
             raise NotAvailable(
-                f"{type(slow).__qualname__} numbers its tokens other than its sentencepiece model does"
-                f" (id {token_id} is {piece!r}); load its fast version"
+                f"{type(slow).__qualname__} and its sentencepiece model have different ids"
+                f" (id {token_id} is {piece!r}); load the fast version of the tokenizer"
             )
     model = bytes(slow.sp_model.serialized_model_proto())
     beside = [token for token in added if token.id >= size or token.special]

@@ -1,7 +1,7 @@
-"""Objects of engines that hold a tokenizer of another library: MLX, vLLM, ExLlamaV2 and V3, llama.cpp, transformers.
+"""Objects that contain a tokenizer of another library: MLX, vLLM, ExLlamaV2 and V3, llama.cpp, transformers.
 
-Each is known by its class's name and library, so none of these libraries is imported here. What the holder says about
-the ends of a text is taken over.
+Objects are recognised by class name and package, so none of these packages is imported. EOS ids that the wrapper
+defines replace those of the inner tokenizer.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ __all__ = ["backend_of"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """The backend of the tokenizer that this object holds; None for what is not known to hold one."""
+    """Return the backend of the tokenizer in an object, or None for unknown objects."""
     for base in type(source).__mro__:
         opened = _HOLDERS.get((base.__module__.split(".")[0], base.__name__))
         if opened is not None:
             inner, eos_ids = opened(source)
             backend = find_backend(inner)
             if backend is None:
-                raise NotAvailable(f"{type(source).__qualname__} holds {type(inner).__qualname__}, which is not known")
+                raise NotAvailable(
+                    f"{type(source).__qualname__} contains an unsupported tokenizer {type(inner).__qualname__}"
+                )
             if not eos_ids:
                 return backend
-            changed: Any = backend  # every backend that a holder can hold is a dataclass with this field
+            changed: Any = backend  # all backends that occur here are dataclasses with this field
             made: TokenizerBackend = replace(changed, specials=replace(backend.specials, eos_ids=eos_ids))
             return made
     return None

@@ -1,4 +1,4 @@
-"""`Vocabulary`: the bytes of every token id. Immutable, comparable, and with a digest that every process agrees on."""
+"""`Vocabulary`: the bytes of every token id. Immutable and comparable, with a platform-independent digest."""
 
 from __future__ import annotations
 
@@ -20,28 +20,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Vocabulary"]
 
-_FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
-_KIND = f"vocabulary-4-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
-_STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
-_KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
+_FORMAT = b"guideway vocabulary 3\n"  # changes with the encoding that the fingerprint digests
+_KIND = f"vocabulary-4-{sys.byteorder}"  # kind of the cache file; the number changes with its content
+_STORE_TOKENS = 2_000  # smaller tables are built as fast as they are read from disk
+_KERNEL_LOCK = threading.Lock()  # ensures that concurrent first uses build one table
 
 
 class Vocabulary:
-    """The bytes of every token id, and which ids end a text or are no text at all.
+    """The bytes of every token id, and the ids that end a text or are special.
 
-    `token_bytes[i]` are the bytes of id i; `b""` for ids without text. Several ids may have the same bytes. `eos_ids`
-    end a text; `special_ids` (BOS, padding, roles) stand for no text. The bytes of both are their names (`<|im_end|>`),
-    by which a grammar can ask for them; without a name they never come inside a text. Both are kept sorted and without
-    repetition. Assignment raises `AttributeError`.
+    Instances are immutable; assignment raises `AttributeError`. They compare by content.
 
-    Raises `TypeError` where a token is not bytes, `InvalidTokenError` where an EOS or special id is outside the table.
+    Args:
+        token_bytes: The bytes of each id; `b""` for ids without text. Several ids may have equal bytes.
+        eos_ids: Ids that end a text.
+        special_ids: Ids without text, such as BOS, padding and role markers. The bytes of EOS and special ids are
+            their names (`<|im_end|>`), which a grammar can refer to. Such ids are never part of text.
+
+    Raises:
+        TypeError: A token is not bytes.
+        InvalidTokenError: An EOS or special id is not in the table.
     """
 
     __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
 
     eos_ids: tuple[int, ...]
     special_ids: tuple[int, ...]
-    _block: bytes  # all token bytes as one (see kernel/include/guideway/tokens.h): compared, digested and pickled
+    _block: bytes  # all token bytes in one block (layout: `flatten` in the kernel); compared, digested and pickled
     _size: int
     _tokens: tuple[bytes, ...] | None
     _silent: frozenset[int]
@@ -77,7 +82,7 @@ class Vocabulary:
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest (32 digits) of the content: the same in every process and on every platform. Computed once."""
+        """Digest of the content, 32 hex digits, equal in every process and on every platform. Computed once."""
         known = self._fingerprint
         if known is None:
             digest = hashlib.sha256(_FORMAT)
@@ -90,9 +95,7 @@ class Vocabulary:
 
     @property
     def kernel(self) -> KernelVocabulary:
-        """The kernel's table of this vocabulary: made at first use, or read from the cache on disk; shared after, and
-        never pickled.
-        """
+        """The token table of the kernel. Built on first use or read from the disk cache; not pickled."""
         table = self._kernel
         if table is None:
             with _KERNEL_LOCK:
@@ -105,33 +108,39 @@ class Vocabulary:
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
                 return _kernel.Vocabulary.load(*self._fields(), np.frombuffer(found, dtype=np.uint8))
-            except ValueError:  # of other tokens or another format after all
+            except ValueError:  # the file has another format
                 files.drop(_KIND, self.fingerprint)
         try:
             made = _kernel.Vocabulary.of_block(*self._fields())
         except ValueError as error:
-            raise LimitExceededError(f"the kernel does not take this vocabulary: {error}") from None
+            raise LimitExceededError(f"the vocabulary exceeds a limit of the kernel: {error}") from None
         if files is not None:
             files.put(_KIND, self.fingerprint, made.save())
         return made
 
     def bytes_of(self, ids: Iterable[int], *, special: bool = False) -> bytes:
-        """The bytes of these ids, joined. EOS and special ids have none, or their names if `special`. Raises
-        `InvalidTokenError`.
+        """Return the concatenated bytes of ids.
+
+        Args:
+            ids: Token ids.
+            special: Include the names of EOS and special ids, which otherwise have no bytes.
+
+        Raises:
+            InvalidTokenError: An id is not in the vocabulary.
         """
         return b"".join([self.piece(i, special=special) for i in self.checked(ids)])
 
     def piece(self, token_id: int, *, special: bool = False) -> bytes:
-        """The same of one id that the vocabulary has."""
+        """Return the bytes of one id, which must be in the vocabulary."""
         return b"" if token_id in self._silent and not special else self.token_bytes[token_id]
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
-        """The bytes of each of these ids, which the vocabulary has; EOS and special ids have none."""
+        """Return the bytes of each id; all must be in the vocabulary. EOS and special ids have none."""
         silent, known = self._silent, self.token_bytes
         return [b"" if token_id in silent else known[token_id] for token_id in ids]
 
     def checked(self, ids: Iterable[int]) -> list[int]:
-        """The ids as plain ints. Raises `InvalidTokenError` naming the first that this vocabulary does not have."""
+        """Return the ids as ints. Raises `InvalidTokenError` for the first id that is not in the vocabulary."""
         result = []
         for token_id in ids:
             try:
@@ -139,25 +148,25 @@ class Vocabulary:
             except AttributeError:
                 raise InvalidTokenError(f"a token id must be an integer, got {token_id!r}") from None
             if not 0 <= plain < len(self):
-                raise InvalidTokenError(f"token id {plain} is outside the vocabulary (0 to {len(self) - 1})")
+                raise InvalidTokenError(f"token id must be in 0..{len(self) - 1} (the vocabulary), got {plain}")
             result.append(plain)
         return result
 
     @property
     def special_tokens(self) -> dict[str, int]:
-        """The ids of special and EOS tokens by their names."""
+        """The ids of special and EOS tokens by name."""
         named = ((self.token_bytes[i].decode("utf-8", "replace"), i) for i in (*self.special_ids, *self.eos_ids))
         return {name: i for name, i in named if name}
 
     def unusable(self) -> dict[int, str]:
-        """The ids that stand for no text, and why ("special" or "empty")."""
+        """Return the ids without text, with the reason ("special" or "empty")."""
         special = self._silent
         return {
             i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special
         }
 
     def report(self) -> VocabularyReport:
-        """What can be used and what cannot, and why; `print(vocabulary.report())` shows it."""
+        """Return a report on usable and unusable ids. `print(vocabulary.report())` shows it."""
         from guideway.tokenizers.report import report
 
         return report(self)
@@ -173,16 +182,16 @@ class Vocabulary:
         return self._fields() == other._fields()
 
     def __hash__(self) -> int:
-        return hash(self._fields())  # bytes remember theirs
+        return hash(self._fields())  # bytes objects cache their hash
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens, eos_ids={list(self.eos_ids)}, {len(self.special_ids)} special)"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Vocabulary is immutable: {name} cannot be set")
+        raise AttributeError(f"a Vocabulary is immutable, cannot set {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Vocabulary is immutable: {name} cannot be deleted")
+        raise AttributeError(f"a Vocabulary is immutable, cannot delete {name}")
 
     def __copy__(self) -> Vocabulary:
         return self
@@ -200,7 +209,7 @@ class Vocabulary:
 def _restored(
     block: bytes, eos_ids: tuple[int, ...], special_ids: tuple[int, ...], version: bytes, fingerprint: str
 ) -> Vocabulary:
-    """What was pickled: neither taken apart nor digested again."""
+    """Restore a pickled vocabulary without computing tokens and digest again."""
     made = Vocabulary.__new__(Vocabulary)
     made._fill(block, int.from_bytes(block[:4], "little"), eos_ids, special_ids)
     if version == _FORMAT:
@@ -212,5 +221,5 @@ def _id_set(ids: Iterable[int], size: int, name: str) -> tuple[int, ...]:
     found = sorted({index(i) for i in ids})
     for token_id in found:
         if not 0 <= token_id < size:
-            raise InvalidTokenError(f"{name} holds {token_id}, and the vocabulary has {size} tokens")
+            raise InvalidTokenError(f"{name} has the id {token_id}; ids must be in 0..{size - 1}")
     return tuple(found)
