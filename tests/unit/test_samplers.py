@@ -204,25 +204,31 @@ def test_a_callable_sees_the_tokens_and_the_whole_vocabulary() -> None:
     def nothing(tokens: Sequence[int], logits: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.full_like(logits, -np.inf)
 
-    with pytest.raises(ValueError, match="short gave logits of the shape"):
+    with pytest.raises(ValueError, match="short must return logits of shape"):
         draw(Sampler(order=(short,)), TINY)
-    with pytest.raises(EngineError, match="nothing cut the last one"):
+    with pytest.raises(EngineError, match="nothing removed the last one"):
         draw(Sampler(order=(nothing,)), TINY)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"temperature": 1.0, "mirostat": Mirostat(), "top_k": 5}, "mirostat and top_k"),
-        ({"temperature": 1.0, "mirostat": Mirostat(), "xtc_probability": 0.1}, "mirostat and xtc_probability"),
-        ({"mirostat": Mirostat()}, "mirostat and temperature 0"),
-        ({"xtc_probability": 0.5}, "xtc_probability and temperature 0"),
-        ({"typical_p": 0.5}, "typical_p and temperature 0"),
-        ({"penalty_window": 3}, "penalty_window is given"),
-        ({"top_k": 3, "order": ("temperature",)}, "top_k is on, and not in the order"),
-        ({"order": ("top_q",)}, "no stage 'top_q'"),
-        ({"order": ("top_k", "top_k")}, "stands there twice"),
-        ({"temperature": 1.0, "mirostat": Mirostat(), "order": ("mirostat", "temperature")}, "mirostat comes last"),
+        ({"temperature": 1.0, "mirostat": Mirostat(), "top_k": 5}, "cannot be combined with top_k"),
+        (
+            {"temperature": 1.0, "mirostat": Mirostat(), "xtc_probability": 0.1},
+            "cannot be combined with xtc_probability",
+        ),
+        ({"mirostat": Mirostat()}, "mirostat has no effect at temperature 0"),
+        ({"xtc_probability": 0.5}, "xtc_probability has no effect at temperature 0"),
+        ({"typical_p": 0.5}, "typical_p has no effect at temperature 0"),
+        ({"penalty_window": 3}, "penalty_window has no effect"),
+        ({"top_k": 3, "order": ("temperature",)}, "top_k is on but missing from the order"),
+        ({"order": ("top_q",)}, "unknown stage 'top_q'"),
+        ({"order": ("top_k", "top_k")}, "occurs twice"),
+        (
+            {"temperature": 1.0, "mirostat": Mirostat(), "order": ("mirostat", "temperature")},
+            "mirostat must be the last stage",
+        ),
         ({"logit_bias": {3: math.inf}}, "logit_bias"),
         ({"logit_bias": {-3: 1.0}}, "logit_bias"),
         ({"xtc_threshold": 0.6}, "xtc_threshold"),

@@ -1,4 +1,4 @@
-"""Masks on arrays. A mask is a row of uint32 words with one bit per token, as in vLLM and xgrammar.
+"""Token masks on arrays. A mask is a row of uint32 words with one bit per token, as in vLLM and xgrammar.
 
 numpy.py   NumPy
 torch.py   PyTorch

@@ -1,4 +1,4 @@
-"""Masks on logits of MLX."""
+"""Masks on MLX logits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ __all__ = ["masked"]
 
 
 def masked(logits: Any, row: Row) -> Any:
-    """The logits, [1, width] of any floating type, with illegal tokens and those beyond the mask at -inf. Lazy."""
+    """Return logits with tokens that are not allowed at -inf. Lazy, like all MLX operations.
+
+    Args:
+        logits: Floating, shape [1, width].
+        row: uint32, shape [words]. Tokens beyond the mask are not allowed.
+    """
     import mlx.core as mx
 
     legal = mx.array(unpack(row, logits.shape[-1]))

@@ -17,17 +17,17 @@ _FLOAT = np.dtype(np.float32)
 
 
 def words(size: int) -> int:
-    """How many uint32 words a mask over `size` tokens has."""
+    """Return the number of uint32 words of a mask over `size` tokens."""
     return (size + 31) // 32
 
 
 def new_rows(count: int, size: int) -> Row:
-    """`count` empty masks over `size` tokens: uint32 [count, words(size)]."""
+    """Return `count` empty masks over `size` tokens: uint32, shape [count, words(size)]."""
     return np.zeros((count, words(size)), dtype=np.uint32)
 
 
 def all_of(size: int) -> Row:
-    """The mask of every token: uint32 [words(size)], no bit beyond."""
+    """Return the mask of all tokens: uint32, shape [words(size)]; bits beyond `size` are 0."""
     row = np.full(words(size), 0xFFFFFFFF, dtype=np.uint32)
     if size % 32:
         row[-1] = (1 << size % 32) - 1
@@ -35,27 +35,27 @@ def all_of(size: int) -> Row:
 
 
 def pack(ids: Iterable[int], size: int) -> Row:
-    """The mask of exactly these ids: uint32 [words(size)]. Raises `ValueError` for an id outside."""
+    """Return the mask of exactly these ids: uint32, shape [words(size)]. Raises `ValueError` for an id out of range."""
     bits = np.zeros(words(size) * 32, dtype=bool)
     for token_id in ids:
         if not 0 <= token_id < size:
-            raise ValueError(f"token id {token_id} is outside a mask over {size} tokens")
+            raise ValueError(f"token id must be in 0..{size - 1}, got {token_id}")
         bits[token_id] = True
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
 
 def unpack(row: Row, size: int) -> NDArray[np.bool_]:
-    """The bits of one row as bool [size]; tokens that the row does not reach are False."""
+    """Return the bits of one mask as bool, shape [size]; tokens beyond the mask are False."""
     bits = row.astype("<u4", copy=False).view(np.uint8)
     return np.unpackbits(bits, bitorder="little", count=size).view(np.bool_)
 
 
 def ids(row: Row, size: int) -> NDArray[np.intp]:
-    """The legal tokens below `size`, ascending."""
+    """Return the allowed tokens below `size`, ascending."""
     filled = np.flatnonzero(row)
     if filled.size * 16 > row.size:
         return np.flatnonzero(unpack(row, size))
-    # Few words are filled: looking at their bits alone is quicker than at all.
+    # Few words are non-zero: unpack only these.
     bits = np.unpackbits(row[filled].astype("<u4", copy=False).view(np.uint8), bitorder="little")
     at = np.flatnonzero(bits)
     found: NDArray[np.intp] = filled[at >> 5] * 32 + (at & 31)
@@ -63,37 +63,54 @@ def ids(row: Row, size: int) -> NDArray[np.intp]:
 
 
 def popcount(row: Row) -> int:
-    """How many tokens are legal."""
+    """Return the number of allowed tokens."""
     return int(np.unpackbits(row.view(np.uint8)).sum())
 
 
 def only(row: Row) -> int | None:
-    """The one legal token, where exactly one is; else None. Cheap on rows with many."""
+    """Return the allowed token if there is exactly one, else None. Fast for masks with many tokens."""
     return only_token(row)
 
 
 def apply(logits: NDArray[Any], row: Row) -> bool:
-    """Set the logits of illegal tokens to -inf, in place. Gives whether a legal one has a logit above -inf.
+    """Set the logits of tokens that are not allowed to -inf, in place.
 
-    `logits`: floating, one-dimensional. Where it is wider than the mask (models pad their vocabulary), the tokens
-    beyond are illegal too; where it is narrower, the mask's further bits are ignored.
-    Raises `TypeError` for logits that cannot hold -inf, `ValueError` for another number of dimensions.
+    Args:
+        logits: Floating, shape [width]. Tokens beyond the mask are not allowed (models pad their vocabulary). Mask bits
+            beyond `width` are ignored.
+        row: uint32, shape [words].
+
+    Returns:
+        Whether an allowed token has a logit above -inf.
+
+    Raises:
+        TypeError: The logits are not floating.
+        ValueError: The logits are not one-dimensional.
     """
     if logits.ndim != 1:
-        raise ValueError(f"logits must have one dimension, got {logits.ndim}")
+        raise ValueError(f"logits must have 1 dimension, got {logits.ndim}")
     return not masked_into(logits[None], logits[None], row[None], [True])
 
 
 def masked_into(source: NDArray[Any], target: NDArray[Any], rows: Row, held: Sequence[bool]) -> list[int]:
-    """`target` becomes `source` with illegal tokens at -inf; gives the held rows where no legal token is above -inf.
+    """Copy `source` to `target`, with tokens that are not allowed at -inf.
 
-    `source`, `target`: floating [rows, width], the same or apart. `rows`: uint32 [rows, words]; `held[i]`: whether row
-    i is held to its mask; it is copied as it is else. Raises `TypeError` for logits that cannot hold -inf.
+    Args:
+        source: Floating, shape [rows, width].
+        target: Floating, shape [rows, width]; may be `source`.
+        rows: uint32, shape [rows, words].
+        held: Whether the mask applies, per row. Other rows are copied unchanged.
+
+    Returns:
+        The masked rows in which no token is above -inf.
+
+    Raises:
+        TypeError: The logits are not floating.
     """
     if source.dtype is _FLOAT is target.dtype and source.strides[1] == target.strides[1] == 4:
         return mask_logits(source, target, rows, held)
     if not np.issubdtype(source.dtype, np.floating):
-        raise TypeError(f"logits must be floating, got {source.dtype}")
+        raise TypeError(f"logits must be floating, got dtype {source.dtype}")
     if target is not source:
         target[:] = source
     nothing = []

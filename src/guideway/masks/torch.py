@@ -1,4 +1,4 @@
-"""Masks on logits of PyTorch, on the device where they are."""
+"""Masks on PyTorch logits, on their device."""
 
 from __future__ import annotations
 
@@ -15,25 +15,32 @@ __all__ = ["TorchMasks", "pinned_rows"]
 
 
 class TorchMasks:
-    """Applies masks to the logits of one engine's loop, which may go on to use what it hands in.
+    """Applies masks to the logits of one generation loop.
 
-    `in_place`: it does not, and what it hands in is written over; may be set between calls. Else float32 on the CPU
-    goes into memory that is used again once nobody holds what was in it: a fresh copy of a large batch costs several
-    times as much as its masks, in page faults. On CUDA a kernel of Triton reads the packed bits, where Triton is
-    installed; everything else are PyTorch's own operations.
+    float32 logits on the CPU are masked by the kernel. The result is written to a buffer that is reused once no tensor
+    refers to it: allocating a large batch costs several times as much as masking, in page faults. On CUDA a Triton
+    kernel reads the packed bits, if Triton is installed. All other cases use PyTorch operations.
+
+    Attributes:
+        in_place: Overwrite the logits; allowed if the loop does not use them afterwards. Can be set between calls.
     """
 
     def __init__(self, *, in_place: bool = False) -> None:
         self.in_place = in_place
         self._rooms: list[NDArray[np.float32]] = []
-        self._flags: Any = None  # on another device: which rows had nothing left, not yet asked for
+        self._flags: Any = None  # flags of the last call on another device, not read yet
 
     def __call__(self, logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, list[int]]:
-        """The logits with illegal tokens at -inf, and the held rows where nothing legal is left.
+        """Return logits with tokens that are not allowed at -inf, and the rows without an allowed token.
 
-        `logits`: floating [rows, width]. `rows`: uint32 [rows, words]; `held[i]`: whether row i is held to its mask.
-        Tokens beyond the mask are illegal. On other devices the second list is empty, and `nothing` says it
-        when asked: the answer is not waited for here.
+        Args:
+            logits: Floating, shape [rows, width].
+            rows: uint32, shape [rows, words]. Tokens beyond the mask are not allowed.
+            held: Whether the mask applies, per row.
+
+        Returns:
+            The logits, and the masked rows in which no token is above -inf. On devices other than the CPU the list is
+            empty, because reading it would wait for the device; call `nothing` later.
         """
         if True not in held:
             return logits, []
@@ -45,7 +52,7 @@ class TorchMasks:
         return (made, self.nothing()) if logits.is_cpu else (made, [])
 
     def target(self, logits: Any) -> Any:
-        """Where these logits may be written masked, by the kernel; None: not in memory of the CPU, or not float32."""
+        """Return the tensor to which the kernel writes the result; None if the logits are not float32 on the CPU."""
         import torch
 
         if not (logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1):
@@ -53,12 +60,12 @@ class TorchMasks:
         return logits if self.in_place else torch.from_numpy(self._room(logits.shape))
 
     def nothing(self) -> list[int]:
-        """The held rows of the last call on another device that had nothing left; said once. Waits for the device."""
+        """Return the rows without an allowed token of the last call on another device, once. Waits for the device."""
         flags, self._flags = self._flags, None
         return [] if flags is None else [int(i) for i in flags.nonzero().flatten().tolist()]
 
     def _room(self, shape: tuple[int, int]) -> NDArray[np.float32]:
-        """Memory that no tensor lives in: one made of an array holds a reference to it until its storage dies."""
+        """Return a buffer that no tensor refers to. A tensor made from an array holds a reference to it."""
         self._rooms = [room for room in self._rooms if room.shape == tuple(shape)]
         for index in range(len(self._rooms)):
             if sys.getrefcount(self._rooms[index]) == _ALONE:
@@ -68,7 +75,7 @@ class TorchMasks:
 
 
 def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
-    """Masked logits, and a flag a row: held, and nothing legal is left. Nothing is waited for."""
+    """Return masked logits, and a flag per masked row without an allowed token. Does not wait for the device."""
     import torch
 
     packed = torch.from_numpy(rows.view(np.int32)).to(logits.device, non_blocking=True)
@@ -76,7 +83,7 @@ def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
     if logits.device.type == "cuda":
         try:
             from guideway.masks.triton import masked
-        except ImportError:  # a build of PyTorch without Triton
+        except ImportError:  # a PyTorch build without Triton
             pass
         else:
             return masked(logits, packed, free)
@@ -88,7 +95,7 @@ def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
 
 
 def pinned_rows(count: int, size: int) -> Row:
-    """As `new_rows`, in memory from which a GPU copies without waiting for the CPU."""
+    """Like `new_rows`, in pinned memory, from which a GPU copies asynchronously."""
     import torch
 
     made: Row = torch.zeros(count, words(size), dtype=torch.int32, pin_memory=True).numpy().view(np.uint32)
@@ -101,4 +108,4 @@ def _alone() -> int:
 
 
 _ALONE = _alone()
-"""What `sys.getrefcount` says of an item of a list that nobody else holds: it differs between versions of Python."""
+"""`sys.getrefcount` of an array that only a list refers to. It depends on the Python version."""

@@ -1,6 +1,6 @@
-"""Packed masks on logits of a GPU: one kernel of Triton, which reads a bit where others would read a byte.
+"""Packed masks on GPU logits: a Triton kernel that reads one bit per token.
 
-Imported only where Triton is. With TRITON_INTERPRET=1 it runs on a CPU, as the tests run it.
+Imported only if Triton is installed. With TRITON_INTERPRET=1 it runs on a CPU, which the tests use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import triton.language as tl
 __all__ = ["masked"]
 
 BLOCK = 4096
-"""Logits a program looks at: 16 KB of float32, 512 bytes of mask."""
+"""Logits per program: 16 KB of float32, 512 bytes of mask."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]  # Triton gives no types
@@ -34,17 +34,20 @@ def _mask(
     inside = at < width
     found = tl.load(words + row * word_count + (at >> 5), mask=inside & ((at >> 5) < word_count), other=0)
     legal = (((found >> (at & 31)) & 1) | tl.load(free + row)) != 0
-    # An illegal logit is not read: most are, and reading is what takes time.
+    # Logits of tokens that are not allowed are not read: that saves most of the memory traffic.
     kept = tl.load(logits + row.to(tl.int64) * logits_stride + at, mask=inside & legal, other=float("-inf"))
     tl.store(made + row.to(tl.int64) * width + at, kept, mask=inside)
     if tl.max((kept != float("-inf")).to(tl.int32), axis=0) != 0:
-        tl.store(alive + row, 1)  # every program that finds something writes the same
+        tl.store(alive + row, 1)  # concurrent writes of the same value
 
 
 def masked(logits: Any, words: Any, free: Any) -> tuple[Any, Any]:
-    """Masked logits, [rows, width] as they came, and a flag a row: held, and nothing legal is left.
+    """Return masked logits, and a flag per masked row without an allowed token. Does not wait for the device.
 
-    `words`: int32 [rows, words]; `free`: bool [rows]; both on the logits' device. Nothing is waited for.
+    Args:
+        logits: Floating, shape [rows, width].
+        words: int32, shape [rows, words], on the device of the logits.
+        free: bool, shape [rows], on the same device; rows that are not masked.
     """
     if logits.stride(1) != 1:
         logits = logits.contiguous()

@@ -1,13 +1,14 @@
-"""From logits to a token. Knows no grammar: what is not allowed has the logit -inf, or no bit in a mask.
+"""Samplers: from logits to a token id. Independent of constraints: a token that is not allowed has the logit -inf, or
+its bit in a mask is 0.
 
-sampler.py    `Sampler`: which stages, with which values, in which order; what is refused together
-chain.py      `draw`: logits through the stages, and the draw
-native.py     the same draw in the kernel, where it can
-torch.py      the same draw on tensors of PyTorch, on their device
-stages.py     stages that cut: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
-repeats.py    stages that look back: penalties, DRY; biases
-mirostat.py   cutting by feedback
-random.py     random numbers without state
+sampler.py    `Sampler`: the stages, their parameters and order, and checks
+chain.py      `draw`: applies the stages and draws
+native.py     the same in the kernel, for the common stages
+torch.py      the same on PyTorch tensors, on their device
+stages.py     truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
+repeats.py    penalties, DRY, logit bias
+mirostat.py   Mirostat 1 and 2
+random.py     stateless random numbers
 report.py     `report`: probabilities under the model and under the mask
 """
 

@@ -1,7 +1,7 @@
-"""One draw: the allowed tokens' logits through the stages of a `Sampler`, and a token at random.
+"""One draw: applies the stages of a `Sampler` to the logits of the allowed tokens, and draws a token.
 
-`draw` is the only door. Where it can, it has the kernel do it (`native.py`), and PyTorch where logits are a tensor
-(`torch.py`), which give the same tokens; here is what does the rest, and says what each stage means.
+`draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`). Both
+give the same tokens as the NumPy code in this module, which is the reference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ Ids = NDArray[np.intp]
 
 
 class Drawn(NamedTuple):
-    """The token, and what the sampler remembers for the next draw (mirostat's limit; else None)."""
+    """A drawn token.
+
+    Attributes:
+        token_id: The token.
+        memory: State for the next draw: mu of Mirostat, else None.
+    """
 
     token_id: int
     memory: float | None
@@ -45,13 +50,22 @@ def draw(
     attempt: int = 0,
     memory: float | None = None,
 ) -> Drawn:
-    """The token for these logits.
+    """Draw a token. Equal arguments give equal tokens.
 
-    `logits`: floating [V], -inf for what is not allowed; not changed; an array of NumPy, or a tensor of PyTorch, which
-    is drawn from on its device. `mask`: bits of the allowed tokens, uint32
-    [ceil(V / 32)]; None: all. `tokens`: what came before, for penalties. `attempt`: 1, 2, … where draws before at this
-    position were taken back. The same arguments give the same token.
-    Raises `EngineError` where no token is allowed or a logit is NaN.
+    Args:
+        sampler: The sampler.
+        logits: Floating, shape [V]; -inf for tokens that are not allowed. Not modified. A NumPy array, or a PyTorch
+            tensor, which is processed on its device.
+        mask: Bits of the allowed tokens, uint32, shape [ceil(V / 32)]; None allows all.
+        tokens: The tokens so far, for penalties.
+        seed: Random seed.
+        row: Number of the sequence in a batch; part of the random key.
+        position: Position in the sequence; part of the random key.
+        attempt: Number of earlier draws at this position that were rejected.
+        memory: `memory` of the previous draw.
+
+    Raises:
+        EngineError: No token is allowed, or a logit is NaN.
     """
     return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)
 
@@ -65,7 +79,7 @@ def draw_at(
     attempt: int,
     memory: float | None,
 ) -> Drawn:
-    """`draw`, with seed, row and position as one."""
+    """Like `draw`, with `place` = (seed, row, position)."""
     if not isinstance(logits, np.ndarray):
         from guideway.sampling.torch import draw_torch
 
@@ -77,7 +91,7 @@ def draw_at(
     allowed = logits if ids is None else logits[ids]
     if not allowed.size:
         raise EngineError("no token is allowed: the mask is empty")
-    best = int(allowed.argmax())  # NaN wins an argmax, so one look finds both faults
+    best = int(allowed.argmax())  # argmax returns a NaN if there is one, so one call finds both errors
     top = float(allowed[best])
     if math.isnan(top):
         raise EngineError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
@@ -107,7 +121,7 @@ def _staged(
     place: tuple[int, int, int],
     memory: float | None,
 ) -> Logits:
-    """The logits after all stages but mirostat, which cuts where it draws."""
+    """Return the logits after all stages except Mirostat, which truncates during the draw."""
     for stage in sampler.stages:
         kind = KINDS[stage] if isinstance(stage, str) else "own"
         if not isinstance(stage, str):
@@ -125,17 +139,17 @@ def _staged(
             before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
             left = getattr(repeats, stage)(ids, left, before, getattr(sampler, stage))
         if not left.max() > -np.inf:
-            raise EngineError(f"no token is allowed: {_name(stage)} cut the last one, or gave NaN")
+            raise EngineError(f"no token is allowed: the stage {_name(stage)} removed the last one, or returned NaN")
     return left
 
 
 def _own(stage: Stage, ids: Ids, left: Logits, tokens: Sequence[int], width: int) -> Logits:
-    """A stage of the user's, over the whole vocabulary."""
+    """Apply a user-defined stage to logits over the whole vocabulary."""
     full = np.full(width, -np.inf)
     full[ids] = left
     given = np.asarray(stage(tuple(tokens), full), dtype=np.float64)
     if given.shape != (width,):
-        raise ValueError(f"{_name(stage)} gave logits of the shape {given.shape}, not ({width},)")
+        raise ValueError(f"the stage {_name(stage)} must return logits of shape ({width},), got {given.shape}")
     return np.where(left > -np.inf, given[ids], -np.inf)
 
 
@@ -144,9 +158,9 @@ def _name(stage: str | Stage) -> str:
 
 
 def _pick(left: Logits, number: float) -> int:
-    """The place that a number in [0, 1) falls on, by cumulated softmax weights in the order of ids."""
+    """Return the index at which the cumulative softmax, in order of ids, reaches `number` in [0, 1)."""
     reached = np.cumsum(np.exp(left - left.max()))
     drawn = int(np.searchsorted(reached, number * reached[-1], side="right"))
-    if drawn == reached.size:  # rounding put the draw on the last edge: the last token that has any share
+    if drawn == reached.size:  # rounding at the upper end: take the last token with a non-zero probability
         drawn = int(np.searchsorted(reached, reached[-1]))
     return drawn

@@ -1,4 +1,4 @@
-"""Mirostat (Basu et al. 2021): cut so that the surprise of what is drawn stays near a target, by feedback."""
+"""Mirostat (Basu et al. 2021): truncation with feedback that keeps the surprise of drawn tokens near a target."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ __all__ = ["Mirostat", "count_of"]
 Logits = NDArray[np.float64]
 
 ESTIMATED_FROM = 100
-"""Version 1 estimates the exponent of Zipf's law from so many of the most probable tokens (the paper's m)."""
+"""Version 1 estimates the Zipf exponent from this number of most probable tokens (m in the paper)."""
 
 
 @dataclass(frozen=True)
 class Mirostat:
-    """`target`: the surprise to keep, in bits (tau). `rate`: how fast it learns (eta). `version`: 1 or 2.
+    """Parameters of Mirostat.
 
-    Between draws one number is remembered, the largest surprise allowed (mu); it begins at twice the target. Version 1
-    turns it into a number of tokens by Zipf's law, version 2 cuts tokens that surprise more. Raises `ValueError`.
+    The state between draws is mu, the largest allowed surprise; its initial value is twice the target. Version 1
+    converts mu to a number of tokens by Zipf's law. Version 2 removes tokens with a larger surprise.
+
+    Args:
+        target: Target surprise, in bits (tau).
+        rate: Learning rate (eta).
+        version: 1 or 2.
+
+    Raises:
+        ValueError: A parameter is out of range.
     """
 
     target: float = 5.0
@@ -34,23 +42,23 @@ class Mirostat:
         if self.version not in (1, 2):
             raise ValueError(f"mirostat: version must be 1 or 2, got {self.version}")
         if not (0 < self.target < math.inf and 0 <= self.rate < math.inf):
-            raise ValueError(f"mirostat: target must be above 0 and rate 0 or more: {self.target}, {self.rate}")
+            raise ValueError(f"mirostat: expected target > 0 and rate >= 0, got {self.target} and {self.rate}")
 
     def cut(self, logits: Logits, limit: float) -> Logits:
-        """The logits, those cut that `limit` (mu) does not allow; the most probable token stays."""
+        """Truncate logits by `limit` (mu). The most probable token is always kept."""
         if self.version == 1:
             return top_k(logits, count_of(probabilities(logits), limit))
         bits = -np.log2(np.maximum(probabilities(logits), np.finfo(np.float64).tiny))
         return np.where((bits > limit) & (logits < logits.max()), -np.inf, logits)
 
     def learned(self, logits: Logits, drawn: int, limit: float) -> float:
-        """The next limit, where `drawn` is the place of the token; its surprise is that before the cut."""
+        """Return the next mu. `drawn` is the index of the drawn token; its surprise is measured before truncation."""
         surprise = -math.log2(max(float(probabilities(logits)[drawn]), np.finfo(np.float64).tiny))
         return limit - self.rate * (surprise - self.target)
 
 
 def count_of(share: Logits, limit: float) -> int:
-    """How many tokens version 1 keeps: the paper's k, by an exponent estimated with least squares."""
+    """Return k of version 1, with the Zipf exponent estimated by least squares."""
     best = np.sort(share[share > 0])[::-1][:ESTIMATED_FROM]
     if best.size < 2:
         return 1
@@ -58,9 +66,9 @@ def count_of(share: Logits, limit: float) -> int:
     steps = np.log((places + 1) / places)
     exponent = float(steps @ np.log(best[:-1] / best[1:]) / (steps @ steps))
     epsilon = exponent - 1
-    if exponent <= 0:  # all alike: no law to go by
+    if exponent <= 0:  # uniform probabilities: Zipf's law does not apply
         return int(share.size)
-    if abs(epsilon) < 1e-9:  # the limit of the formula
+    if abs(epsilon) < 1e-9:  # the limit of the formula for epsilon -> 0
         ratio = 1 / math.log(share.size) if share.size > 1 else 1.0
     else:
         ratio = epsilon / -math.expm1(-epsilon * math.log(share.size))

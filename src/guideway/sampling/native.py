@@ -1,7 +1,7 @@
-"""The same draw, and the same report, in the kernel: float32 logits in main memory, the usual order, no callables.
+"""The draw and the report in the kernel, for contiguous float32 logits in main memory, stages in the default order.
 
-One look at the whole vocabulary and one at what the stages can need, instead of an array per stage (what that brings:
-`benchmarks/bench_sampler.py`). What it does not know, NumPy does (`chain.py`, `report.py`).
+The kernel passes over the vocabulary once and then over the candidates, where NumPy makes an array per stage
+(`benchmarks/bench_sampler.py`). Unsupported cases are handled by `chain.py` and `report.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def draw_native(
     place: tuple[int, int, int],
     attempt: int,
 ) -> int | None:
-    """The token, by the kernel; None where NumPy must look: at other logits, other stages, or to say what is wrong."""
+    """Return the token, or None if the kernel does not support the case or found an error."""
     settings = sampler.kernel
     if settings is None or not _fits(logits, mask):
         return None
@@ -41,7 +41,7 @@ def draw_native(
 
 
 def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
-    """As `draw_native`, for a sampler that wants the most probable token whatever came before; None for another."""
+    """Like `draw_native`, for a greedy sampler without penalties; None for other samplers."""
     quick = sampler.quick
     return (
         None if quick is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask) else quick(logits, mask)
@@ -51,7 +51,7 @@ def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) ->
 def shares_native(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
 ) -> tuple[float, float, float] | None:
-    """A token's log-probability under the model and under the mask, and the mass removed; None for other logits."""
+    """Return log-probability under the model, the same under the mask, and the removed mass; None if unsupported."""
     from guideway._kernel import shares
 
     return shares(logits, mask, token_id) if _fits(logits, mask) else None

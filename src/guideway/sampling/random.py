@@ -1,4 +1,4 @@
-"""Random numbers without state: a keyed hash of where the draw is."""
+"""Stateless random numbers: a keyed hash of the position of the draw."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import hashlib
 
 __all__ = ["XTC_STREAM", "number_of", "uniform"]
 
-XTC_STREAM, RETRY_STREAM = 1, 2  # of the numbers at a position; 0 is the draw's own
+XTC_STREAM, RETRY_STREAM = 1, 2  # further numbers at a position; 0 is the number of the first draw
 
 
 def uniform(seed: int, row: int, position: int, stream: int = 0) -> float:
-    """A number in [0, 1) that depends on its arguments alone: a keyed hash of them.
+    """Return a number in [0, 1), a hash of the arguments.
 
-    `stream`: further numbers at the same place. A generator without state has nothing to save: after a rewind the same
-    position draws the same number. (NumPy's Philox, counted by position, does the same at 14 us a number; this took 3
-    to 4 on a busy machine.)
+    There is no generator state to save: after a rewind, the same position gives the same number.
+
+    Args:
+        seed: Random seed.
+        row: Number of the sequence.
+        position: Position in the sequence.
+        stream: Index of further numbers at the same position.
     """
     key = f"{seed} {row} {position} {stream}" if stream else f"{seed} {row} {position}"
     digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"guideway draws").digest()
@@ -22,5 +26,5 @@ def uniform(seed: int, row: int, position: int, stream: int = 0) -> float:
 
 
 def number_of(seed: int, row: int, position: int, attempt: int = 0) -> float:
-    """The number of a draw; `attempt`: how many draws before at this position were taken back."""
+    """Return the random number of a draw. `attempt`: number of earlier draws at this position that were rejected."""
     return uniform(seed, row, position, RETRY_STREAM + attempt if attempt else 0)

@@ -1,7 +1,7 @@
-"""The stages that look at what was written: penalties for tokens, and for going on with a repetition.
+"""Stages that depend on the tokens so far: penalties and DRY; and logit bias.
 
-Each takes the ids (ascending) and logits (float64 [n]) of the allowed tokens and the tokens so far, int64 [T], the
-prompt's included; gives new logits.
+Each function takes the ids (ascending) and logits (float64, shape [n]) of the allowed tokens, and the tokens so far
+(int64, shape [T], including the prompt). It returns new logits.
 """
 
 from __future__ import annotations
@@ -18,16 +18,25 @@ Logits = NDArray[np.float64]
 Tokens = NDArray[np.int64]
 
 LONGEST = 64
-"""Repetitions are measured up to so many tokens: beyond, the penalty is astronomic anyway, and time stays bounded."""
+"""Repetitions are measured up to this length, in tokens. This bounds the time; longer ones have an extreme penalty."""
 
 
 @dataclass(frozen=True)
 class Dry:
-    """Do not repeat yourself (Weidmann, in text-generation-webui, 2024): how going on with a repetition is punished.
+    """Parameters of DRY, "don't repeat yourself" (Weidmann, text-generation-webui, 2024).
 
-    A token that would make the end of the text repeat n earlier tokens loses `multiplier` * `base` ** (n -
-    `allowed_length`), for n from `allowed_length` on. Repetitions do not reach over `breakers` (token ids), and n is
-    measured up to 64. `window`: how many tokens it looks back; 0: all. Raises `ValueError` for values out of range.
+    A token that would extend a repetition of n earlier tokens is penalised by
+    `multiplier` * `base` ** (n - `allowed_length`), for n >= `allowed_length`. n is measured up to 64.
+
+    Args:
+        multiplier: Scale of the penalty.
+        base: Growth of the penalty per token, 1 to 16.
+        allowed_length: Length of repetitions that are penalised least.
+        breakers: Token ids that end a repetition.
+        window: Number of last tokens that are searched; 0: all.
+
+    Raises:
+        ValueError: A parameter is out of range.
     """
 
     multiplier: float = 0.8
@@ -39,17 +48,17 @@ class Dry:
     def __post_init__(self) -> None:
         object.__setattr__(self, "breakers", tuple(self.breakers))
         if not (0 <= self.multiplier < np.inf and 1 <= self.base <= 16):
-            raise ValueError(f"dry: multiplier must be 0 or more and base 1 to 16: {self.multiplier}, {self.base}")
+            raise ValueError(f"dry: expected multiplier >= 0 and base in 1..16, got {self.multiplier} and {self.base}")
         if any(int(count) != count for count in (self.allowed_length, self.window, *self.breakers)):
-            raise ValueError(f"dry: allowed_length, window and breakers must be integers: {self}")
+            raise ValueError(f"dry: allowed_length, window and breakers must be integers, got {self}")
         object.__setattr__(self, "allowed_length", int(self.allowed_length))
         object.__setattr__(self, "window", int(self.window))
         if self.allowed_length < 1 or self.window < 0:
-            raise ValueError(f"dry: allowed_length must be at least 1 and window 0 or more: {self}")
+            raise ValueError(f"dry: expected allowed_length >= 1 and window >= 0, got {self}")
 
 
 def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) -> Logits:
-    """Add to the logits of these tokens; -inf forbids one."""
+    """Add a bias to the logits of tokens; -inf forbids a token."""
     wanted = np.array([token_id for token_id, _ in biases], dtype=np.intp)
     at, there = _places(ids, wanted)
     changed: Logits = logits.copy()
@@ -58,7 +67,7 @@ def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) 
 
 
 def repetition_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Divide positive logits of tokens that were there, multiply negative ones (Keskar et al. 2019)."""
+    """Divide positive logits of earlier tokens by `penalty`, multiply negative ones (Keskar et al. 2019)."""
     at, _ = _places(ids, np.unique(tokens))
     changed: Logits = logits.copy()
     changed[at] = np.where(logits[at] > 0, logits[at] / penalty, logits[at] * penalty)
@@ -66,7 +75,7 @@ def repetition_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float)
 
 
 def presence_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Subtract `penalty` from the logits of tokens that were there."""
+    """Subtract `penalty` from the logits of earlier tokens."""
     at, _ = _places(ids, np.unique(tokens))
     changed: Logits = logits.copy()
     changed[at] -= penalty
@@ -74,7 +83,7 @@ def presence_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -
 
 
 def frequency_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Subtract `penalty` for each time that a token was there."""
+    """Subtract `penalty` for each earlier occurrence of a token."""
     seen, counts = np.unique(tokens, return_counts=True)
     at, there = _places(ids, seen)
     changed: Logits = logits.copy()
@@ -83,12 +92,12 @@ def frequency_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) 
 
 
 def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
-    """Punish tokens that would go on with a repetition: see `Dry`."""
-    back = tokens[::-1] if not settings.window else tokens[::-1][: settings.window]  # the newest first
+    """Penalise tokens that extend a repetition: see `Dry`."""
+    back = tokens[::-1] if not settings.window else tokens[::-1][: settings.window]  # newest first
     broken = np.isin(back, settings.breakers) if settings.breakers else np.zeros(back.size, dtype=bool)
     limit = min(LONGEST, int(broken.argmax()) if broken.any() else back.size)
     earlier = np.flatnonzero(back[1:] == back[0]) + 1 if limit else np.empty(0, dtype=np.intp)
-    earlier = earlier[~broken[earlier - 1]]  # a breaker itself is never punished
+    earlier = earlier[~broken[earlier - 1]]  # breakers are never penalised
     lengths = np.ones(earlier.size, dtype=np.intp)
     going = np.arange(earlier.size)
     for length in range(1, limit):
@@ -105,7 +114,7 @@ def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
 
 
 def _places(ids: Ids, wanted: NDArray[np.integer]) -> tuple[Ids, Ids]:
-    """Where the wanted ids stand among `ids`, and which of them do."""
+    """Return the indices of the wanted ids in `ids`, and which wanted ids are there."""
     if not ids.size:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)

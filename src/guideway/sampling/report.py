@@ -1,4 +1,4 @@
-"""What a token cost: its probability under the model and under the mask, and what the mask took away."""
+"""Probabilities of a token under the model and under the mask, and the probability mass that the mask removes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Alternative", "TokenLogprobs", "log_softmax", "report"]
 
 
 class Alternative(NamedTuple):
-    """A token that could have come: its probability under the model, and whether the mask allowed it."""
+    """A candidate token: its probability under the model, and whether the mask allows it."""
 
     token_id: int
     probability: float
@@ -24,10 +24,15 @@ class Alternative(NamedTuple):
 
 
 class TokenLogprobs(NamedTuple):
-    """One token of a generation.
+    """Log-probabilities and top alternatives for one sampled token.
 
-    `logprob`: natural logarithm of its probability under the model, at temperature 1. `mask_logprob`: the same among
-    the allowed tokens only. `masked_mass`: the probability of all that was not allowed. `forced`: it had no alternative.
+    Attributes:
+        token_id: The token.
+        logprob: Natural logarithm of the probability under the model, at temperature 1.
+        mask_logprob: The same, normalised over the allowed tokens.
+        masked_mass: Probability of the tokens that are not allowed.
+        forced: Whether it was the only allowed token.
+        alternatives: The most probable tokens, allowed or not.
     """
 
     token_id: int
@@ -39,11 +44,11 @@ class TokenLogprobs(NamedTuple):
 
 
 def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Log-probabilities: float64 [V]. Raises `EngineError` for NaN, for +inf, and where every logit is -inf."""
+    """Return log-probabilities, float64, shape [V]. Raises `EngineError` for NaN, +inf, and if all logits are -inf."""
     values = logits.astype(np.float64)
-    best = int(values.argmax())  # NaN wins an argmax
+    best = int(values.argmax())  # argmax returns a NaN if there is one
     if not np.isfinite(values[best]):
-        raise EngineError(f"the logit of token {best} is {values[best]}: there are no probabilities")
+        raise EngineError(f"the logit of token {best} must be finite for log-probabilities, got {values[best]}")
     values = (values - values[best]) / temperature
     return np.asarray(values - np.log(np.exp(values).sum()))
 
@@ -51,10 +56,14 @@ def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.fl
 def report(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int, *, forced: bool = False, count: int = 0
 ) -> TokenLogprobs:
-    """What there is to say about this token.
+    """Return log-probabilities and top alternatives for one sampled token.
 
-    `logits`: floating [V]; `mask`: the allowed tokens' bits, None: all. `count`: how many of the most probable tokens
-    to name, allowed or not.
+    Args:
+        logits: Floating, shape [V].
+        mask: Bits of the allowed tokens; None allows all.
+        token_id: The sampled token.
+        forced: Whether it was the only allowed token.
+        count: Number of most probable tokens to return, allowed or not.
     """
     logprob, mask_logprob, removed = shares_native(logits, mask, token_id) or _shares(logits, mask, token_id)
     best = np.argsort(-logits, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
@@ -68,7 +77,7 @@ def report(
 
 
 def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int) -> tuple[float, float, float]:
-    """The token's log-probability under the model and under the mask, and the mass that the mask removes."""
+    """Return log-probability under the model, the same under the mask, and the mass that the mask removes."""
     values = logits.astype(np.float64)
     top = float(values.max())
     weights = np.exp(values - top)
@@ -86,7 +95,7 @@ def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
 
 
 def _mass_outside(weights: NDArray[np.float64], allowed: NDArray[np.intp], total: float) -> float:
-    """The share outside, summed itself: as a difference from 1 a small one would be rounding noise."""
+    """Return the share outside the mask as a sum. As a difference from 1, a small share would be rounding noise."""
     outside = weights.copy()
     outside[allowed] = 0.0
     return float(outside.sum()) / total

@@ -1,4 +1,4 @@
-"""`Sampler`: which stages with which values, in which order."""
+"""`Sampler`: the stages of sampling, their parameters and order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "ORDER", "Sampler", "Stage"]
 
 Stage = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
-"""A stage of one's own: (tokens so far, logits float64 [V], -inf for what is not allowed) -> logits [V]."""
+"""A user-defined stage: (tokens so far, logits float64 [V], -inf for tokens not allowed) -> logits [V]."""
 
 KINDS = {
     "logit_bias": "bias",
@@ -40,29 +40,43 @@ KINDS = {
     "xtc_probability": "xtc",
     "mirostat": "mirostat",
 }
-"""The stages as they run, unless told otherwise, and what each does: change logits, heat, cut; then comes the draw.
-
-A "cut" or "heat" is the function of that name in `stages.py`, a "penalty" that in `repeats.py`.
-"""
+"""Stages in the default order, with their kind. A "cut" or "heat" is a function in `stages.py`, a "penalty" one in
+`repeats.py`."""
 
 ORDER = tuple(KINDS)
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a token is drawn from logits. Immutable, and without state: the draw depends on its arguments alone.
+    """How a token is drawn from logits. Immutable and stateless: a draw depends only on its arguments.
 
-    The stages run in the order of `ORDER`, which is that of the fields here: first `logit_bias` (id -> what is added),
-    the penalties for tokens that were there (`repetition_penalty` 1: off; `presence_penalty`, `frequency_penalty` 0:
-    off; over the last `penalty_window` tokens, 0: all, the prompt's included), `dry`, `top_n_sigma` (0: off); then
-    `temperature`; then `top_k` (0: off), `tail_free` (1: off), `typical_p` (1: off), `top_a` (0: off), `top_p` (1:
-    off), `min_p` (0: off), `xtc_probability` (0: off) with `xtc_threshold`, or `mirostat`, which does its own cutting.
-    Temperature 0 is greedy: the most probable token after biases and penalties, the lowest id of equals.
+    The stages run in the order of `ORDER`: `logit_bias`, penalties, `dry`, `top_n_sigma`, `temperature`, `top_k`,
+    `tail_free`, `typical_p`, `top_a`, `top_p`, `min_p`, XTC or Mirostat.
 
-    `order`: another order, names and callables mixed; a callable is a `Stage`. Every stage that is on must be in it.
-    What was not allowed before a callable is not allowed after it.
+    Args:
+        temperature: 0 is greedy: the most probable token after biases and penalties, the lowest id of equal ones.
+        top_k: Keep this number of most probable tokens; 0: off.
+        top_p: Keep the most probable tokens with this total probability; 1: off.
+        min_p: Remove tokens below this share of the largest probability; 0: off.
+        tail_free: Mass kept by tail-free sampling; 1: off.
+        typical_p: Mass kept by locally typical sampling; 1: off.
+        top_a: Remove tokens below `top_a` times the squared largest probability; 0: off.
+        top_n_sigma: Keep logits within this number of standard deviations of the largest; 0: off.
+        xtc_probability: Probability with which XTC is applied; 0: off.
+        xtc_threshold: Threshold of XTC, at most 0.5.
+        logit_bias: Token id to added bias; -inf forbids a token.
+        repetition_penalty: Divisor for earlier tokens; 1: off.
+        presence_penalty: Subtracted from earlier tokens; 0: off.
+        frequency_penalty: Subtracted per earlier occurrence; 0: off.
+        penalty_window: Number of last tokens that the penalties consider, including the prompt; 0: all.
+        dry: Parameters of DRY; None: off.
+        mirostat: Parameters of Mirostat, which replaces the other truncations; None: off.
+        order: Another order: names and callables (`Stage`). It must contain every stage that is on. A callable cannot
+            allow a token that was not allowed before.
 
-    Raises `ValueError` for values out of range and for what makes no sense together, `TypeError` for what is no stage.
+    Raises:
+        ValueError: A value is out of range, or parameters contradict each other.
+        TypeError: A stage is neither a name nor a callable.
     """
 
     temperature: float = 0.0
@@ -85,7 +99,7 @@ class Sampler:
     order: tuple[str | Stage, ...] = ORDER
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "logit_bias", self.biases)  # hashable, and not the caller's own dict
+        object.__setattr__(self, "logit_bias", self.biases)  # a hashable copy
         object.__setattr__(self, "order", tuple(self.order))
         self._check_ranges()
         self._check_order()
@@ -93,7 +107,7 @@ class Sampler:
 
     @cached_property
     def stages(self) -> tuple[str | Stage, ...]:
-        """What runs, in order: the stages that are on, and the callables."""
+        """The active stages and the callables, in order."""
         return tuple(stage for stage in self.order if not isinstance(stage, str) or self._is_on(stage))
 
     @cached_property
@@ -104,17 +118,17 @@ class Sampler:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Of the stages that run (`KINDS`), "own" for callables."""
+        """The kinds of the active stages; "own" for callables."""
         return frozenset(KINDS[stage] if isinstance(stage, str) else "own" for stage in self.stages)
 
     @cached_property
     def bare(self) -> bool:
-        """Whether the most probable token is all that is asked for, whatever came before."""
+        """Whether a draw is the most probable token, independently of earlier tokens."""
         return self.temperature == 0 and self.kinds <= {"cut", "xtc"}
 
     @cached_property
     def kernel(self) -> Sampling | None:
-        """The same as the kernel takes it; None where it has stages that the kernel lacks, or an order of its own."""
+        """The kernel's sampler; None if it does not support the stages or their order."""
         from guideway._kernel import Sampling
 
         if self.kinds & {"own", "dry", "mirostat"} or self.stages != tuple(s for s in ORDER if s in self.stages):
@@ -140,11 +154,11 @@ class Sampler:
 
     @cached_property
     def quick(self) -> Callable[[Any, Any], int | None] | None:
-        """The kernel's draw where nothing but logits and mask count; it gives None where NumPy must look."""
+        """The kernel's greedy draw; it returns None if the logits have an error. None for other samplers."""
         return self.kernel.draw if self.bare and self.kernel is not None else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone; what comes of them is made again where it is asked for."""
+        """Return the fields without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _is_on(self, name: str) -> bool:
@@ -165,36 +179,38 @@ class Sampler:
             object.__setattr__(self, name, int(getattr(self, name)))
         for token_id, bias in self.biases:
             if not 0 <= token_id < 1 << 31 or not bias < math.inf:
-                raise ValueError(f"logit_bias must be finite or -inf, of ids from 0 on: {token_id} has {bias}")
+                raise ValueError(
+                    f"logit_bias needs ids >= 0 and biases that are finite or -inf, got {token_id}: {bias}"
+                )
 
     def _check_order(self) -> None:
         named = [stage for stage in self.order if isinstance(stage, str)]
         if unknown := [name for name in named if name not in ORDER]:
-            raise ValueError(f"order: there is no stage {unknown[0]!r}; known are {', '.join(ORDER)}")
+            raise ValueError(f"order: unknown stage {unknown[0]!r}; known stages: {', '.join(ORDER)}")
         if twice := [name for name in named if named.count(name) > 1]:
-            raise ValueError(f"order: {twice[0]} stands there twice")
+            raise ValueError(f"order: the stage {twice[0]} occurs twice")
         if lost := [name for name in ORDER if self._is_on(name) and name not in named]:
-            raise ValueError(f"order: {lost[0]} is on, and not in the order")
+            raise ValueError(f"order: the stage {lost[0]} is on but missing from the order")
         for stage in self.order:
             if not isinstance(stage, str) and not callable(stage):
-                raise TypeError(f"order: a stage is a name or a callable, not {stage!r}")
+                raise TypeError(f"order: a stage must be a name or a callable, got {stage!r}")
         if self.mirostat and self.order[-1] != "mirostat":
-            raise ValueError("order: mirostat comes last, since it learns from what is drawn")
+            raise ValueError("order: mirostat must be the last stage")
 
     def _check_together(self) -> None:
-        """Combinations in which one would silently do nothing, or undo the other."""
+        """Refuse combinations in which a parameter has no effect or contradicts another one."""
         cuts = [name for name, kind in KINDS.items() if kind in ("cut", "xtc") and self._is_on(name)]
         if self.mirostat and cuts:
-            raise ValueError(f"mirostat and {cuts[0]} exclude each other: mirostat does its own cutting")
+            raise ValueError(f"mirostat replaces other truncations; it cannot be combined with {cuts[0]}")
         if self.temperature == 0:
             for name in (*cuts, "mirostat"):
                 if self._is_on(name):
                     raise ValueError(
-                        f"{name} and temperature 0 exclude each other: greedy takes the most probable token; give a"
-                        " temperature"
+                        f"{name} has no effect at temperature 0, where the most probable token is taken; set a"
+                        " temperature above 0"
                     )
         if self.penalty_window and "penalty" not in self.kinds:
-            raise ValueError("penalty_window is given, and no penalty that it would bound")
+            raise ValueError("penalty_window has no effect without a penalty; set a penalty or omit penalty_window")
 
 
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -207,7 +223,7 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "top_a": (lambda x: 0 <= x <= 1, "0 (off) to 1"),
     "top_n_sigma": (lambda x: x >= 0, "0 (off) or more"),
     "xtc_probability": (lambda x: 0 <= x <= 1, "0 (off) to 1"),
-    "xtc_threshold": (lambda x: 0 < x <= 0.5, "above 0 and at most 0.5: above it there is at most one token"),
+    "xtc_threshold": (lambda x: 0 < x <= 0.5, "above 0 and at most 0.5"),
     "repetition_penalty": (lambda x: x > 0, "above 0 (1: off)"),
     "presence_penalty": (lambda x: True, "a number (0: off)"),
     "frequency_penalty": (lambda x: True, "a number (0: off)"),

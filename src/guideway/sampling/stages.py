@@ -1,7 +1,7 @@
-"""The stages that cut: each takes logits and gives logits, with -inf for what it cuts.
+"""Stages that truncate, and temperature. Each function takes logits and returns logits, with -inf for removed tokens.
 
-Logits are float64 [n], those of the allowed tokens by ascending id; -inf means cut. Of equal logits the lower id is
-kept first, so that the same logits give the same tokens on every engine. Only `typical_p` and `xtc` can cut the most
+Logits are float64, shape [n], for the allowed tokens by ascending id; -inf means removed. Of equal logits the lower id
+is kept first, so equal logits give equal tokens on every engine. Only `typical_p` and `xtc` can remove the most
 probable token.
 """
 
@@ -27,8 +27,8 @@ Logits = NDArray[np.float64]
 
 
 def temperature(logits: Logits, value: float) -> Logits:
-    """Divide by the temperature (> 0): below 1 sharpens, above 1 flattens. The largest becomes 0."""
-    return np.asarray((logits - logits.max()) / value)  # the maximum first: a tiny temperature must not overflow
+    """Divide by the temperature (> 0). The largest logit becomes 0."""
+    return np.asarray((logits - logits.max()) / value)  # subtract the maximum first, against overflow
 
 
 def top_k(logits: Logits, count: int) -> Logits:
@@ -41,7 +41,7 @@ def top_k(logits: Logits, count: int) -> Logits:
 def top_p(logits: Logits, mass: float) -> Logits:
     """Keep the fewest most probable tokens whose probabilities reach `mass` in (0, 1] (Holtzman et al. 2020)."""
     share = probabilities(logits)
-    for count in (64, 1024, logits.size):  # the mass lies mostly in few tokens: sorting all of them is rarely needed
+    for count in (64, 1024, logits.size):  # a few tokens usually have the mass, so a full sort is rarely needed
         order = _best(logits, min(count, logits.size))
         reached = np.cumsum(share[order])
         if reached[-1] >= mass or order.size == logits.size:
@@ -50,16 +50,16 @@ def top_p(logits: Logits, mass: float) -> Logits:
 
 
 def min_p(logits: Logits, share: float) -> Logits:
-    """Cut tokens less probable than `share` in [0, 1] of the most probable one (Nguyen et al. 2024)."""
+    """Remove tokens with a probability below `share` in [0, 1] of the largest one (Nguyen et al. 2024)."""
     if share == 0.0:
         return logits
     return np.where(logits < logits.max() + np.log(share), -np.inf, logits)
 
 
 def typical_p(logits: Logits, mass: float) -> Logits:
-    """Keep the tokens whose surprise is nearest to the entropy, until their probabilities reach `mass` in (0, 1).
+    """Keep the tokens whose surprise is nearest to the entropy, up to a total probability of `mass` in (0, 1).
 
-    Locally typical sampling (Meister et al. 2023). May cut the most probable token.
+    Locally typical sampling (Meister et al. 2023). It can remove the most probable token.
     """
     share = probabilities(logits)
     surprise = -np.log(share, out=np.full(share.shape, -np.inf), where=share > 0)
@@ -70,16 +70,16 @@ def typical_p(logits: Logits, mass: float) -> Logits:
 
 
 def top_a(logits: Logits, factor: float) -> Logits:
-    """Cut tokens with p < `factor` * (largest p) squared, `factor` in (0, 1] (BlinkDL's RWKV-LM, 2022)."""
+    """Remove tokens with p < `factor` * (largest p) squared, `factor` in (0, 1] (BlinkDL, RWKV-LM, 2022)."""
     share = probabilities(logits)
     return np.where(share < factor * share.max() ** 2, -np.inf, logits)
 
 
 def tail_free(logits: Logits, mass: float) -> Logits:
-    """Cut the tail where the curve of sorted probabilities flattens (Phénix and Egan 2019).
+    """Remove the tail where the curve of sorted probabilities flattens (Phénix and Egan 2019).
 
-    The absolute second differences of the sorted probabilities, normalised, are summed up to `mass` in (0, 1); what
-    comes behind is cut, and the last token always. Fewer than three tokens: nothing is cut.
+    The absolute second differences of the sorted probabilities are normalised and summed up to `mass` in (0, 1). The
+    tokens after that are removed, and always the last one. With fewer than three tokens nothing is removed.
     """
     live = np.flatnonzero(logits > -np.inf)
     if live.size < 3:
@@ -87,23 +87,23 @@ def tail_free(logits: Logits, mass: float) -> Logits:
     order = live[np.argsort(-logits[live], kind="stable")]
     bend = np.abs(np.diff(probabilities(logits)[order], n=2))
     total = bend.sum()
-    if total <= 0:  # a straight line has no tail
+    if total <= 0:  # a straight line: no tail
         return logits
     within = np.cumsum(bend / total) <= mass
     return _keep(logits, order[: 1 + int(np.count_nonzero(within))])
 
 
 def top_n_sigma(logits: Logits, count: float) -> Logits:
-    """Keep logits within `count` (> 0) standard deviations of the largest (Tang et al. 2024). Whatever temperature."""
+    """Keep logits within `count` (> 0) standard deviations of the largest (Tang et al. 2024)."""
     live = logits[logits > -np.inf]
     return np.where(logits < live.max() - count * live.std(), -np.inf, logits)
 
 
 def xtc(logits: Logits, threshold: float) -> Logits:
-    """Exclude top choices: of the tokens with p >= `threshold` in (0, 0.5], keep the least probable only.
+    """Exclude top choices: of the tokens with p >= `threshold` in (0, 0.5], keep only the least probable.
 
-    Where there are fewer than two, nothing is cut (Weidmann, in text-generation-webui, 2024). Of equals the lower id
-    counts as more probable.
+    With fewer than two such tokens nothing is removed (Weidmann, text-generation-webui, 2024). Of equal tokens the
+    lower id counts as more probable.
     """
     share = probabilities(logits)
     above = np.flatnonzero(share >= threshold)
@@ -116,13 +116,13 @@ def xtc(logits: Logits, threshold: float) -> Logits:
 
 
 def probabilities(logits: Logits) -> Logits:
-    """Softmax: float64 [n], which sums to 1."""
+    """Return the softmax, float64, shape [n]."""
     weights = np.exp(logits - logits.max())
     return np.asarray(weights / weights.sum())
 
 
 def _best(logits: Logits, count: int) -> NDArray[np.intp]:
-    """The places of the `count` largest, largest first, and of equals the lower first."""
+    """Return the indices of the `count` largest logits, largest first; of equal ones the lower first."""
     if count < logits.size:
         edge = np.partition(logits, logits.size - count)[logits.size - count]
         above = np.flatnonzero(logits > edge)

@@ -1,8 +1,7 @@
-"""The same draw on logits of PyTorch, on the device where they are: the stages of `stages.py` and `repeats.py` again.
+"""The draw on PyTorch logits, on their device: the stages of `stages.py` and `repeats.py` for tensors.
 
-Logits are [V], those of tokens that are not allowed -inf; in double precision, where the device has it. What a stage
-looks up (penalties, repetitions) is found on the CPU, and no more than those few numbers go to the device; what comes
-back is one token.
+Logits have shape [V], -inf for tokens that are not allowed, and double precision if the device supports it. Penalties
+are computed on the CPU for the affected tokens only. One token id is copied back from the device.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def draw_torch(
     attempt: int,
     memory: float | None,
 ) -> tuple[int, float | None]:
-    """See `draw`."""
+    """Draw a token: see `draw`."""
     left = logits.detach().to(torch.float32 if logits.device.type == "mps" else torch.float64)
     if mask is not None:
         allowed = torch.from_numpy(masks.unpack(mask, left.numel())).to(left.device)
@@ -46,7 +45,7 @@ def draw_torch(
         return _first(left == top), memory
     for stage in sampler.stages:
         left = _staged(sampler, stage, left, tokens, place)
-        _largest(left, f"{_name(stage)} cut the last one, or gave NaN")
+        _largest(left, f"the stage {_name(stage)} removed the last one, or returned NaN")
     if not sampler.temperature:
         return _first(left == left.max()), memory
     number = number_of(*place, attempt)
@@ -65,7 +64,9 @@ def _staged(
     if not isinstance(stage, str):
         given = np.array(stage(tuple(tokens), left.cpu().numpy().astype(np.float64)), dtype=np.float64)
         if given.shape != tuple(left.shape):
-            raise ValueError(f"{_name(stage)} gave logits of the shape {given.shape}, not {tuple(left.shape)}")
+            raise ValueError(
+                f"the stage {_name(stage)} must return logits of shape {tuple(left.shape)}, got {given.shape}"
+            )
         return torch.where(left > _NEVER, torch.from_numpy(given).to(left), _NEVER)
     kind = KINDS[stage]
     if kind in ("cut", "heat"):
@@ -78,7 +79,7 @@ def _staged(
 
 
 def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens: Sequence[int]) -> torch.Tensor:
-    """The stages that change some logits: those are fetched, changed as in NumPy, and put back."""
+    """Apply a stage that changes few logits: copy these to the CPU, change them with NumPy, copy them back."""
     if kind == "bias":
         touched = np.array([token_id for token_id, _ in sampler.biases], dtype=np.intp)
     else:
@@ -97,7 +98,7 @@ def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens
 
 
 def _largest(left: torch.Tensor, why: str) -> float:
-    """Raises `EngineError` where there is none, or NaN."""
+    """Return the largest logit. Raises `EngineError` if all are -inf or one is NaN."""
     top = float(left.max()) if left.numel() else _NEVER
     if math.isnan(top):
         raise EngineError(f"the logit of token {_first(left.isnan())} is NaN")
@@ -125,12 +126,12 @@ def _keep(left: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _ranked(key: torch.Tensor) -> torch.Tensor:
-    """The places, largest first, of equals the lower first."""
+    """Return the indices in descending order; of equal values the lower index first."""
     return torch.sort(key, descending=True, stable=True).indices
 
 
 def _reaching(share: torch.Tensor, mass: float) -> int:
-    """How many of these it takes to reach the mass."""
+    """Return the number of leading items whose sum reaches the mass."""
     return int(torch.searchsorted(share.cumsum(0), mass)) + 1
 
 
@@ -189,7 +190,7 @@ def _xtc(left: torch.Tensor, threshold: float) -> torch.Tensor:
 
 
 def _surprising(left: torch.Tensor, share: torch.Tensor, version: int, limit: float) -> torch.Tensor:
-    """As `Mirostat.cut`."""
+    """Truncate as `Mirostat.cut` does."""
     if version == 1:
         return _top_k(left, count_of(share[left > _NEVER].cpu().numpy().astype(np.float64), limit))
     bits = -share.clamp_min(_TINY).log2()
