@@ -1,4 +1,4 @@
-"""Arguments, checked where they are given."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ __all__ = ["integer"]
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
-    """Raises `TypeError` for what is no integer, `ValueError` for one below `least`."""
+    """Return an argument as an int.
+
+    Args:
+        name: Name of the argument, for messages.
+        value: The argument.
+        least: Minimum; None for none.
+
+    Raises:
+        TypeError: The value is not an integer.
+        ValueError: The value is below `least`.
+    """
     try:
         found = operator.index(value)
     except TypeError:

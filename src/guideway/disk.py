@@ -1,16 +1,18 @@
-"""The cache on disk: small immutable files under content-addressed names, shared by any number of processes.
+"""The disk cache: small immutable files with content-addressed names, shared by any number of processes.
 
-An entry is written under a temporary name and renamed, so a reader sees all of it or nothing. It begins with a header
-that names the format and holds a checksum over the entry's name and content; whatever does not agree (a truncated or
-flipped file, another format, a file under another's name) is dropped and counts as missing. There are no locks and no
-index: a network file system will do, and a process killed at any point leaves at most a temporary file, which the next
-writer removes. Nothing here raises because the disk is full, read-only or gone: the cache is then simply empty.
+An entry is written to a temporary file and renamed, so readers see a complete entry or none. Its header has the format
+number and a checksum over name and content. An entry that does not match (truncated, changed, other format, wrong name)
+is deleted and counts as a miss. There are no locks and no index, so network file systems work. A process that is killed
+leaves at most a temporary file, which a later writer deletes. No function raises because the disk is full, read-only or
+missing; the cache is then empty.
 
-`GUIDEWAY_CACHE_DIR` says where (default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`); empty turns the disk
-off. Whoever wrote a file decides what is compiled, so only files that are this user's (or root's), and that nobody else
-may write, are read. `GUIDEWAY_CACHE_BYTES` bounds the folder (default: 1 GiB); the least recently used entries go
-first. `GUIDEWAY_CACHE=0` turns every cache off, as `set_enabled(False)` does for this process and `disabled()` for a
-`with` block.
+Environment variables:
+    GUIDEWAY_CACHE_DIR: The folder. Default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`. Empty: no disk cache.
+    GUIDEWAY_CACHE_BYTES: Maximum size (default: 1 GiB). The least recently used entries are deleted first.
+    GUIDEWAY_CACHE: "0" turns all caches off, as `set_enabled(False)` does for the process and `disabled()` for a block.
+
+The content of an entry determines what is compiled. Therefore only files that belong to this user or root and are not
+writable by others are read.
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ __all__ = ["DiskCache", "DiskStatistics", "Entry", "cache", "disabled", "is_enab
 
 FORMAT = 4
 _MAGIC = b"GUIDEWAY"
-_HEADER = struct.Struct("<8sQQQ")  # magic, format, checksum, payload bytes: 32 bytes, so that payloads are aligned
+_HEADER = struct.Struct("<8sQQQ")  # magic, format, checksum, payload bytes; 32 bytes, which aligns the payload
 _NAME = re.compile(r"([a-z][a-z0-9-]*)\.([0-9a-f]{8,128})\.entry")
 _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
-# No waiting at pipes, no following of links, and bytes as they are.
+# Do not block on pipes, do not follow links, do not translate line ends.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_STALE_SECONDS = 3600  # a temporary file this old has no writer any more, wherever that writer ran
-_TOUCH_SECONDS = 60  # how exact "recently used" is: a read marks the entry at most this often
+_STALE_SECONDS = 3600  # a temporary file of this age has no writer, on any host
+_TOUCH_SECONDS = 60  # resolution of the time of last use: a read updates it at most this often
 _DEFAULT_BYTES = 1 << 30
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
@@ -51,7 +53,7 @@ _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 @dataclass
 class DiskStatistics:
-    """What this process saw. `damaged`: entries that were dropped; `refused`: writes that the disk did not take."""
+    """Counters of this process. `damaged`: entries that were deleted; `refused`: writes that failed."""
 
     hits: int = 0
     misses: int = 0
@@ -63,7 +65,7 @@ class DiskStatistics:
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the cache; `used` is the time of its last use, in seconds since the epoch."""
+    """One file of the cache. `used`: time of last use, in seconds since the epoch."""
 
     kind: str
     key: str
@@ -73,10 +75,10 @@ class Entry:
 
 
 class DiskCache:
-    """Entries by (kind, key) under a folder, at most `budget_bytes` together.
+    """Entries by (kind, key) in a folder, of at most `budget_bytes` in total.
 
-    `kind`: what it is, with the number of its own format (lower case, `program-1`). `key`: a hex digest of everything
-    that the content follows from. Two writers of one key write the same content, so it does not matter who is last.
+    `kind` is a lower-case name with the number of its format (`program-1`). `key` is a hex digest of everything that
+    determines the content. Writers of the same key write the same content, so their order does not matter.
     """
 
     def __init__(self, root: Path, budget_bytes: int = _DEFAULT_BYTES) -> None:
@@ -86,7 +88,7 @@ class DiskCache:
         self.statistics = DiskStatistics()
 
     def get(self, kind: str, key: str) -> memoryview | None:
-        """The content, checked, or None. It is a private copy: what happens to the file later cannot change it."""
+        """Return the checked content, or None. It is a private copy, which later changes of the file do not affect."""
         path = self._path(kind, key)
         try:
             data, used = self._read(path)
@@ -106,7 +108,7 @@ class DiskCache:
         return payload
 
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
-        """Keep the content; False where the disk does not take it. Older entries go until the budget holds."""
+        """Store the content and evict older entries beyond the budget. Returns False if the disk does not accept it."""
         path = self._path(kind, key)
         data = memoryview(data).cast("B")
         if len(data) + _HEADER.size > self.budget_bytes:
@@ -128,11 +130,11 @@ class DiskCache:
         return True
 
     def drop(self, kind: str, key: str) -> None:
-        """Forget an entry that turned out to be of no use."""
+        """Delete an entry."""
         _remove(self._path(kind, key))
 
     def entries(self) -> list[Entry]:
-        """What is there, least recently used first."""
+        """Return all entries, least recently used first."""
         found = []
         for name, status in self._files():
             if known := _NAME.fullmatch(name):
@@ -140,8 +142,8 @@ class DiskCache:
         return sorted(found, key=lambda entry: (entry.used, entry.key))
 
     def trim(self) -> None:
-        """Remove what dead writers left, and then the least recently used entries until the budget holds."""
-        total = 0  # of what can be evicted: a stranger's file, or what another host writes, must not cost all entries
+        """Delete temporary files without a writer, and the least recently used entries beyond the budget."""
+        total = 0  # only of entries: other files cannot be evicted and must not evict entries
         for name, status in self._files():
             if _NAME.fullmatch(name):
                 total += status.st_size
@@ -150,20 +152,20 @@ class DiskCache:
         if total <= self.budget_bytes:
             return
         for entry in self.entries():
-            if total <= self.budget_bytes * 9 // 10:  # some room, so that not every write has to evict
+            if total <= self.budget_bytes * 9 // 10:  # leave room, so that not every write evicts
                 break
             _remove(entry.path)
             self.statistics.evicted += 1
             total -= entry.size
 
     def verify(self) -> tuple[int, list[str]]:
-        """Check every entry: how many are whole, and the names of the damaged ones, which are dropped."""
+        """Check every entry and delete damaged ones. Returns the number of valid entries and the damaged names."""
         whole, damaged = 0, []
         for entry in self.entries():
             try:
                 data, _ = self._read(entry.path)
             except OSError:
-                continue  # deleted meanwhile
+                continue  # deleted by another process
             if data is None or _payload(entry.path.name, data) is None:
                 damaged.append(entry.path.name)
                 _remove(entry.path)
@@ -172,7 +174,7 @@ class DiskCache:
         return whole, damaged
 
     def clear(self) -> int:
-        """Remove every entry, of other formats too, and say how many; nothing else in the folder is touched."""
+        """Delete every entry, of all formats, and return their number. Other files are not touched."""
         count = 0
         with contextlib.suppress(OSError):
             for folder in self.root.glob("guideway-cache-*"):
@@ -187,16 +189,18 @@ class DiskCache:
         return count
 
     def as_dict(self) -> dict[str, int | str]:
-        """Where, how much, and the statistics of this process."""
+        """Return folder, size and the counters of this process."""
         entries = self.entries()
         used = sum(entry.size for entry in entries)
         known = {"folder": str(self.root), "entries": len(entries), "bytes": used, "budget_bytes": self.budget_bytes}
         return {**known, **asdict(self.statistics)}
 
     def _read(self, path: Path) -> tuple[bytes | None, float]:
-        """The whole file, and when it was used; None for what is no file of ours: a link, a pipe, a folder, what
-        another user may have written, or more than the cache may hold. Read and not mapped: a file that is changed or
-        cut off later must not reach what was checked."""
+        """Return the content of a file and its time of last use.
+
+        The content is None for anything but a plain file of acceptable owner and size. The file is read, not mapped, so
+        that later changes cannot affect content that was checked.
+        """
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0
         with open(os.open(path, _READ), "rb", buffering=0) as file:
@@ -208,30 +212,30 @@ class DiskCache:
     def _path(self, kind: str, key: str) -> Path:
         name = f"{kind}.{key}.entry"
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of an entry: a kind in lower case, and a hex digest")
+            raise ValueError(f"an entry needs a lower-case kind and a key of 8 to 128 hex digits, got {name!r}")
         return self.folder / name
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         try:
             with os.scandir(self.folder) as found:
                 for file in found:
-                    with contextlib.suppress(OSError):  # deleted meanwhile
+                    with contextlib.suppress(OSError):  # deleted by another process
                         yield file.name, file.stat(follow_symlinks=False)
         except OSError:
             return
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether this is a plain file that nobody but this user, or root, can have written."""
+    """Return whether this is a plain file that only this user or root can write."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    if not hasattr(os, "geteuid"):  # Windows: the folder's own rights must do
+    if not hasattr(os, "geteuid"):  # Windows: rely on the permissions of the folder
         return True
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _payload(name: str, data: bytes) -> memoryview | None:
-    """The content of a file of this name; None where anything about it is wrong."""
+    """Return the content of a file, or None if its header does not match."""
     if len(data) < _HEADER.size:
         return None
     magic, version, checksum, length = _HEADER.unpack_from(data)
@@ -242,7 +246,7 @@ def _payload(name: str, data: bytes) -> memoryview | None:
 
 
 def _checksum(name: str, data: bytes | bytearray | memoryview) -> int:
-    # Against damage, not against malice: who may write here may do more.
+    # A checksum against damage. It does not protect against other programs of the same user.
     return checksum(data, checksum(name.encode(), 0))
 
 
@@ -253,11 +257,11 @@ def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def _is_orphan(name: str, status: os.stat_result) -> bool:
-    """Whether nobody writes this temporary file any more."""
+    """Return whether the writer of a temporary file has ended."""
     if time.time() - status.st_mtime > _STALE_SECONDS:
         return True
     known = _TEMPORARY.fullmatch(name)
-    if known is None or known[1] != _HOST or os.name == "nt":  # there, asking after a process may end it
+    if known is None or known[1] != _HOST or os.name == "nt":  # on Windows, os.kill would end the process
         return False
     try:
         os.kill(int(known[2]), 0)
@@ -271,12 +275,12 @@ def _is_orphan(name: str, status: os.stat_result) -> bool:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
-            path.rmdir()  # not ours, and in the way; only if it is empty
+            path.rmdir()  # a foreign folder in the place of an entry; removed only if empty
         else:
             path.unlink()
 
 
-# -- which cache, and whether -----------------------------------------------------------------------------------------
+# -- selection of the cache -------------------------------------------------------------------------------------------
 
 _enabled = True
 _off: ContextVar[bool] = ContextVar("guideway_cache_off", default=False)
@@ -284,19 +288,19 @@ _open: dict[tuple[str, int], DiskCache] = {}
 
 
 def is_enabled() -> bool:
-    """Whether caches are used here and now."""
+    """Return whether caches are enabled in this thread or task."""
     return _enabled and not _off.get() and os.environ.get("GUIDEWAY_CACHE", "1") != "0"
 
 
 def set_enabled(enabled: bool) -> None:
-    """Turn every cache of compiled things on or off, for this process."""
+    """Enable or disable all caches of compiled automata, for this process."""
     global _enabled
     _enabled = enabled
 
 
 @contextlib.contextmanager
 def disabled() -> Iterator[None]:
-    """In this block (this thread or task) nothing is looked up and nothing is kept."""
+    """Disable all caches in this block, for this thread or task."""
     before = _off.set(True)
     try:
         yield
@@ -305,7 +309,7 @@ def disabled() -> Iterator[None]:
 
 
 def cache() -> DiskCache | None:
-    """The cache on disk, as the environment says now; None where there is none, or caches are turned off."""
+    """Return the disk cache that the environment selects, or None if there is none or caches are disabled."""
     if not is_enabled():
         return None
     root = os.environ.get("GUIDEWAY_CACHE_DIR")
@@ -316,7 +320,7 @@ def cache() -> DiskCache | None:
         return None
     try:
         key = (os.path.abspath(root), _budget())
-    except OSError:  # relative to a working directory that is gone
+    except OSError:  # a relative path, and the working directory was deleted
         return None
     found = _open.get(key)
     if found is None:
@@ -329,5 +333,9 @@ def _budget() -> int:
     try:
         return max(0, int(given)) if given else _DEFAULT_BYTES
     except ValueError:
-        warnings.warn(f"GUIDEWAY_CACHE_BYTES={given!r} is no number of bytes; not used", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"GUIDEWAY_CACHE_BYTES must be an integer number of bytes, got {given!r}; using the default",
+            RuntimeWarning,
+            stacklevel=3,
+        )
         return _DEFAULT_BYTES

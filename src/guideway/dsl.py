@@ -1,8 +1,9 @@
-"""What constraints are put together of: `from guideway.dsl import digit, either, sequence`.
+"""Functions and constants to compose constraints: `from guideway.dsl import digit, either, sequence`.
 
-Everything here is a source, or takes parts and gives a source: a part is a source, a str (which stands for itself), a
-JSON Schema as a dict, or a Python type. `exactly(3, digit)` is also written `digit.exactly(3)`; `a | b`, `a + b`,
-`a & b` and `~a` work on all of them, the last two on regular ones. The characters are ASCII; `Regex` has the others.
+The constants are constraints. The functions take parts and return a constraint. A part is a constraint, a str (literal
+text), a JSON Schema as a dict, or a Python type; other values raise `InvalidConstraintError`. `exactly(3, digit)` can
+also be written `digit.exactly(3)`. The operators `a | b`, `a + b`, `a & b` and `~a` apply to all of them, the last two
+to regular constraints only. Character classes are ASCII; use `Regex` for others.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ __all__ = [
 ]
 
 any_char = Regex("(?s:.)")
-"""Any one character, line ends too."""
+"""Any one character, including line breaks."""
 any_text = Regex("(?s:.*)")
-"""Any text, also the empty one."""
+"""Any text, including the empty one."""
 digit = Regex("[0-9]")
 hex_digit = Regex("[0-9a-fA-F]")
 letter = Regex("[A-Za-z]")
@@ -65,9 +66,9 @@ word_char = Regex("[A-Za-z0-9_]")
 space = Regex("[ \t]")
 newline = Regex("\r?\n")
 integer = Regex("-?(?:0|[1-9][0-9]*)")
-"""A whole number, without zeros before it."""
+"""An integer without leading zeros."""
 decimal = Regex(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-"""A whole number, or one with a point and digits behind it."""
+"""An integer, or a number with digits after a decimal point."""
 
 date = Format("date")
 time = Format("time")
@@ -87,68 +88,68 @@ hex_colour = Format("hex-colour")
 
 
 def char(*ranges: str) -> Regex:
-    """One character of some: `char("a-z", "_")`, each a character, or two with `-` between."""
+    """Return one character of a class. `char("a-z", "_")`: each argument is a character or a range."""
     return Regex(f"[{_class(ranges)}]")
 
 
 def char_except(*ranges: str) -> Regex:
-    """One character that is none of some, which are given as `char` takes them."""
+    """Return one character that is not in a class, written as for `char`."""
     return Regex(f"[^{_class(ranges)}]")
 
 
 def sequence(*parts: object) -> Constraint[str]:
-    """One after the other. Raises `InvalidConstraintError` for what is no constraint, as all of these do."""
+    """Return the concatenation of parts."""
     return one_after_the_other(_sources(parts))
 
 
 def either(*options: object) -> Constraint[Any]:
-    """Any of them; what comes first counts where a text fits several, for its value and for captures."""
+    """Return the alternation of options. The first option that matches determines value and captures."""
     return either_of(_sources(options))
 
 
 def optional(part: object) -> Constraint[str]:
-    """The part, or nothing."""
+    """Return the part or the empty text."""
     return source_of(part).optional()
 
 
 def repeat(part: object, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
-    """The part, `least` to `most` times (None: no end), with a separator between."""
+    """Return the part repeated `least` to `most` times (None: unbounded), with a separator between repetitions."""
     return source_of(part).repeat(least, most, separator=separator)
 
 
 def exactly(count: int, part: object) -> Constraint[str]:
-    """The part, so many times."""
+    """Return exactly `count` repetitions of the part."""
     return source_of(part).exactly(count)
 
 
 def at_least(count: int, part: object) -> Constraint[str]:
-    """The part, so many times or more."""
+    """Return `count` or more repetitions of the part."""
     return source_of(part).at_least(count)
 
 
 def at_most(count: int, part: object) -> Constraint[str]:
-    """The part, so many times or fewer."""
+    """Return 0 to `count` repetitions of the part."""
     return source_of(part).at_most(count)
 
 
 def between(least: int, most: int, part: object) -> Constraint[str]:
-    """The part, `least` to `most` times."""
+    """Return `least` to `most` repetitions of the part."""
     return source_of(part).between(least, most)
 
 
 def capture(name: str, part: object) -> Constraint[Any]:
-    """The part; `captures` then says what it took."""
+    """Return the part with a name, under which `captures` reports the text that it matched."""
     return source_of(part).capture(name)
 
 
 def _sources(parts: tuple[object, ...]) -> tuple[Constraint[Any], ...]:
     if not parts:
-        raise InvalidConstraintError("there must be at least one part")
+        raise InvalidConstraintError("expected at least one part, got none")
     return tuple(map(source_of, parts))
 
 
 def _class(ranges: tuple[str, ...]) -> str:
-    """Ranges as they are written in the class of a pattern."""
+    """Return ranges in the notation of a regex character class."""
     written = []
     for one in ranges:
         if len(one) == 1:
@@ -156,9 +157,9 @@ def _class(ranges: tuple[str, ...]) -> str:
         elif len(one) == 3 and one[1] == "-" and one[0] <= one[2]:
             written.append(f"{_escaped(one[0])}-{_escaped(one[2])}")
         else:
-            raise InvalidConstraintError(f"{one!r} is neither a character nor two, in order, with '-' between")
+            raise InvalidConstraintError(f"expected a character or a range such as 'a-z', got {one!r}")
     if not written:
-        raise InvalidConstraintError("there must be at least one character")
+        raise InvalidConstraintError("expected at least one character or range, got none")
     return "".join(written)
 
 

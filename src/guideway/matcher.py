@@ -1,12 +1,12 @@
-"""The matcher: where a sequence stands in its constraint, and which tokens are legal next.
+"""`Matcher`: the state of one sequence in an automaton. It computes the mask of the tokens allowed next.
 
-A matcher is the kernel's own object, so that a call costs no Python in between. A mask row is `ceil(V / 32)` uint32
-words: bit `t % 32` of word `t // 32` is set exactly when the text so far and token `t` can still be completed; bits
-from V on are 0. End-of-sequence tokens are set exactly when the text is complete. After one was taken the matcher is
-finished: its mask is the end tokens alone, and `advance` raises.
+The class is implemented in the kernel, so a call runs no Python code. A mask row has `ceil(V / 32)` uint32 words. Bit
+`t % 32` of word `t // 32` is set if and only if the text so far followed by token `t` can be completed; bits from V on
+are 0. End-of-sequence tokens are set if and only if the text is complete. After one of them the matcher is finished:
+its mask has only the end tokens, and `advance` raises.
 
-Matchers of one automaton may be used from different threads; one matcher from one thread at a time. Each call either
-succeeds or raises and changes nothing.
+Matchers of one automaton can be used from different threads; one matcher must be used from one thread at a time. A call
+that raises changes nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 
-_CONTEXT = 16  # tokens before the forced text that are looked at first
+_CONTEXT = 16  # number of preceding tokens that are tried first as context
 
 
 def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] = ()) -> list[int]:
-    """What the text goes on with in any case, as the tokenizer itself spells it: its own `encode` of the forced text.
+    """Return the tokens that follow in any case, as the tokenizer encodes the forced text.
 
-    `after`: the ids that stand before, or some last ones of them; where the tokenizer would spell them so, the forced
-    text is encoded behind them, as it depends on what stands before it in many tokenizers. Held back is what the
-    tokenizer could join with a text that comes next. The ids can be taken (`matcher.validate` takes all of them); where
-    the tokenizer has no ids for exactly these bytes they are `matcher.forced_tokens()`, longest tokens first. Nothing
-    is taken.
+    The last tokens are omitted where the tokenizer could merge them with the following text. The state of the matcher
+    does not change. `matcher.validate` accepts all returned ids. If the tokenizer cannot encode exactly the forced
+    bytes, the result is `matcher.forced_tokens()`, which uses longest tokens first.
+
+    Args:
+        matcher: The matcher.
+        tokenizer: The tokenizer of its vocabulary.
+        after: The preceding ids, or the last of them. The encoding of many tokenizers depends on them.
     """
     bytes_of, forced = tokenizer.vocabulary.bytes_of, matcher.forced_bytes()
     ids, behind = [], None
@@ -44,8 +47,9 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
     text = bytes_of(ids)
     if text == forced and _ends_there(matcher, ids, len(tokenizer.vocabulary.eos_ids)):
         return ids
-    # The tokenizer's last word on a longer text has a boundary at the end of this one, or a token across it, which
-    # begins where an end of the text begins one. Left of a boundary a text is spelled as if nothing came behind it.
+    # Text could follow. An encoding of a longer text either has a token boundary at the end of `text`, or a token across
+    # it; such a token begins where a suffix of `text` is a proper prefix of a token. Up to that boundary the encoding
+    # equals that of the text up to there. Keep the ids on which all these encodings agree.
     sure = len(ids)
     for place in tokenizer.vocabulary.kernel.open_ends(text):
         other = behind(text[:place])
@@ -57,9 +61,9 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
 
 
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:
-    """Ids to encode the text behind, and their bytes: the last few, all, a line break where none is spelled alone."""
+    """Yield contexts, as ids and bytes: the last few ids, all ids, then none (or a line break)."""
     bytes_of = tokenizer.vocabulary.bytes_of
-    adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # before whatever it is given, as sentencepiece does
+    adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # a dummy space prefix, as in sentencepiece
     for count in (_CONTEXT, len(after)):
         ids = list(after[-count:])
         while adds_space and ids and not bytes_of(ids[:1]).startswith(b" "):
@@ -70,7 +74,7 @@ def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[i
 
 
 def _behind(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) -> list[int]:
-    """The ids of the whole characters of a text behind what stands before it; none where that would change."""
+    """Return the ids of the complete characters of a text after a context; [] if the context is encoded differently."""
     ids, context = before
     try:
         whole = tokenizer.encode((context + text).decode())
@@ -82,7 +86,7 @@ def _behind(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) 
 
 
 def _ends_there(matcher: Matcher, ids: Sequence[int], ends: int) -> bool:
-    """Whether nothing but one of so many end tokens can come behind these."""
+    """Return whether only one of the `ends` end tokens can follow these ids."""
     further = matcher.fork()
     for token_id in ids[:-1]:
         further.advance(token_id)

@@ -288,7 +288,7 @@ def test_many_with_failures_in_their_places() -> None:
 
 def test_many_within_a_time_and_until_cancelled() -> None:
     wanted = [gw.Regex(f"(a|b){{{n}}}") for n in range(300)]
-    with pytest.raises(LimitExceededError, match=r"were up after \d+ of 300"):
+    with pytest.raises(LimitExceededError, match=r"was reached after \d+ of 300"):
         gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(seconds=0))
     with pytest.raises(CancelledError, match="of 300"):  # at once: all may be done by the second look
         gw.compile_many(wanted, BYTES, cancelled=lambda: True, threads=1)

@@ -80,9 +80,9 @@ def test_a_file_under_anothers_name_or_of_another_format_is_foreign(tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["", "A", "../a", "a/b", "a.b"])
 def test_names_cannot_leave_the_folder(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(ValueError, match="name of an entry"):
+    with pytest.raises(ValueError, match="lower-case kind"):
         DiskCache(tmp_path).get(kind, KEY)
-    with pytest.raises(ValueError, match="name of an entry"):
+    with pytest.raises(ValueError, match="lower-case kind"):
         DiskCache(tmp_path).put("a", kind, b"")
 
 
@@ -282,7 +282,7 @@ def test_where_it_is_and_whether(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert root() == str(tmp_path / "home" / ".cache" / "guideway")
     monkeypatch.setenv("GUIDEWAY_CACHE_BYTES", "plenty")
-    with pytest.warns(RuntimeWarning, match="'plenty' is no number"):
+    with pytest.warns(RuntimeWarning, match="got 'plenty'"):
         again = disk.cache()
     assert again is not None
     assert again.budget_bytes == 1 << 30

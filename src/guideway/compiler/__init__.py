@@ -3,7 +3,7 @@
 compilation.py      `compile`
 automaton_cache.py  `cache`: compiled automata in memory
 cache_keys.py       keys by identity and by content
-batch.py            many constraints at once, and the async variants
+batch.py            several constraints at once, and async variants
 completion.py       the minimum number of tokens that complete a text
 """
 

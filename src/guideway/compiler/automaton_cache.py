@@ -1,7 +1,7 @@
-"""Compiled automata in memory: least recently used out, under a budget; and the switches of all caches of `compile`.
+"""The cache of compiled automata in memory: least recently used, with a byte budget. Also the switches of all caches.
 
-An automaton's own tables are small; what it grows lives in the vocabulary's store. So the budget counts, for each
-automaton, what its program takes, and a flat amount for its tables.
+An automaton's own tables are small; the states it learns are stored in the vocabulary. So an automaton counts as the
+size of its program plus a constant.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ __all__ = ["AutomatonCache", "cache"]
 
 Key = tuple[bytes, str]  # digest of the program, fingerprint of the vocabulary
 
-_FLAT_BYTES = 16 << 10  # tables of a small automaton, measured over 1,000 schemas
+_FLAT_BYTES = 16 << 10  # size of the tables of a typical automaton, measured over 1,000 schemas
 
 
 class AutomatonCache:
-    """Automata by (program digest, vocabulary fingerprint). Safe to use from several threads.
+    """Automata by (program digest, vocabulary fingerprint). Thread-safe.
 
-    `hits`, `misses` and `used_bytes` (what the held automata are counted for) can be read. `clear()` drops everything;
-    `disabled()` is a block in which `compile` neither looks nor keeps, in memory and on disk.
+    Attributes:
+        budget_bytes: Maximum size, in bytes.
+        used_bytes: Accounted size of the cached automata, in bytes.
+        hits: Number of lookups that found an automaton.
+        misses: Number of lookups that did not.
     """
 
     def __init__(self, budget_bytes: int = 64 << 20) -> None:
@@ -36,7 +39,7 @@ class AutomatonCache:
 
     @property
     def enabled(self) -> bool:
-        """Whether `compile` uses caches here and now; may be set, for the whole process."""
+        """Whether `compile` uses caches in this thread or task. Setting it applies to the whole process."""
         return disk.is_enabled()
 
     @enabled.setter
@@ -44,11 +47,11 @@ class AutomatonCache:
         disk.set_enabled(value)
 
     def disabled(self) -> AbstractContextManager[None]:
-        """A block (of this thread or task) in which nothing is looked up and nothing is kept."""
+        """Return a context manager that disables all caches, in memory and on disk, for this thread or task."""
         return disk.disabled()
 
     def clear(self, *, disk_too: bool = False) -> None:
-        """Forget all automata and start counting anew; `disk_too`: the files as well."""
+        """Drop all automata and reset the counters. `disk_too`: also delete the files on disk."""
         with self._lock:
             self._entries: OrderedDict[Key, tuple[Automaton, int]] = OrderedDict()
             self.used_bytes = self.hits = self.misses = 0
@@ -57,7 +60,7 @@ class AutomatonCache:
             files.clear()
 
     def statistics(self) -> dict[str, object]:
-        """Entries, bytes, hits and misses in memory, and on disk (None where there is no disk)."""
+        """Return entries, bytes, hits and misses in memory and on disk (None if there is no disk cache)."""
         files = disk.cache()
         with self._lock:
             memory = {
@@ -70,7 +73,7 @@ class AutomatonCache:
         return {"enabled": self.enabled, "memory": memory, "disk": None if files is None else files.as_dict()}
 
     def get(self, key: Key) -> Automaton | None:
-        """The automaton, which is now the latest used; None if it is not here."""
+        """Return the automaton and mark it as most recently used; None if it is not cached."""
         with self._lock:
             found = self._entries.get(key)
             if found is None:
@@ -81,9 +84,15 @@ class AutomatonCache:
             return found[0]
 
     def put(self, key: Key, automaton: Automaton, size: int) -> Automaton:
-        """Keep an automaton whose program takes `size` bytes; the least recently used go until the budget holds.
+        """Add an automaton and evict the least recently used ones beyond the budget.
 
-        Gives the automaton that is kept under the key: that of another thread, where it was first.
+        Args:
+            key: Program digest and vocabulary fingerprint.
+            automaton: The automaton.
+            size: Size of its program, in bytes.
+
+        Returns:
+            The cached automaton: that of another thread if it added one first.
         """
         with self._lock:
             if (found := self._entries.get(key)) is not None:

@@ -1,4 +1,4 @@
-"""Many constraints at once, and compiling without blocking an event loop."""
+"""Compiling several constraints at once, and compiling without blocking an event loop."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["CompileLimits", "acompile", "acompile_many", "compile_many"]
 
-_LOOK_SECONDS = 0.05  # how often a wait looks at the clock and asks whether it is cancelled
+_LOOK_SECONDS = 0.05  # interval at which the deadline and `cancelled` are checked
 
 
 @dataclass(frozen=True)
 class CompileLimits:
-    """What a batch may take. `seconds`: all of it together. `failures`: how many constraints may be refused, their
-    errors in their places, before the batch is.
+    """Limits of a batch.
+
+    Attributes:
+        seconds: Maximum time for the whole batch, in seconds; None for no limit.
+        failures: Number of constraints that may fail; their errors are returned in their places.
     """
 
     seconds: float | None = None
@@ -40,13 +43,25 @@ def compile_many(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[Automaton | ConstraintError]:
-    """The automata of several constraints, in their order.
+    """Compile several constraints in threads.
 
-    `progress(done, total)` is called in this thread after each one. `cancelled()` is asked about twenty times a second;
-    True ends the batch with `concurrent.futures.CancelledError`. What has begun is not interrupted, and stays cached.
+    Args:
+        constraints: The constraints.
+        vocabulary: As for `compile`.
+        cache: As for `compile`.
+        threads: Number of threads; by default at most 4.
+        limits: Limits of the batch.
+        progress: Called as `progress(done, total)` in this thread after each constraint.
+        cancelled: Called about twenty times a second. If it returns True, the batch is cancelled.
 
-    Raises what `compile` raises, with the number of the constraint, beyond `limits.failures`; `LimitExceededError` where
-    the time is up.
+    Returns:
+        The automata (or errors) in the order of the constraints.
+
+    Raises:
+        ConstraintError: A constraint beyond `limits.failures` failed. The message has its number.
+        LimitExceededError: The time limit was reached.
+        concurrent.futures.CancelledError: The batch was cancelled. Compilations that have begun are completed and
+            cached.
     """
     wanted, bounds = list(constraints), limits or CompileLimits()
     results: dict[int, Automaton | ConstraintError] = {}
@@ -62,7 +77,8 @@ def compile_many(
                 raise CancelledError(f"cancelled after {len(results)} of {len(wanted)} constraints")
             if deadline is not None and time.monotonic() > deadline:
                 raise LimitExceededError(
-                    f"{bounds.seconds} s were up after {len(results)} of {len(wanted)} constraints"
+                    f"the time limit of {bounds.seconds} s was reached after {len(results)} of {len(wanted)}"
+                    " constraints; raise limits.seconds"
                 )
             done, _ = wait(waiting, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
@@ -88,7 +104,7 @@ def _result(
 
 
 async def acompile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bool = True) -> Automaton:
-    """`compile` in a thread of its own: the event loop goes on meanwhile."""
+    """Like `compile`, in a thread, so that the event loop is not blocked."""
     return await asyncio.to_thread(compile, constraint, vocabulary, cache=cache)
 
 
@@ -101,7 +117,7 @@ async def acompile_many(
     limits: CompileLimits | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Automaton | ConstraintError]:
-    """`compile_many` without blocking; cancelling the task cancels it. `progress` is called in another thread."""
+    """Like `compile_many`, without blocking. Cancelling the task cancels it. `progress` is called in another thread."""
     stop = False
     try:
         return await asyncio.to_thread(

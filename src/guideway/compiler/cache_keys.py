@@ -1,9 +1,9 @@
-"""What program a constraint became, so that compiling it again costs a look-up.
+"""Cache keys of constraints: they map a constraint to the digest of its program.
 
-Sources are immutable and types are taken to be, so they are known by identity (held weakly). A schema given as a plain
-dict may be changed by its owner, so it is known by its content, in two ways. `quick_key` is what a pickler writes for
-it (and nothing ever reads): some microseconds, but equal values whose parts are shared otherwise have another key, so
-it serves only within the process. `content_key` depends on nothing but the content, and names files.
+Constraints are immutable and types are assumed to be, so they are identified by identity, with weak references. A
+schema given as a dict can be modified, so it is identified by content, in two ways. `quick_key` digests a pickle: it
+takes some microseconds, but equal values with different sharing of parts have different keys, so it is used only within
+the process. `content_key` depends only on the content and names files on disk.
 """
 
 from __future__ import annotations
@@ -22,45 +22,50 @@ from guideway.constraints import Constraint
 
 __all__ = ["ProgramMemo", "content_key", "quick_key"]
 
-_MAX_CONTENTS = 65_536  # of 16 and 16 bytes each: some 10 MB with what holds them
+_MAX_CONTENTS = 65_536  # entries of 16 + 16 bytes; about 10 MB with overhead
 _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 64 << 20
 
 
 class _Content(pickle.Pickler):
-    """Writes plain data only. Shared parts are written once, and deep nesting ends in RecursionError."""
+    """Pickles plain data only. Shared parts are written once; deep nesting raises RecursionError."""
 
     def reducer_override(self, value: object) -> NoReturn:
         raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def quick_key(constraint: object) -> tuple[bytes, int] | None:
-    """A digest of a dict of plain data, and its size in bytes; None for all else. Equal digests: equal content."""
+    """Return a digest of a dict of plain data and its size in bytes, or None for other values.
+
+    Equal digests imply equal content.
+    """
     if type(constraint) is not dict:
         return None
     written = io.BytesIO()
     try:
         _Content(written, 5).dump(constraint)
-    except Exception:  # whatever it holds, the source that is made of it says what is wrong with it
+    except Exception:  # the constructor of the constraint reports what is wrong
         return None
     data = written.getbuffer()
     return hashlib.blake2b(data, digest_size=16).digest(), len(data)
 
 
 def content_key(constraint: dict[object, object]) -> bytes | None:
-    """A digest of a dict of plain data: equal if and only if the content is, in every process. None for what is not
-    plain, and for what is huge when shared parts are written out."""
+    """Return a digest of a dict of plain data that is equal if and only if the content is, in every process.
+
+    Returns None for values that are not plain data, and for values that are huge when shared parts are expanded.
+    """
     if not _is_small(constraint):
         return None
     try:
-        data = marshal.dumps(constraint, 2)  # this version writes every value out where it stands
+        data = marshal.dumps(constraint, 2)  # version 2 does not encode sharing
     except ValueError:
         return None
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def _is_small(constraint: dict[object, object]) -> bool:
-    """Whether it is small when every shared part is written out anew; a cycle never is."""
+    """Return whether the value is small when shared parts are expanded. A cyclic value is not."""
     todo: list[object] = [constraint]
     values = characters = 0
     while todo:
@@ -80,33 +85,33 @@ def _is_small(constraint: dict[object, object]) -> bool:
 
 
 class ProgramMemo:
-    """Digests of programs, by the constraints that they were written for."""
+    """Digests of programs, by constraint."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._by_identity: dict[int, tuple[weakref.ref[object], object, bytes]] = {}
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
-        """The digest for a source or type seen before."""
+        """Return the digest for a constraint or type."""
         found = self._by_identity.get(id(constraint))
         if found is None or found[0]() is not constraint or found[1] is not _marker(constraint):
             return None
         return found[2]
 
     def of_content(self, key: bytes) -> bytes | None:
-        """The digest for a content seen before."""
+        """Return the digest for a content key."""
         with self._lock:
             if (found := self._by_content.get(key)) is not None:
                 self._by_content.move_to_end(key)
             return found
 
     def keep(self, constraint: object, key: bytes | None, digest: bytes) -> None:
-        """Remember what the constraint, or the content under `key`, became."""
+        """Store the digest for a constraint, or for the content key if given."""
         if key is not None:
             with self._lock:
                 self._by_content[key] = digest
@@ -114,7 +119,7 @@ class ProgramMemo:
                     self._by_content.popitem(last=False)
         elif isinstance(constraint, (Constraint, type)):
             number, known = id(constraint), self._by_identity
-            # Bound now: at the end of the interpreter this module's names are gone before the last constraint is.
+            # partial binds _forget now: module globals may be gone when the last constraint dies at interpreter exit.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
             known[number] = (reference, _marker(constraint), digest)
 
@@ -125,5 +130,5 @@ def _forget(known: dict[int, tuple[weakref.ref[object], object, bytes]], number:
 
 
 def _marker(constraint: object) -> object:
-    """What changes when Pydantic builds a model anew."""
+    """Return an object that changes when Pydantic rebuilds a model."""
     return getattr(constraint, "__pydantic_core_schema__", None)

@@ -1,9 +1,9 @@
-"""compile: a constraint and a vocabulary become an automaton.
+"""`compile`: compiles a constraint and a vocabulary to an automaton.
 
-Four things are remembered, each where it pays. The automaton, in memory (`memory.py`). What program a source, a type or
-a schema's content became, in memory (`memo.py`): a hit costs microseconds. And the program of a schema that took long
-to write, on disk: loading it costs about 0.1 ms, so what is written in less than `STORE_SECONDS` is not stored; beside
-it the vocabulary's tables (`Vocabulary.kernel`).
+There are four caches: automata in memory (`automaton_cache.py`); program digests by constraint in memory
+(`cache_keys.py`), where a hit costs microseconds; programs of large schemas on disk, where loading costs about 0.1 ms,
+so programs that take less than `STORE_SECONDS` to create are not stored; and vocabulary tables on disk
+(`Vocabulary.kernel`).
 """
 
 from __future__ import annotations
@@ -27,26 +27,38 @@ from guideway.tokenizers import Tokenizer, Vocabulary
 __all__ = ["compile"]
 
 STORE_SECONDS = 0.002
-"""Writing a program takes at least this long where it is stored: some twenty times what loading one does."""
+"""Minimum time to create a program that is stored on disk; about twenty times the time to load one."""
 
 LOOK_BYTES = 1024
-"""No smaller schema takes that long, so for smaller ones the disk is not asked."""
+"""Minimum pickled size, in bytes, of a schema for which the disk is searched. Smaller ones compile faster."""
 
 _KIND = "program-1"
 
 
 def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bool = True) -> Automaton:
-    """Compile a constraint (a source such as `JsonSchema` or `Regex`, or a Python type) for a vocabulary.
+    """Compile a constraint for a vocabulary.
 
-    The automaton is immutable and may be shared between threads; `automaton.matcher()` gives one matcher per sequence.
-    Equal constraints over equal vocabularies give the automaton made before; `cache=False` neither looks nor keeps
-    (and see `guideway.cache`).
+    Args:
+        constraint: A constraint (`JsonSchema`, `Regex`, …), or a value that `guideway.of` accepts: a JSON Schema as a
+            dict, a compiled pattern, a Python type.
+        vocabulary: A `Vocabulary`, or an object that has one, such as a `Tokenizer` or a model.
+        cache: Use the caches (see `guideway.cache`). If False, nothing is looked up or stored.
 
-    Raises `InvalidConstraintError`, `UnsupportedError`, `UnsatisfiableError` or `LimitExceededError`, with the place where there is one.
+    Returns:
+        The automaton. It is immutable and thread-safe; `automaton.matcher()` makes a matcher per sequence.
+
+    Raises:
+        InvalidConstraintError: The constraint has an error.
+        UnsupportedError: The constraint cannot be enforced exactly.
+        UnsatisfiableError: No text matches the constraint.
+        LimitExceededError: The constraint is too large.
+        TypeError: `vocabulary` has no vocabulary.
     """
-    table = getattr(vocabulary, "vocabulary", vocabulary)  # a tokenizer's, or a model's
+    table = getattr(vocabulary, "vocabulary", vocabulary)  # of a tokenizer or a model
     if not isinstance(table, Vocabulary):
-        raise TypeError(f"a constraint is compiled for a Vocabulary or a Tokenizer, not for {vocabulary!r}")
+        raise TypeError(
+            f"vocabulary must be a Vocabulary, a Tokenizer or a model, got {type(vocabulary).__name__}: {vocabulary!r}"
+        )
     if not cache or not disk.is_enabled():
         return _from_source(constraint, table)
     known = _automata.programs
@@ -63,14 +75,14 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
         except ConstraintError as error:
             if made is not None:
                 raise _explained(error, constraint) from None
-            found = _from_source(constraint, table)  # whose error says the place
+            found = _from_source(constraint, table)  # raises an error with the place
         found = _automata.put((digest, table.fingerprint), found, len(program))
     known.keep(constraint, content, digest)
     return found
 
 
 def _program(constraint: object, *, worth_a_look: bool) -> tuple[bytes, Grammar | None]:
-    """The constraint's program: from disk, if it is there; else from its grammar, which comes along."""
+    """Return the program, from disk or made from the grammar, and the grammar if it was made."""
     files = disk.cache() if worth_a_look else None
     key = _stored_key(constraint) if files is not None and isinstance(constraint, dict) else None
     if files is not None and key is not None and (found := files.get(_KIND, key)) is not None:
@@ -90,9 +102,9 @@ def _stored_key(schema: dict[object, object]) -> str | None:
 
 @functools.cache
 def _meaning() -> bytes:
-    """A digest of all that turns content into a program: this version's own code, and Python's tables of characters.
+    """Return a digest of all code that translates a constraint to a program, and of the Unicode version.
 
-    Read once per process (some 2 ms), so that no version, however it is named, reads what another one wrote.
+    Computed once per process (about 2 ms). Versions with different code do not share stored programs.
     """
     digest = hashlib.blake2b(f"{sys.version_info[:3]} {unicodedata.unidata_version}".encode(), digest_size=16)
     for package in (constraints, frontends, grammar, jsontext):
@@ -116,9 +128,9 @@ def _from_source(constraint: object, table: Vocabulary) -> Automaton:
 
 
 def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
-    """The error, with what cannot be met together."""
+    """Return the error, extended by the keywords that contradict each other."""
     why = constraints.of(constraint).conflict(error.place) if isinstance(error, UnsatisfiableError) else None
-    return error if why is None else UnsatisfiableError(f"{error}: nothing meets {why}", error.place)
+    return error if why is None else UnsatisfiableError(f"{error}: no value satisfies {why}", error.place)
 
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:
@@ -127,7 +139,7 @@ def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) ->
         if grammar is not None and grammar.ahead:
             made.walk_ahead(grammar.ahead)
         return made
-    except ConstraintError as error:  # the kernel knows the number of the node; the grammar knows where it came from
+    except ConstraintError as error:  # the kernel reports a node; the grammar maps it to a place
         place = None if error.node is None or grammar is None else grammar.place(error.node)
         if place is None:
             raise

@@ -1,4 +1,4 @@
-"""How many tokens a text still needs."""
+"""The minimum number of tokens that complete a text."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from guideway.errors import UnsatisfiableError
 
 __all__ = ["min_tokens_to_complete"]
 
-_NEVER = 0xFFFFFFFF  # what the kernel says where no tokens spell a completion
+_NEVER = 0xFFFFFFFF  # the kernel's value for "no tokens spell a completion"
 
 
 def min_tokens_to_complete(matcher: Matcher) -> int:
-    """Fewest tokens that spell the shortest way to finish the text, the end token among them.
+    """Return the number of tokens of the shortest completion, including the end token.
 
-    Raises `UnsatisfiableError` where the vocabulary, one without tokens for some bytes, spells it in no way.
+    Args:
+        matcher: The matcher. It is not changed.
+
+    Raises:
+        UnsatisfiableError: The vocabulary lacks tokens for bytes of every shortest completion.
     """
     needed = matcher.tokens_to_finish()
     if needed == _NEVER:
         shortest = matcher.completion()
-        raise UnsatisfiableError(
-            f"the vocabulary has no tokens that spell the shortest way to finish the text: {shortest!r}"
-        )
+        raise UnsatisfiableError(f"the vocabulary has no tokens that spell the shortest completion {shortest!r}")
     return needed
