@@ -77,7 +77,7 @@ def compare(text: str, rng: random.Random) -> bool:
         assert judge is None or not any(takes(judge, one) for one in texts(rng)), text
         return judge is not None
     except (gw.InvalidConstraintError, gw.UnsupportedError) as problem:
-        if judge is not None and "names that Lark makes up" not in str(problem):
+        if judge is not None and "names that Lark generates" not in str(problem):
             raise
         return False
     if judge is None:

@@ -130,7 +130,7 @@ def test_generate(run: Run) -> None:
         (("extract", "x", "--type", "records.py", *MODEL), "names no type"),
         (("extract", "x", "--type", "nowhere.py:A", *MODEL), "cannot read nowhere.py"),
         (("extract", "x", "--type", "no_such_module:A", *MODEL), "cannot load no_such_module"),
-        (("extract", "x", "--schema", "records.py", *MODEL), "records.py: not JSON at line"),
+        (("extract", "x", "--schema", "records.py", *MODEL), "records.py: the text is not JSON at line"),
         (("extract", "x", "--schema", "nowhere.json", *MODEL), "cannot read nowhere.json"),
         (("extract", "x", "--schema", "schema.json", "--max-tokens", "2", *MODEL), "max_tokens is 2"),
         (("extract", "x" * 5000, "--schema", "schema.json", *MODEL), "context"),

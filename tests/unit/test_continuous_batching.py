@@ -109,7 +109,7 @@ def test_an_error_ends_one_request(loaded: Any) -> None:
         manager.stop(block=True)
     failed = [number for number in added if found[number].error]
     assert len(failed) == 1
-    assert "nothing is left" in found[failed[0]].error
+    assert "no token is left" in found[failed[0]].error
     assert isinstance(constraints.errors[failed[0]], EngineError)
     assert len(found[failed[0]].generated_tokens) < 12
     for number in set(added) - set(failed):
@@ -133,5 +133,5 @@ def test_what_is_refused(loaded: Any) -> None:
         manager.stop(block=True)
     other = manager_of(loaded)
     other.continuous_batching_config.use_async_batching = True
-    with pytest.raises(EngineError, match="without asynchronous"):
+    with pytest.raises(EngineError, match="use_async_batching=False"):
         continuous_constraints(other, loaded[1])

@@ -210,7 +210,7 @@ def test_prompts_may_be_token_ids(model: gw.Model) -> None:
     assert gw.generate(model, [ids, text], max_tokens=6) == [expected] * 2  # type: ignore[call-overload]  # mixed
     assert "".join(gw.stream(model, ids, max_tokens=6)) == expected
     assert gw.score(model, ids, ["a", "b"]) == gw.score(model, text, ["a", "b"])
-    with pytest.raises(gw.InvalidTokenError, match="outside the vocabulary"):
+    with pytest.raises(gw.InvalidTokenError, match="token id must be in"):
         gw.generate(model, [len(model.vocabulary)])
 
 

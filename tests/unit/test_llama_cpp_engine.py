@@ -51,7 +51,7 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
         session.feed([index + 9] * 50)
     for session in sessions[:5]:
         session.logits()
-    with pytest.raises(EngineError, match=r"no cells are left|sequences are held"):
+    with pytest.raises(EngineError, match=r"no free cells|sequences are in use"):
         sessions[5].logits()
     del sessions[5:]
     before = [session.logits() for session in sessions]
@@ -65,14 +65,14 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
 def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
     from guideway.engines.llama_cpp import LlamaCppEngine
 
-    with pytest.raises(NotAvailable, match="no model file"):
+    with pytest.raises(NotAvailable, match="model file not found"):
         LlamaCppEngine(tmp_path / "none.gguf")
     (tmp_path / "bad.gguf").write_bytes(b"GGUF nonsense")
     with pytest.raises(EngineError, match="cannot load"):
         LlamaCppEngine(tmp_path / "bad.gguf")
-    with pytest.raises(EngineError, match="no device 'toaster'"):
+    with pytest.raises(EngineError, match="got 'toaster'"):
         LlamaCppEngine(tmp_path / "bad.gguf", device="toaster")
-    with pytest.raises(EngineError, match="float32 or float16"):
+    with pytest.raises(EngineError, match="'float32' or 'float16'"):
         LlamaCppEngine(tmp_path / "bad.gguf", dtype="int3")
     with pytest.raises(ValueError, match="rows"):
         LlamaCppEngine(tmp_path / "bad.gguf", rows=0)

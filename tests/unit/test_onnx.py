@@ -111,7 +111,7 @@ def test_external_data_and_the_hubs_folders(tmp_path: Path, folder: Path) -> Non
 def test_the_context_is_a_limit(folder: Path) -> None:
     engine = OnnxEngine(folder, context_size=5)
     _, cache = one(engine, IDS[:5])
-    with pytest.raises(ContextOverflowError, match="6 tokens, and the model's context holds 5"):
+    with pytest.raises(ContextOverflowError, match="row 0 has 6 tokens, but the context of the model is 5"):
         one(engine, [1], cache)
     with pytest.raises(ValueError, match="context_size"):
         OnnxEngine(folder, context_size=0)
@@ -121,10 +121,10 @@ def test_the_context_is_a_limit(folder: Path) -> None:
 
 def test_misuse_is_an_engine_error(folder: Path) -> None:
     engine = OnnxEngine(folder)
-    with pytest.raises(EngineError, match="no new token"):
+    with pytest.raises(EngineError, match="at least one new token"):
         one(engine, [])
     for wrong in (50, -1):
-        with pytest.raises(EngineError, match="row 0 has a token id outside the model's 50 tokens"):
+        with pytest.raises(EngineError, match=r"row 0: token ids must be in 0\.\.49"):
             one(engine, [wrong])
     engine.close()
     with pytest.raises(EngineError, match="closed"):
@@ -132,12 +132,12 @@ def test_misuse_is_an_engine_error(folder: Path) -> None:
 
 
 MISFITS = {
-    "inputs ids": Shape(rename={"input_ids": "ids"}),
-    "outputs scores": Shape(rename={"logits": "scores"}),
-    "export with KV cache": Shape(
+    "the inputs ids": Shape(rename={"input_ids": "ids"}),
+    "the outputs scores": Shape(rename={"logits": "scores"}),
+    "export the model with a KV cache": Shape(
         rename={f"past_key_values.{i}.{p}": f"past_{p}_{i}" for i in range(2) for p in ("key", "value")}
     ),
-    "no past_key_values.0.value": Shape(rename={"past_key_values.0.value": "past_key_values.9.value"}),
+    "not past_key_values.0.value": Shape(rename={"past_key_values.0.value": "past_key_values.9.value"}),
     "expected the output present.1.key": Shape(leave_out=("present.1.key",)),
     "unknown inputs beam": Shape(rename={"attention_mask": "beam"}),
 }
@@ -161,7 +161,7 @@ def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:
 def test_damaged_files_are_engine_errors(tmp_path: Path) -> None:
     write(tmp_path, Shape(), external=True)
     config = (tmp_path / "config.json").read_text("utf-8")
-    for text, message in (("{", "cannot read"), ("[]", "JSON object"), ("{}", "give context_size=")):
+    for text, message in (("{", "cannot read"), ("[]", "JSON object"), ("{}", "pass context_size=")):
         (tmp_path / "config.json").write_text(text, "utf-8")
         with pytest.raises(EngineError, match=message):
             OnnxEngine(tmp_path)

@@ -117,7 +117,7 @@ def test_tools_are_held_to_their_schema(client: Any) -> None:
         ({"structured_outputs": {"regex": "a("}}, "position 1"),
         ({"structured_outputs": {"grammar": "root ::= nothing"}}, "nothing"),
         ({"vllm_xargs": {"guideway_regex": "a("}}, "position 1"),
-        ({"vllm_xargs": {"guideway_yaml": "a"}}, "guideway_yaml is not known"),
+        ({"vllm_xargs": {"guideway_yaml": "a"}}, "unknown argument guideway_yaml"),
         ({"structured_outputs": {"json": "[" * 5000}}, "JSON"),
     ],
 )

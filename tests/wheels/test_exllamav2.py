@@ -379,7 +379,7 @@ def test_an_error_ends_the_text_and_is_told(v2: Any, caplog: pytest.LogCaptureFi
     given = (sampler.Settings(**v2.greedy), torch.tensor([[3]]), 0.5, v2.tokenizer)
     token, *_ = sampler.sample(nothing, *given, filters=[lost])
     assert int(token) == EOS
-    with pytest.raises(EngineError, match="nothing is left"):
+    with pytest.raises(EngineError, match="no token is left"):
         lost.check()
     assert "ends early" in caplog.text
 

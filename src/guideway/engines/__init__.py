@@ -1,4 +1,4 @@
-"""Engines: what runs a model. `base` has the protocol; each engine's library is imported in its own folder only.
+"""Engines run models. `base` defines the protocol. Each engine's library is imported only in its own package.
 
 base.py       `StepEngine`: the protocol; `Cache`
 batching.py   rows of different lengths

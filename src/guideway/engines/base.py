@@ -1,8 +1,8 @@
-"""What a step engine is: it runs the model over new tokens, and hands the KV cache back.
+"""The protocol of step engines: an engine runs a model on new tokens and returns the KV cache.
 
-The engine keeps nothing between calls. Caches are immutable values in the hands of the caller, so a session forks by
-sharing one, goes back by keeping an older or a truncated one, and several sessions use one engine. An engine whose
-library changes its caches in place copies when somebody else still holds the old value, and only then.
+An engine keeps no state between calls. Caches are immutable values that the caller owns: a session forks by sharing a
+cache, rewinds by keeping an older or truncated one, and several sessions can use one engine. An engine whose library
+modifies caches in place copies a cache only if someone else still holds the old value.
 """
 
 from __future__ import annotations
@@ -19,102 +19,120 @@ __all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "che
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
-"""What is written to disk: the keys and values of used positions, by the engine's own names."""
+"""An exported cache: keys and values of used positions, by names that the engine defines."""
 Draw = Callable[[Any], Sequence[Sequence[int]] | None]
-"""Of `go_on(rows, caches, draw) -> caches`, which engines that rewind may have: `forward`, and on with the rows of new
-ids that `draw` gives for the logits (lent for its call), until that is None or a later pass fails. The first raises as
-`forward`."""
+"""The callback of `go_on(rows, caches, draw) -> caches`, an optional multi-step decode of engines that support rollback.
+
+`go_on` runs `forward`, calls `draw(logits)` for the next token ids per row, and repeats until `draw` returns None or a
+later pass fails. The logits are only valid during the call of `draw`. A failure of the first pass raises as `forward`
+does."""
 
 
 class Cache(Protocol):
-    """The keys and values of one row's tokens, or the state of a recurrent model after them."""
+    """The keys and values of the tokens of one row, or the state of a recurrent model after them. Immutable."""
 
     @property
     def length(self) -> int:
-        """How many tokens it covers."""
+        """Number of tokens."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes it keeps alive."""
+        """Approximate size of the memory that it keeps alive, in bytes."""
         ...
 
     def truncated(self, length: int) -> Cache:
-        """The cache of the first `length` tokens; this one is unchanged. Costs the same at any length.
+        """Return the cache of the first `length` tokens. This cache is unchanged. The cost does not depend on `length`.
 
-        Raises `ValueError` for a length that it does not have, and where the engine's `supports_rollback` is False.
+        Raises:
+            ValueError: The cache has fewer tokens, or the engine does not support rollback.
         """
         ...
 
 
 class StepEngine(Protocol):
-    """A model that runs step by step. `guideway.testing.step_engine_contract` holds one to this contract."""
+    """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations."""
 
     @property
     def vocab_size(self) -> int:
-        """How wide the logits are: at least, or at most, the tokenizer's vocabulary; models pad it."""
+        """Width of the logits. Models pad it, so it can differ from the size of the tokenizer's vocabulary."""
         ...
 
     @property
     def context_size(self) -> int:
-        """How many tokens a row may hold."""
+        """Maximum number of tokens per row."""
         ...
 
     @property
     def supports_rollback(self) -> bool:
-        """Whether caches can be truncated. Recurrent models cannot; sessions then keep some caches as checkpoints."""
+        """Whether caches can be truncated. If not (recurrent models), sessions keep some caches as checkpoints."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the model's weights and shape: equal where a saved cache of one fits the other."""
+        """Digest of weights and shape. Saved caches can be exchanged between models with equal fingerprints."""
         ...
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run new tokens of one or many rows.
+        """Run new tokens of one or more rows.
 
-        `rows[i]`: the new token ids of row i, one or more. `caches[i]`: what stands before them; None: nothing.
-        Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache. The
-        caller keeps the logits without copying them: they are an array of their own, which is not written to again. Of
-        a model on a device they may be a tensor of PyTorch there, so that they are drawn from where they are.
-        Raises `EngineError` where the engine fails; the caches that were given are good then as before.
+        Args:
+            rows: The new token ids of each row, at least one per row.
+            caches: The cache of the preceding tokens of each row; None: no preceding tokens.
+
+        Returns:
+            The logits after the last token of each row, float32, shape [rows, vocab_size], and the new cache of each
+            row. The caller keeps the logits without copying, so the engine must not write to them again. Logits on a
+            device can be returned as a PyTorch tensor, which is then sampled on that device.
+
+        Raises:
+            EngineError: The model failed. The given caches are still valid.
         """
         ...
 
     def export(self, cache: Cache) -> Arrays:
-        """The cache as arrays of its used positions only."""
+        """Return the cache as arrays of its used positions."""
         ...
 
     def restore(self, arrays: Arrays) -> Cache:
-        """The cache of what `export` gave, or of a learned prefix in that shape. Raises `EngineError` for misfits."""
+        """Return the cache of exported arrays, or of a soft prompt in that form.
+
+        Raises:
+            EngineError: The arrays do not match the model.
+        """
         ...
 
     def close(self) -> None:
-        """Give back what the engine holds; running it raises `EngineError` after. A second time does nothing."""
+        """Release the model. Later calls raise `EngineError`. Closing again has no effect."""
         ...
 
 
 def on_cpu(logits: Any) -> Logits:
-    """Logits as an array, of a tensor on a device too."""
+    """Return logits as a NumPy array."""
     return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 
 
 def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> None:
-    """What every engine refuses before it runs: no new token, an id that is none, more than the context holds."""
+    """Check the arguments of `forward`.
+
+    Raises:
+        EngineError: A row has no new token, or a token id is not in the model's vocabulary.
+        ContextOverflowError: A row has more tokens than the context.
+    """
     known, room = engine.vocab_size, engine.context_size
     for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
         count = len(row)
         if not count:
-            raise EngineError(f"row {index} has no new token")
+            raise EngineError(f"row {index} needs at least one new token, got none")
         low, high = (row[0], row[0]) if count == 1 else (min(row), max(row))
         if not 0 <= low <= high < known:
-            raise EngineError(f"row {index} has a token id outside the model's {known} tokens")
+            raise EngineError(f"row {index}: token ids must be in 0..{known - 1}, got {low if low < 0 else high}")
         total = count + (cache.length if cache is not None else 0)
         if total > room:
-            raise ContextOverflowError(f"{total} tokens, and the model's context holds {room}")
+            raise ContextOverflowError(f"row {index} has {total} tokens, but the context of the model is {room} tokens")
 
 
 def check_truncation(cache: Cache, length: int) -> None:
-    """Raises `ValueError` for a length that the cache does not have."""
+    """Raise `ValueError` if the cache does not have this length."""
     if not 0 <= length <= cache.length:
-        raise ValueError(f"a cache of {cache.length} tokens cannot be truncated to {length}")
+        raise ValueError(f"a cache of {cache.length} tokens cannot be truncated to {length} tokens")

@@ -1,4 +1,4 @@
-"""Rows of different lengths, for engines whose batches are rows of equal ones."""
+"""Batching for engines that need rows of equal lengths."""
 
 from __future__ import annotations
 
@@ -20,15 +20,20 @@ def by_length(
     alone: bool = False,
     stack: Callable[[Sequence[Any]], Any] = np.stack,
 ) -> tuple[Logits, list[Cache]]:
-    """`forward` of an engine whose batches are rows of equal lengths, cached and new: `run` is called for each of them.
+    """Implement `forward` by running groups of rows with equal cached and new lengths.
 
-    `alone`: every row is a batch of its own. `stack`: makes one of the logits of several rows.
+    Args:
+        rows: As for `forward`.
+        caches: As for `forward`.
+        run: `forward` for rows of equal lengths.
+        alone: Run every row separately.
+        stack: Joins the logits of several rows.
     """
     groups: dict[tuple[int, int, int], list[int]] = {}
     for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
         key = (cache.length if cache is not None else 0, len(row), index if alone else 0)
         groups.setdefault(key, []).append(index)
-    if len(groups) == 1:  # the usual step: nothing to put together
+    if len(groups) == 1:  # the common case: no need to join results
         return run(rows, caches)
     logits: list[Any] = [None] * len(rows)
     result: list[Cache | None] = [None] * len(rows)

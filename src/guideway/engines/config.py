@@ -1,4 +1,4 @@
-"""config.json, which says of every model of the Hub what it is. A stranger's file: misfits are `EngineError`."""
+"""Reads config.json of models. The file is untrusted: unexpected content raises `EngineError`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx
 
 
 def read_config(model: Path) -> dict[str, Any]:
-    """config.json beside the model's file or one folder up; empty where there is none."""
+    """Return config.json from the folder of the model file or its parent; empty if there is none."""
     for file in (model.parent / "config.json", model.parent.parent / "config.json"):
         if file.is_file():
             try:
@@ -24,37 +24,42 @@ def read_config(model: Path) -> dict[str, Any]:
             except (OSError, ValueError, RecursionError) as error:
                 raise EngineError(f"cannot read {file}: {error}") from error
             if not isinstance(config, dict):
-                raise EngineError(f"{file} must hold a JSON object")
-            text_part = config.get("text_config")  # models of several modalities keep the language model's part there
+                raise EngineError(f"{file} must contain a JSON object, got {type(config).__name__}")
+            text_part = config.get("text_config")  # multimodal models keep the language model's settings there
             return {**config, **text_part} if isinstance(text_part, dict) else config
     return {}
 
 
 def context_size(config: Mapping[str, Any], given: int | None = None) -> int:
-    """How many tokens the model was made for; `given` is what the user says.
+    """Return the number of tokens of the context.
 
-    Raises `EngineError` without either, `ValueError` for more than the model was made for.
+    Args:
+        config: The content of config.json.
+        given: The user's choice; None: that of the model.
+
+    Raises:
+        EngineError: Neither is known.
+        ValueError: `given` is not positive, or greater than that of the model.
     """
     known = next((int(config[key]) for key in _CONTEXT_KEYS if positive(config.get(key))), None)
     if given is not None and given < 1:
         raise ValueError(f"context_size must be at least 1, got {given}")
     if given is not None and given > (known or given):
-        raise ValueError(f"context_size is {given}, and the model was made for {known} tokens")
+        raise ValueError(f"context_size must be at most {known}, the context of the model, got {given}")
     if size := given or known:
         return size
     raise EngineError(
-        f"config.json does not say how many tokens the model's context holds ({', '.join(_CONTEXT_KEYS)});"
-        " give context_size="
+        f"config.json does not define the context size (expected one of {', '.join(_CONTEXT_KEYS)}); pass context_size="
     )
 
 
 def positive(value: object) -> bool:
-    """Whether it is a count: no bool, and of a size that fits."""
+    """Return whether a value is a positive int below 2**31, and not a bool."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31
 
 
 def digest_of(*files: Path) -> str:
-    """A digest of what is in these files, however large."""
+    """Return a digest of the content of files."""
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         with file.open("rb") as content:

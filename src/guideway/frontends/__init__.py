@@ -1,4 +1,4 @@
-"""Compilers from notations to the grammar IR. They never import `guideway.constraints`.
+"""Frontends: compilers from notations to the grammar. They do not import `guideway.constraints`.
 
 regex/         regular expressions of Python and ECMA-262
 json_schema/   JSON Schema, all drafts from 4 on

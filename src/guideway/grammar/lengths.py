@@ -1,6 +1,6 @@
-"""Texts of so many characters, as counts inside an expression where that can be said.
+"""Length bounds of regular languages, expressed as repetition counts where possible.
 
-An intersection with a count has pairs of states, whose masks cost several times as much.
+An intersection with a length bound would have product states, whose masks cost several times as much.
 """
 
 from __future__ import annotations
@@ -9,26 +9,34 @@ from guideway.grammar.regular import ANY_CHAR, EMPTY, NEVER, Cat, Chars, Either,
 
 __all__ = ["of_length"]
 
-_DEEPEST = 4  # expressions inside one another that are looked into
-_MOST_WAYS = 16  # alternatives that each get counts of their own
+_DEEPEST = 4  # maximum nesting depth that is searched
+_MOST_WAYS = 16  # maximum number of alternatives that are bounded separately
 
 
 def of_length(parts: list[Regular], fewest: int, most: int | None) -> list[Regular]:
-    """The parts of an intersection, such that its texts have `fewest` to `most` characters: put into one of them, or a
-    part more."""
+    """Bound the length of an intersection.
+
+    Args:
+        parts: The parts of the intersection.
+        fewest: Minimum length in characters.
+        most: Maximum length; None for no maximum.
+
+    Returns:
+        The parts, with the bound in one of them, or as an additional part.
+    """
     if not fewest and most is None:
         return parts
     if most is not None and most < fewest:
         return [NEVER]
     for i, part in enumerate(parts):
         made = _within(part, fewest, most, _DEEPEST)
-        if made is not None and made != NEVER:  # what leaves nothing is found where all parts are seen
+        if made is not None and made != NEVER:  # an empty intersection is detected with all parts
             return [*parts[:i], made, *parts[i + 1 :]]
     return [*parts, Repeat(ANY_CHAR, fewest, most) if most != 0 else EMPTY]
 
 
 def _within(part: Regular, fewest: int, most: int | None, depth: int) -> Regular | None:
-    """None: it has more than one place to count at, or none that is seen."""
+    """Return the part with the bound, or None if it has no single repetition to count."""
     if isinstance(part, Literals):
         texts = tuple(text for text in part.texts if fewest <= len(text) and (most is None or len(text) <= most))
         return Literals(texts) if texts else NEVER
@@ -69,7 +77,7 @@ def _cat(parts: list[Regular]) -> Regular:
 
 
 def _length(part: Regular, depth: int) -> int | None:
-    """How many characters each of its texts has; None: not all the same, or that is not seen."""
+    """Return the length of all texts of a part in characters, or None if it varies or is not known."""
     if isinstance(part, Chars):
         return 1
     if isinstance(part, Literals):

@@ -1,7 +1,7 @@
-"""The grammar: what a source becomes before it meets a vocabulary.
+"""The grammar: the intermediate representation of constraints.
 
-A `Grammar` is a list of nodes that refer to each other by number, so that recursion needs no cycles of Python
-objects and nothing that walks it needs to recurse.
+A `Grammar` is a list of nodes that refer to each other by number. So recursive grammars need no cyclic objects, and
+algorithms need no recursion.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ __all__ = [
 
 @value
 class Leaf:
-    """A regular piece of text."""
+    """A regular language."""
 
     text: Regular
 
 
 @value
 class Sequence:
-    """Nodes one after the other; none: the empty text."""
+    """A concatenation of nodes; without parts: the empty text."""
 
     parts: tuple[int, ...]
 
 
 @value
 class Alternative:
-    """Any of the nodes. They may overlap: the machine then follows all that still fit."""
+    """An alternation of nodes. They may overlap: the automaton follows all that match."""
 
     parts: tuple[int, ...]
 
 
 @value
 class Punctuation:
-    """The fixed text of a frame. `space`: JSON whitespace may stand around every piece as well.
+    """The fixed texts of an object or array. `space`: JSON white space is allowed around every token.
 
-    An empty frame is written `open` + `close`.
+    An empty object or array is written `open` + `close`.
     """
 
     open: str
@@ -75,23 +75,23 @@ class Punctuation:
 
 @value
 class Marked:
-    """One way to read a value; read so, it counts for the demands (or counters) whose bits stand in `marks`."""
+    """An alternative for a value. A value that matches it counts for the demands (or counters) of the bits in `marks`."""
 
     marks: int
     node: int
 
 
-Value = int | tuple[Marked, ...]  # a node, or ways to read it: the machine follows all that fit
+Value = int | tuple[Marked, ...]  # a node, or alternatives: the automaton follows all that match
 
 
 def readings(value: Value) -> tuple[Marked, ...]:
-    """The ways to read a value; a plain node counts for nothing."""
+    """Return the alternatives of a value; a plain node has no marks."""
     return (Marked(0, value),) if isinstance(value, int) else value
 
 
 @value
 class Property:
-    """A key (its whole text, quotes included), its value, and whether it must be there."""
+    """A key (its complete text with quotes), its value, and whether it is required."""
 
     key: Regular
     value: Value
@@ -100,12 +100,18 @@ class Property:
 
 @value
 class Object:
-    """Keyed entries. Keys of `properties` and `open` must be disjoint languages; no key comes twice.
+    """A JSON object, or a similar list of keyed entries.
 
-    `properties`: each at most once. `open`: entries that may come any number of times (additional properties).
-    `ordered`: properties come in the order given, open ones after them; else any order. The number of entries is
-    within [`minimum`, `maximum`] (None: no end); each of `demands` (bits) is met by at least one entry, which is read
-    in a way that bears its mark.
+    The keys of `properties` and `open` are disjoint languages. No key occurs twice.
+
+    Attributes:
+        punctuation: The fixed texts.
+        properties: Entries that occur at most once.
+        open: Entries that occur any number of times (additional properties).
+        ordered: Properties are in the given order, then open entries; else any order.
+        minimum: Minimum number of entries.
+        maximum: Maximum number of entries; None for no maximum.
+        demands: Bits; for each, at least one entry must match an alternative with that mark.
     """
 
     punctuation: Punctuation
@@ -119,11 +125,17 @@ class Object:
 
 @value
 class Array:
-    """Items: the i-th is `prefix[i]`, later ones `rest` (None: there are none). `maximum` None: no end.
+    """A JSON array, or a similar list of items.
 
-    `unique`: no two items are equal as JSON values, however they are written. `counts[j]`: how many items must at
-    least and may at most (None: no end) bear the mark of bit j; where there is a most, the ways to read an item must
-    be disjoint.
+    Attributes:
+        punctuation: The fixed texts.
+        prefix: The values of the first items.
+        rest: The value of later items; None if there are none.
+        minimum: Minimum number of items.
+        maximum: Maximum number of items; None for no maximum.
+        unique: No two items are equal as JSON values, in any spelling.
+        counts: For bit j of the marks: minimum and maximum (None: no maximum) number of items with that mark. If there
+            is a maximum, the alternatives of an item must be disjoint.
     """
 
     punctuation: Punctuation
@@ -137,7 +149,7 @@ class Array:
 
 @value
 class Cell:
-    """Numbers between two bounds (None: no bound; `open_`: the bound itself is out), by what divides them."""
+    """Numbers between two bounds (None: unbounded; `open_`: exclusive) with conditions on divisibility."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -151,8 +163,8 @@ class Cell:
 class Number:
     """JSON numbers whose exact value is in one of the cells.
 
-    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction where the cell is
-    whole (it has an integer among `multiple_of`).
+    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction if all values of the cell
+    are integers (it has an integer in `multiple_of`).
     """
 
     cells: tuple[Cell, ...]
@@ -163,7 +175,7 @@ Node = Leaf | Sequence | Alternative | Object | Array | Number
 
 
 def children(node: Node) -> tuple[int, ...]:
-    """The nodes that it refers to."""
+    """Return the nodes that a node refers to."""
     match node:
         case Sequence(parts) | Alternative(parts):
             return parts
@@ -181,7 +193,7 @@ def _nodes(value: Value) -> tuple[int, ...]:
 
 
 def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
-    """The same with `numbers[i]` in the place of each i that it refers to."""
+    """Return the node with every reference i replaced by `numbers[i]`."""
 
     def moved(value: Value) -> Value:
         if isinstance(value, int):
@@ -204,12 +216,12 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 
 
 Origin = str | tuple[Any, ...] | None
-"""Where a node came from: a JSON Pointer; or that of what it stands in, and the names that lead on from there, written
-out when somebody asks; None: from nowhere in particular."""
+"""The origin of a node: a JSON Pointer; or the origin of its parent with further reference tokens, joined on demand; None
+if it has no specific origin."""
 
 
 def pointer_of(place: Origin) -> str | None:
-    """The JSON Pointer, written out."""
+    """Return the JSON Pointer of an origin."""
     inside: list[tuple[Any, ...]] = []
     while isinstance(place, tuple):
         inside.append(place)
@@ -221,10 +233,14 @@ def pointer_of(place: Origin) -> str | None:
 
 @dataclass(slots=True)
 class Grammar:
-    """Nodes by number, where each came from, and the root's number.
+    """Nodes by number, with their origins, and the number of the root.
 
-    `first`: expressions written before others, so that they stand in one place in most programs; `ahead`: microseconds
-    that compiling may take longer, to find out what masks will need.
+    Attributes:
+        nodes: The nodes; None for numbers that are reserved and not defined.
+        places: The origin of each node.
+        root: Number of the root.
+        first: Expressions that are written first, so that they have the same position in most programs.
+        ahead: Time for precomputing masks after compilation, in microseconds.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
@@ -234,20 +250,20 @@ class Grammar:
     ahead: int = 0
 
     def place(self, number: int) -> str | None:
-        """The JSON Pointer of what a node was made of."""
+        """Return the JSON Pointer of the origin of a node."""
         return pointer_of(self.places[number])
 
     def reserve(self, place: Origin = None) -> int:
-        """A number for a node that is given later (with `define`): how recursion is written."""
+        """Return a number for a node that is defined later, which allows recursion."""
         self.nodes.append(None)
         self.places.append(place)
         return len(self.nodes) - 1
 
     def define(self, number: int, node: Node) -> int:
-        """Give a reserved number its node."""
+        """Define a reserved node."""
         self.nodes[number] = node
         return number
 
     def add(self, node: Node, place: Origin = None) -> int:
-        """Reserve and define at once."""
+        """Add a node and return its number."""
         return self.define(self.reserve(place), node)

@@ -1,7 +1,7 @@
-"""A grammar as the kernel takes it: one flat list of 32-bit words, laid out as kernel/include/guideway/program.h says.
+"""Encodes a grammar as a program for the kernel: 32-bit words, as kernel/include/guideway/program.h defines.
 
-The words are the content of a constraint: two grammars with equal words allow the same texts, so their digest is the
-key of compiled automata. They are written by bindings/write_program.cpp, node by node as they stand in the grammar.
+Grammars with equal words allow the same texts, so a digest of the words is the key of compiled automata. The encoder is
+bindings/write_program.cpp; it writes nodes in their order in the grammar.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ _writer = ProgramWriter(
 
 
 def encode(grammar: Grammar) -> bytes:
-    """The grammar as little-endian 32-bit words.
+    """Encode a grammar as little-endian 32-bit words.
 
-    Raises `InvalidConstraintError` for a node that was never defined, `LimitExceededError` for one that words cannot hold.
+    Raises:
+        InvalidConstraintError: A node is reserved but not defined.
+        LimitExceededError: A node exceeds the range of words.
     """
     try:
         return _writer.write(grammar.nodes, grammar.root, grammar.first)
@@ -43,6 +45,6 @@ def encode(grammar: Grammar) -> bytes:
 
 
 def shared(expression: Regular) -> Regular:
-    """The same expression, from now on written in one piece: for the few that most grammars hold."""
+    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression."""
     _writer.share(expression)
     return expression

@@ -1,4 +1,4 @@
-"""Whether a text fits a grammar: the kernel walks it byte by byte, in time linear in the text."""
+"""Recognises texts of a grammar: the kernel walks the text byte by byte, in linear time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
 
 END = 256
-"""The id that ends a text, where ids are bytes."""
+"""The end-of-text id of the byte vocabulary."""
 
 
 def single_bytes(max_states: int | None = None) -> Vocabulary:
-    """A vocabulary of single bytes. `max_states`: all that is compiled for it may come to so many, else `LimitExceededError`
-    is raised: the same on every machine.
+    """Return a vocabulary of single bytes.
+
+    `max_states`: maximum number of automaton states for everything compiled for it; beyond it `LimitExceededError` is
+    raised. The count does not depend on the machine.
     """
     from guideway._kernel import Vocabulary
 
@@ -32,23 +34,23 @@ _single_bytes = cache(single_bytes)
 
 
 def byte_automaton(grammar: Grammar, vocabulary: Vocabulary | None = None) -> Automaton:
-    """The automaton over single bytes; id 256 ends a text. Raises what `compile` does."""
+    """Compile a grammar for single bytes. Id 256 ends a text. Raises what `compile` does."""
     from guideway._kernel import Automaton
 
     return Automaton.compile(vocabulary or _single_bytes(), encode(grammar))
 
 
 def accepts(automaton: Automaton, text: str) -> bool:
-    """Whether an automaton over single bytes takes the whole text."""
+    """Return whether a byte automaton accepts a text."""
     try:
         ids = [*text.encode("utf-8"), END]
-    except UnicodeEncodeError:  # a lone surrogate is no character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return automaton.matcher().validate(ids) == len(ids)
 
 
 def fits(grammar: Grammar, text: str) -> bool:
-    """Whether the grammar derives the text. Raises `LimitExceededError` as `compile` does."""
+    """Return whether the grammar derives a text. Raises `LimitExceededError` as `compile` does."""
     try:
         return accepts(byte_automaton(grammar), text)
     except UnsatisfiableError:
@@ -56,7 +58,7 @@ def fits(grammar: Grammar, text: str) -> bool:
 
 
 def is_empty(grammar: Grammar, vocabulary: Vocabulary | None = None) -> bool:
-    """Whether the grammar derives no text at all. Raises `LimitExceededError` as `compile` does."""
+    """Return whether the grammar derives no text. Raises `LimitExceededError` as `compile` does."""
     try:
         byte_automaton(grammar, vocabulary)
     except UnsatisfiableError:

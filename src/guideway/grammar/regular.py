@@ -1,7 +1,7 @@
 """Regular languages over characters (Unicode code points without surrogates), as immutable expressions.
 
-They say what text is allowed; the kernel lowers them to bytes. An expression stands in one of three spellings: plain
-text (UTF-8), or the inside of a JSON string, in its canonical or in any legal spelling (`Spelled`).
+The kernel lowers them to bytes. An expression describes plain text (UTF-8), or with `Spelled` the content of a JSON
+string, in canonical or any spelling.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "repeated",
 ]
 
-_MAX_COUNT = 4_294_967_294  # what the kernel can count to
+_MAX_COUNT = 4_294_967_294  # the largest count that the kernel represents
 
 MAX_CODE_POINT = 0x10FFFF
 Spelling = Literal["json", "json-any"]
@@ -47,49 +47,49 @@ Spelling = Literal["json", "json-any"]
 
 @value
 class Chars:
-    """One character out of inclusive code point ranges, sorted and disjoint. Surrogates are never matched."""
+    """One character of a class: inclusive code point ranges, sorted and disjoint. Surrogates never match."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 @value
 class Literals:
-    """One of some fixed texts; the kernel folds them into a trie, so tens of thousands are fine."""
+    """One of a list of fixed texts. The kernel builds a trie, so tens of thousands are supported."""
 
     texts: tuple[str, ...]
 
 
 @value
 class Cat:
-    """One after the other; no parts: the empty text."""
+    """A concatenation; without parts: the empty text."""
 
     parts: tuple[Regular, ...]
 
 
 @value
 class Either:
-    """Any of the parts; no parts: nothing matches."""
+    """An alternation; without parts: the empty language."""
 
     parts: tuple[Regular, ...]
 
 
 @value
 class Both:
-    """All of the parts at once (intersection); at least one part."""
+    """An intersection of at least one part."""
 
     parts: tuple[Regular, ...]
 
 
 @value
 class Not:
-    """Every text (of the spelling it stands in) that the part does not match."""
+    """The complement: every text, in the same spelling, that the part does not match."""
 
     part: Regular
 
 
 @value
 class Repeat:
-    """The part, `minimum` to `maximum` times (None: no end)."""
+    """`minimum` to `maximum` repetitions of the part (None: unbounded)."""
 
     part: Regular
     minimum: int
@@ -98,9 +98,9 @@ class Repeat:
 
 @value
 class Graph:
-    """An automaton drawn out: by state whether the text may end there, and its steps (a character, the state after).
+    """A finite automaton, for languages whose expressions would be too long.
 
-    It starts in state 0. The way to write what would be too long, or endless, as an expression.
+    `states[i]`: whether state i is accepting, and its transitions (character class, next state). State 0 is initial.
     """
 
     states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
@@ -108,10 +108,9 @@ class Graph:
 
 @value
 class Special:
-    """One special token, by its name or id, and no text: complements are of text alone, and do not hold it.
+    """One special token, by name or id. It is not text, so complements do not contain it.
 
-    Where the vocabulary has no special token of that name, the name as text; an id that is no special token's is an
-    error there.
+    If the vocabulary has no special token with the name, the name is matched as text. An unknown id is an error.
     """
 
     name: str | int
@@ -121,8 +120,8 @@ class Special:
 class Spelled:
     """The part's characters as written inside a JSON string.
 
-    "json": the canonical spelling (`\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` in lower case for the other
-    controls, everything else raw). "json-any": every legal spelling. Not nested.
+    "json": canonical spelling (`\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` in lower case for other controls, all
+    other characters raw). "json-any": every spelling. Not nested.
     """
 
     part: Regular
@@ -138,7 +137,7 @@ ANY_TEXT = Repeat(ANY_CHAR, 0, None)
 
 
 def chars(*ranges: str | tuple[int, int]) -> Chars:
-    """Characters by range: `chars("az", "__")` is `[a-z_]`; pairs of code points work too."""
+    """Return a character class. `chars("az", "__")` is `[a-z_]`; pairs of code points are accepted too."""
     pairs = sorted((ord(r[0]), ord(r[-1])) if isinstance(r, str) else r for r in ranges)
     merged: list[tuple[int, int]] = []
     for low, high in pairs:
@@ -150,34 +149,34 @@ def chars(*ranges: str | tuple[int, int]) -> Chars:
 
 
 def literal(*texts: str) -> Literals:
-    """Any of the given texts."""
+    """Return one of the texts."""
     return Literals(tuple(texts))
 
 
 def cat(*parts: Regular | str) -> Regular:
-    """One after the other; a str stands for itself."""
+    """Return a concatenation; a str is a literal."""
     made = tuple(literal(p) if isinstance(p, str) else p for p in parts)
     return made[0] if len(made) == 1 else Cat(made)
 
 
 def either(parts: Iterable[Regular]) -> Regular:
-    """Any of the parts."""
+    """Return an alternation."""
     made = tuple(parts)
     return made[0] if len(made) == 1 else Either(made)
 
 
 def both(*parts: Regular) -> Regular:
-    """All of the parts at once."""
+    """Return an intersection."""
     return parts[0] if len(parts) == 1 else Both(parts)
 
 
 def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regular:
-    """The part, `minimum` to `maximum` times."""
+    """Return `minimum` to `maximum` repetitions of the part."""
     return part if (minimum, maximum) == (1, 1) else Repeat(part, minimum, maximum)
 
 
 def repeated(part: Regular, least: int, most: int | None) -> Regular:
-    """The same; a repetition of a repetition as one where no count is left out, as in `(a{0,9}){0,9}`."""
+    """Like `repeat`; nested repetitions are merged if all counts in between are possible, as in `(a{0,9}){0,9}`."""
     if isinstance(part, Repeat) and part.minimum <= 1:
         highest = None if most is None or part.maximum is None else most * part.maximum
         if highest is None or highest <= _MAX_COUNT:
@@ -186,5 +185,5 @@ def repeated(part: Regular, least: int, most: int | None) -> Regular:
 
 
 def optional(part: Regular) -> Regular:
-    """The part, or nothing."""
+    """Return the part or the empty text."""
     return Repeat(part, 0, 1)

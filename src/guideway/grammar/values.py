@@ -1,4 +1,4 @@
-"""How nodes and expressions are written down: values that nobody changes once they are made."""
+"""The decorator of nodes and expressions: values that are not modified after construction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True)
     def value(cls: type[T]) -> type[T]:
-        """A dataclass with slots that is equal and hashed by its content, and frozen for those who check types.
+        """Make a dataclass with slots, equality and hash by content. Type checkers treat it as frozen.
 
-        At run time it is not: setting the fields of a frozen one takes three times as long, and thousands are made.
+        At run time it is not frozen: constructing frozen dataclasses takes three times as long.
         """
 else:
     value = dataclass(slots=True, unsafe_hash=True)

@@ -1,6 +1,8 @@
-"""Constraints inside the loops of other libraries. Each library is imported in its own folder only.
+"""Adapters that apply constraints in the generation loops of other libraries.
 
-_common/       a matcher driven from outside: logits processors and sequences of servers
+Each library is imported only in its own package.
+
+_common/       a matcher driven by another loop: logits processors, and sequences of servers
 transformers/  `generate` and continuous batching of transformers
 mlx/           mlx-lm
 llama_cpp/     llama-cpp-python

@@ -1,7 +1,7 @@
-"""JSON text -> values, and values -> JSON text, without recursion: a stranger's nesting costs memory, not the stack.
+"""Decodes and encodes JSON text without recursion, so that deeply nested input cannot overflow the stack.
 
-Numbers with a point or an exponent become `Decimal`, so that bounds stay exact. (The standard library's decoder takes
-a quarter of the time, but a level of it is one of the stack: in 128 KB it crashes at 980.)
+Numbers with a fraction or an exponent become `Decimal`, so that they are exact. The decoder of the standard library is
+four times as fast, but recursive: with a stack of 128 KB it crashes at depth 980.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 MAX_VALUES = 2_000_000
-"""How many values a schema may hold."""
+"""Maximum number of values of a schema."""
 
 MAX_DEPTH = 4000
-"""How deep a schema may nest; a Python structure that holds itself ends here."""
+"""Maximum nesting depth of a schema. It also stops at cyclic Python values."""
 
 MAX_DIGITS = 1000
-"""How many digits a number in a schema may have, before its point and after it."""
+"""Maximum number of digits of a number in a schema, before and after the decimal point."""
 
 _INFINITE = float("inf")
 _NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
@@ -51,17 +51,17 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
-    """The value of a JSON text; `InvalidConstraintError` names the place where it is none."""
+    """Return the value of a JSON text. Raises `InvalidConstraintError` with line and column if it is not JSON."""
     return _Reader(text, deepest).read()
 
 
 class _Reader:
-    """Token by token. Open arrays and objects stand on a stack, each with the key that waited for it."""
+    """A decoder that reads token by token. Open arrays and objects are on a stack, each with its key."""
 
     def __init__(self, text: str, deepest: int) -> None:
         self._text = text
         self._deepest = deepest
-        self._at = 0  # behind the token read last, which begins at `_from`
+        self._at = 0  # end of the last token; its start is `_from`
         self._from = 0
         self._open: list[tuple[dict[str, object] | list[object], str]] = []
 
@@ -73,7 +73,9 @@ class _Reader:
                 token = self._next()
                 if token != ("}" if isinstance(box, dict) else "]"):
                     if len(self._open) >= self._deepest:
-                        raise LimitExceededError(f"line {self._place(self._from)}: nested deeper than {self._deepest}")
+                        raise LimitExceededError(
+                            f"line {self._place(self._from)}: the JSON text is nested deeper than {self._deepest} levels"
+                        )
                     self._open.append((box, key))
                     if isinstance(box, dict):
                         key, token = self._key(token), self._next()
@@ -103,9 +105,9 @@ class _Reader:
                 return value
 
     def _next(self) -> str:
-        """The next token; empty where there is none."""
+        """Return the next token; "" if there is none."""
         found = _TOKEN.match(self._text, self._at)
-        if not found:  # for the type checker: the empty token always matches
+        if not found:  # for type checkers: the pattern matches the empty text
             return ""
         self._from, self._at = found.span(1)
         return found[1]
@@ -118,12 +120,14 @@ class _Reader:
         if not token or token in "}],:":
             self._fail("a JSON string" if self._text.startswith('"', self._from) else "a JSON value")
         if len(token) > MAX_DIGITS:
-            self._from = self._at  # what is wrong is told from the digits' end
+            self._from = self._at  # report the end of the digits
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
             return _number(int(token) if token.lstrip("-").isdigit() else Decimal(token), self)
-        except (InvalidOperation, ValueError):  # an exponent of twenty digits; the interpreter's own limit to digits
-            raise LimitExceededError(f"{self.where()}: a number has more than {MAX_DIGITS} digits") from None
+        except (InvalidOperation, ValueError):  # an exponent of twenty digits, or the interpreter's limit of digits
+            raise LimitExceededError(
+                f"{self.where()}: numbers may have at most {MAX_DIGITS} digits before and after the point"
+            ) from None
 
     def _string(self, token: str) -> str:
         return _text(str(json.loads(token)) if "\\" in token else token[1:-1], self)
@@ -137,10 +141,10 @@ class _Reader:
         return key
 
     def _fail(self, expected: str) -> NoReturn:
-        raise InvalidConstraintError(f"not JSON at line {self._place(self._from)}: expected {expected}")
+        raise InvalidConstraintError(f"the text is not JSON at line {self._place(self._from)}: expected {expected}")
 
     def where(self) -> str:
-        """The place reached, for a message; lines are counted only then."""
+        """Return the current position for a message. Lines are counted only then."""
         return f"line {self._place(self._at)}"
 
     def _place(self, at: int) -> str:
@@ -149,22 +153,29 @@ class _Reader:
 
 
 def copy_schema(value: object) -> tuple[object, bool]:
-    """As `copy_value`, and whether any inner schema may have an identifier or an anchor."""
+    """Copy a schema, and return whether an inner schema may have an identifier or an anchor."""
     copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
-    return (copy_value(value), True) if copied is None else copied  # where a closer look is needed
+    return (copy_value(value), True) if copied is None else copied  # the general path reports errors
 
 
 def _exact(number: object) -> int | Decimal | None:
-    """What a float or a decimal stands for; None: nothing that JSON can write, or that has too many digits."""
+    """Return a float or decimal as an exact number; None if JSON cannot write it or it has too many digits."""
     if type(number) is float:
         number = Decimal(repr(number))
     return _bounded(number) if type(number) is Decimal and number.is_finite() else None
 
 
 def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
-    """A copy of a JSON-like Python value as plain dicts and lists; `InvalidConstraintError` where it is not JSON.
+    """Copy a JSON-like Python value as plain dicts and lists.
 
-    `exact`: numbers that are not integers as `Decimal` (a float by its shortest spelling), else as float.
+    Args:
+        value: The value.
+        exact: Return non-integer numbers as `Decimal` (a float by its shortest repr), else as float.
+        deepest: Maximum nesting depth.
+
+    Raises:
+        InvalidConstraintError: The value is not JSON-like.
+        LimitExceededError: The value is too large or nested too deeply.
     """
     root: list[object] = [None]
     todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
@@ -173,12 +184,16 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         one, box, slot, path = todo.pop()
         count += 1
         if count > MAX_VALUES or (path and path.depth > deepest):
-            raise LimitExceededError(f"the schema holds more than {MAX_VALUES} values, or nests deeper than {deepest}")
+            raise LimitExceededError(
+                f"the schema has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
+            )
         if isinstance(one, Mapping):
             made: dict[str, object] = {}
             for key, inner in one.items():
                 if not isinstance(key, str):
-                    raise InvalidConstraintError(f"at {_place(path)!r}: a key is a {type(key).__name__}, not a str")
+                    raise InvalidConstraintError(
+                        f"at {_shown(_place(path))}: keys must be str, got {type(key).__name__}"
+                    )
                 made[_text(key, path)] = None  # keeps the order; filled later
                 todo.append((inner, made, key, _Path(path, key)))
             box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
@@ -192,7 +207,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
 
 
 class _Path:
-    """Where a value stands; written out only for an error."""
+    """The path of a value as a linked list; joined only for errors."""
 
     __slots__ = ("before", "depth", "name")
 
@@ -203,11 +218,16 @@ class _Path:
 
 
 def _place(path: _Path | None) -> str:
+    """Return the JSON Pointer of a path."""
     names = []
     while path:
         names.append(path.name)
         path = path.before
     return pointer("", *reversed(names))
+
+
+def _shown(place: str) -> str:
+    return repr(place) if place else "the whole schema"
 
 
 def _scalar(value: object, path: _Path | None, exact: bool) -> object:
@@ -223,13 +243,13 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
         return _number(value, path) if exact else read_float(str(value))
     shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
     place = _place(path)
-    raise InvalidConstraintError(f"at {place!r}: {shown}, where a JSON value is expected", place)
+    raise InvalidConstraintError(f"at {_shown(place)}: expected a JSON value, got {shown}", place)
 
 
 def _bounded(number: int | Decimal) -> int | Decimal | None:
-    """The number; None: it has too many digits."""
+    """Return the number, or None if it has too many digits."""
     if not number:
-        return 0  # 0e-999999999 would be written out with all its zeros
+        return 0  # 0e-999999999 would be written with all its zeros
     if isinstance(number, int):
         return number if number.bit_length() <= MAX_DIGITS * 3 else None
     fits = number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
@@ -239,21 +259,23 @@ def _bounded(number: int | Decimal) -> int | Decimal | None:
 def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
     number = _bounded(value)
     if number is None:
-        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
-        raise LimitExceededError(f"{where}: a number has more than {MAX_DIGITS} digits")
+        where = path.where() if isinstance(path, _Reader) else f"at {_shown(_place(path))}"
+        raise LimitExceededError(f"{where}: numbers may have at most {MAX_DIGITS} digits before and after the point")
     return number
 
 
 def _text(text: str, path: _Path | _Reader | None) -> str:
     if _SURROGATE.search(text):
-        where = path.where() if isinstance(path, _Reader) else f"at {_place(path)!r}"
-        raise InvalidConstraintError(f"{where}: a string holds a lone surrogate, which no text can")
+        where = path.where() if isinstance(path, _Reader) else f"at {_shown(_place(path))}"
+        raise InvalidConstraintError(f"{where}: a string contains a lone surrogate, which UTF-8 cannot encode")
     return text
 
 
 def read_float(text: str) -> float | Decimal:
-    """The nearest float; a `Decimal` where that would be infinite, or zero for another number, and it can count so far:
-    behind an exponent of twenty digits the value is infinite, or zero, as for `json.loads`.
+    """Return the nearest float.
+
+    Returns a `Decimal` if the float would be infinite, or zero for a non-zero number. Numbers whose exponent is too large
+    for `Decimal` are infinite or zero, as in `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:
@@ -265,7 +287,7 @@ def read_float(text: str) -> float | Decimal:
 
 
 def read_int(text: str) -> int | Decimal:
-    """The whole number; a `Decimal` where Python reads no int of so many digits."""
+    """Return the int, or a `Decimal` if it has more digits than Python's limit for int."""
     try:
         return int(text)
     except ValueError:
@@ -273,12 +295,12 @@ def read_int(text: str) -> int | Decimal:
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
-    """The canonical JSON text of a value (dicts in their order, numbers without exponent)."""
+    """Return the canonical JSON text of a value: dicts in their order, numbers without exponent."""
     return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
 
 
 def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
-    """The text by the standard library, where there are no decimals, and no great depth."""
+    """Encode with the standard library; None for values with decimals or great depth."""
     try:
         return _encoder(comma, colon, same).encode(value)
     except (TypeError, RecursionError):
@@ -291,7 +313,7 @@ def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
 
 
 def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
-    todo: list[object] = [value]  # values still to write, and `_Raw` pieces of punctuation
+    todo: list[object] = [value]  # values, and `_Raw` punctuation
     while todo:
         one = todo.pop()
         if isinstance(one, _Raw):
@@ -316,7 +338,7 @@ def _written(value: object, comma: str, colon: str, same: bool = False) -> Itera
 
 
 class _Raw:
-    """A piece of punctuation between values."""
+    """Punctuation between values."""
 
     __slots__ = ("text",)
 
@@ -325,12 +347,12 @@ class _Raw:
 
 
 def identity(value: object) -> str:
-    """A text that two values share exactly when JSON Schema calls them equal: 1 is 1.0, keys have no order."""
+    """Return a text that is equal for values that are equal in JSON Schema: 1 equals 1.0, the order of keys is ignored."""
     return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
 
 
 def write_number(value: int | Decimal) -> str:
-    """A number in plain decimal digits, never `-0`."""
+    """Return a number in decimal digits without exponent, never `-0`."""
     if value == 0:
         return "0"
     return str(value) if isinstance(value, int) else format(value, "f")

@@ -6,7 +6,7 @@ __all__ = ["pointer"]
 
 
 def pointer(place: str, *names: str | int) -> str:
-    """The JSON Pointer `place`, extended by the given property names and array indices."""
+    """Return a JSON Pointer extended by property names and array indices."""
     for name in names:
         text = str(name)
         if "~" in text or "/" in text:

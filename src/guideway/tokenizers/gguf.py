@@ -128,7 +128,7 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """The same tokenizer in the package `tokenizers`. Raises `EngineError` if tokens and merges do not match."""
+        """An equivalent tokenizer of the package `tokenizers`. Raises `EngineError` if tokens and merges do not match."""
         try:
             return self._made()
         except GuidewayError:

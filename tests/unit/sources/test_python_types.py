@@ -311,11 +311,11 @@ def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
     assert of(re.compile("a+", re.I)) == Regex("a+", flags="i")
     for wrong, hint in (
         (["a", "b"], "pass Choice(['a', 'b'])"),
-        ("abc", "pass Choice(['abc']); for a pattern, Regex('abc')"),
+        ("abc", "pass Choice(['abc']); for a pattern, pass Regex('abc')"),
         (' {"type": "null"}', "pass JsonSchema(text)"),
-        (object(), "is not a type whose values can be read from JSON"),
-        ({"name": "string"}, "has no keyword of JSON Schema"),
-        (BaseModel, "it has no fields"),
+        (object(), "is not a type that Pydantic can read from JSON"),
+        ({"name": "string"}, "has no JSON Schema keyword"),
+        (BaseModel, "BaseModel has no fields"),
     ):
         with pytest.raises(InvalidConstraintError, match=re.escape(hint)) as caught:
             of(wrong)

@@ -1,4 +1,4 @@
-"""llama.cpp, through the low-level API of llama-cpp-python.
+"""The llama.cpp engine, on the low-level API of llama-cpp-python.
 
 model.py    `LlamaCppEngine`
 context.py  a loaded model and its context

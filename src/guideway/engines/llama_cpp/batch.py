@@ -1,4 +1,4 @@
-"""What one call of `llama_decode` reads: arrays of this process, made once and filled for each call."""
+"""The input arrays of `llama_decode`, allocated once and filled for each call."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import llama_cpp as llama
 __all__ = ["Batch", "Begun", "laid_out"]
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
-"""Tokens, their positions, the numbers of their sequences, and where logits are wanted (1)."""
+"""Tokens, positions, sequence numbers, and whether logits are needed (0 or 1)."""
 
 
 class Begun(Protocol):
-    """A sequence: its number, and how many tokens it has."""
+    """A sequence: its number and its length in tokens."""
 
     number: int
     tip: int
 
 
 class Batch:
-    """Up to `size` tokens. `struct`: as the library takes them."""
+    """Input of up to `size` tokens. `struct` is the `llama_batch` of the library."""
 
     def __init__(self, size: int) -> None:
         arrays: list[Any] = [(kind * size)() for kind in (*[ctypes.c_int32] * 4, ctypes.c_int8)]
         self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
         self._counts[:] = [1] * size
         self._size = size
-        self._alone = -1  # the sequence of the step before, where it was one token of one
+        self._alone = -1  # sequence of the previous call if it was a single token, else -1
         pointer = ctypes.POINTER(llama.llama_seq_id)
         start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
         self._pointers = (pointer * size)(
@@ -46,7 +46,7 @@ class Batch:
         )
 
     def fill(self, columns: Columns, begin: int) -> int:
-        """Put the tokens from this place on in, as many as there is room for; behind how many logits are wanted."""
+        """Fill in the tokens from `begin` on, up to the size of the batch. Returns the number of logits rows."""
         tokens, positions, numbers, wanted = columns
         count = min(len(tokens) - begin, self._size)
         end = begin + count
@@ -57,9 +57,9 @@ class Batch:
         return sum(wanted[begin:end])
 
     def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
-        """One token for each of these sequences, and logits behind each."""
+        """Fill in one token per sequence, with logits for each."""
         count, first = len(sequences), sequences[0]
-        if count == 1:  # slices take five times as long
+        if count == 1:  # slices are five times slower
             if self._alone != first.number:
                 self._alone = first.number
                 self.struct.n_tokens, self._numbers[0], self._wanted[0] = 1, first.number, 1
@@ -72,7 +72,7 @@ class Batch:
 
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:
-    """The new tokens of these sequences, one after the other; logits are wanted behind the last of each."""
+    """Concatenate the new tokens of sequences. Logits are needed after the last token of each."""
     tokens: list[int] = []
     positions: list[int] = []
     numbers: list[int] = []

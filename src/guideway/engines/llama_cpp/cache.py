@@ -1,8 +1,8 @@
-"""Sequences of llama.cpp as values: whoever holds one finds it unchanged, and nothing is copied until that needs it.
+"""Sequences of llama.cpp as immutable values, with copy on write.
 
-A `Sequence` is a number in llama.cpp's memory, given back when nobody holds it. A `Held` is its first `length` tokens.
-Running on from a `Held` grows the sequence in place where nobody holds more of it; else the cells are shared with a
-new sequence, which then goes its own way.
+A `Sequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A `Held` is a
+cache value: the first `length` tokens of a sequence. Running more tokens after a `Held` extends the sequence in place
+if no other `Held` has more of its tokens. Otherwise a new sequence is made that shares the cells of the prefix.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["Held", "Pool"]
 
 
 class Pool:
-    """The numbers of sequences that are free, and of those that nobody holds any more.
+    """The free sequence numbers, and those to be released.
 
-    What is let go may be let go in any thread, also while llama.cpp runs; so its cells are given back before the next
-    call, and not there.
+    Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore their cells are released
+    before the next call.
     """
 
     def __init__(self, context: Context) -> None:
@@ -30,7 +30,7 @@ class Pool:
         self.dropped = deque[int]()
 
     def reclaim(self) -> None:
-        """Give back the cells of what was let go."""
+        """Release the cells of collected sequences."""
         while self.dropped:
             number = self.dropped.popleft()
             self.context.remove(number, -1)
@@ -39,14 +39,19 @@ class Pool:
     def take(self) -> Sequence:
         self.reclaim()
         if not self.free:
-            raise KVCacheFullError(f"all {self.context.rows} sequences are held: let sessions, forks or kept kv go")
+            raise KVCacheFullError(
+                f"all {self.context.rows} sequences are in use; close sessions, forks or KV caches, or raise rows="
+            )
         return Sequence(self, self.free.pop())
 
 
 class Sequence:
-    """`tip`: how many tokens llama.cpp has of it; nobody holds more.
+    """A sequence in llama.cpp's memory.
 
-    `held`: who holds some of it, or did; any thread adds to them. `crowd`: at so many it is time to see who is gone.
+    Attributes:
+        tip: Number of its tokens in llama.cpp's memory.
+        held: Weak references to its cache values; may contain dead ones. Any thread may append.
+        crowd: Size of `held` at which dead references are removed.
     """
 
     def __init__(self, pool: Pool, number: int) -> None:
@@ -55,7 +60,7 @@ class Sequence:
         self.crowd = 64
 
     def longest(self) -> int:
-        """How many of its tokens somebody holds. For the one that runs llama.cpp."""
+        """Return the length of the longest live cache value. Only for the thread that runs llama.cpp."""
         longest = 0
         for _ in range(len(self.held)):
             one = self.held.popleft()
@@ -66,7 +71,7 @@ class Sequence:
         return longest
 
     def copy(self, length: int | None = None) -> Sequence:
-        """Another one that begins with the same tokens; the cells are shared."""
+        """Return a new sequence with the same first tokens; the cells are shared."""
         new = self.pool.take()
         new.tip = self.tip if length is None else length
         self.pool.context.copy(self.number, new.number, new.tip)
@@ -77,7 +82,7 @@ class Sequence:
 
 
 class Held:
-    """The first `length` tokens of a sequence."""
+    """A cache value: the first `length` tokens of a sequence."""
 
     __slots__ = ("__weakref__", "length", "sequence")
 
@@ -94,9 +99,9 @@ class Held:
         return Held(self.sequence, length)
 
     def to_go_on(self) -> Sequence:
-        """A sequence of exactly these tokens, to be changed."""
+        """Return a sequence of exactly these tokens that may be extended."""
         own = self.sequence
-        if self.length == own.tip:  # nobody can hold more: the usual step
+        if self.length == own.tip:  # no other value can be longer: the common case
             if len(own.held) > own.crowd:
                 own.longest()
         elif own.longest() > self.length:

@@ -1,4 +1,4 @@
-"""A model and a context of llama.cpp: loaded, run in batches, freed once."""
+"""A model and a context of llama.cpp."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from guideway.errors import EngineError, NotAvailable
 
 __all__ = ["Context"]
 
-BATCH = 512  # tokens run at once
+BATCH = 512  # maximum number of tokens per call
 
 
 class Context:
-    """One loaded model with its KV cells. `room`: how many cells; 0 for as many as one row needs."""
+    """A loaded model with its KV cells. `room`: number of cells; None: as many as one row needs, at least 8,192."""
 
     def __init__(self, file: Path, *, gpu: bool, half: bool, context: int | None, room: int | None, rows: int) -> None:
         if not file.is_file():
-            raise NotAvailable(f"there is no model file {file}")
+            raise NotAvailable(f"model file not found: {file}")
         listen()
         llama.llama_backend_init()
         if gpu and not llama.llama_supports_gpu_offload():
-            raise EngineError("this llama.cpp was built without a GPU; its device is cpu")
+            raise EngineError("this build of llama.cpp has no GPU support; use device='cpu'")
         params = llama.llama_model_default_params()
         params.n_gpu_layers = 999 if gpu else 0
         self.model: Any = llama.llama_model_load_from_file(str(file).encode(), params)
@@ -40,54 +40,54 @@ class Context:
         self.size = context or known
         if 0 < known < self.size:
             llama.llama_model_free(self.model)
-            raise ValueError(f"context_size is {context}, and the model was made for {known} tokens")
+            raise ValueError(f"context_size must be at most {known}, the context of the model, got {context}")
         self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
         options = llama.llama_context_default_params()
         cells = self.size if self.recurrent else max(room or 8192, self.size)
-        # An odd number of blocks: values lie a channel apart by as many cells, and where that is a power of two they
-        # share few lines of the caches (3 to 6 % of a small model's time).
+        # Use an odd number of 256-cell blocks. The channels of values are this many cells apart, and a power of two
+        # would cause cache conflicts (3 to 6 % of the time of a small model).
         options.n_ctx = cells if cells % 512 else cells + 256
         options.n_batch = options.n_ubatch = BATCH
         options.n_seq_max = self.rows
-        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # as llama-cpp-python does
-        options.kv_unified = True  # so that sequences share the cells of what they have in common
+        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # default of llama-cpp-python
+        options.kv_unified = True  # sequences share the cells of common prefixes
         options.type_k = options.type_v = llama.GGML_TYPE_F16 if half else llama.GGML_TYPE_F32
         options.flash_attn_type, options.no_perf = 0, True
         self.handle: Any = llama.llama_init_from_model(self.model, options)
         if not self.handle:
             llama.llama_model_free(self.model)
-            raise EngineError(f"llama.cpp has no context of {options.n_ctx} tokens for {file}: {reason()}")
+            raise EngineError(f"llama.cpp cannot create a context of {options.n_ctx} tokens for {file}: {reason()}")
         self.memory = llama.llama_get_memory(self.handle)
         head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
         heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
         self.cell_bytes = 2 * heads * head * (2 if half else 4)
-        batch = int(llama.llama_n_batch(self.handle))  # fewer where there are fewer cells: more would end the process
+        batch = int(llama.llama_n_batch(self.handle))  # at most the number of cells; a larger batch aborts the process
         self.running = Running(self.handle, batch, self.vocab_size)
 
     def remove(self, number: int, start: int) -> None:
-        """Drop what a sequence has from this position on."""
+        """Remove the tokens of a sequence from a position on."""
         if self.handle is not None:
             llama.llama_memory_seq_rm(self.memory, number, start, -1)
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Let one sequence begin with what another begins with; cells are shared."""
+        """Copy the first tokens of a sequence to another one; cells are shared."""
         llama.llama_memory_seq_cp(self.memory, source, target, 0, length)
 
     def state(self, number: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """What a sequence holds, as bytes."""
+        """Return the state of a sequence, as bytes."""
         buffer = (ctypes.c_uint8 * (size := llama.llama_state_seq_get_size(self.handle, number)))()
         written = llama.llama_state_seq_get_data(self.handle, buffer, size, number)
         return np.array(np.frombuffer(buffer, dtype=np.uint8, count=written))
 
     def put_state(self, number: int, state: np.ndarray[Any, np.dtype[Any]], length: int) -> None:
-        """Make a sequence hold this. Raises `EngineError` where it is not a state of so many tokens."""
+        """Set the state of a sequence. Raises `EngineError` if it is not a state of `length` tokens."""
         data = np.array(state, dtype=np.uint8)
         buffer = (ctypes.c_uint8 * data.size).from_buffer_copy(data.tobytes())
         done = llama.llama_state_seq_set_data(self.handle, buffer, data.size, number)
         if not done or llama.llama_memory_seq_pos_max(self.memory, number) != length - 1:
             self.remove(number, -1)
-            raise EngineError(f"llama.cpp does not take this as the state of {length} tokens")
+            raise EngineError(f"llama.cpp rejected the state of {length} tokens: it does not match the model")
 
     def close(self) -> None:
         handle, self.handle = self.handle, None

@@ -1,4 +1,4 @@
-"""What llama.cpp would print: kept, and the last complaint shown in the error that follows it."""
+"""Captures llama.cpp's log, so that errors can show its last message."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _log(level: int, text: bytes, data: Any) -> None:
     _said[:] = [*_said[-20:], text.decode("utf-8", "replace").strip()]
 
 
-_callback = llama.llama_log_callback(_log)  # a name of its own, or it would be freed while llama.cpp calls it
+_callback = llama.llama_log_callback(_log)  # a global, so that it is not freed while llama.cpp uses it
 
 
 def listen() -> None:
-    """Take what llama.cpp says, for this process."""
+    """Capture the log of this process."""
     llama.llama_log_set(_callback, ctypes.c_void_p(0))
 
 
 def reason() -> str:
-    """Why the last call failed, as far as llama.cpp said it."""
-    return next((line for line in reversed(_said) if "error" in line or "fail" in line), "it does not say why")
+    """Return the last error message of llama.cpp."""
+    return next((line for line in reversed(_said) if "error" in line or "fail" in line), "llama.cpp gave no reason")

@@ -1,4 +1,4 @@
-"""What one call of `llama_decode` gives: logits that stand in llama.cpp's memory until the next call."""
+"""The logits of `llama_decode`, in memory that llama.cpp overwrites with the next call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _address_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
 
 
 class Outputs:
-    """The logits of a context, `width` wide. Their place is the same for most calls, so the look at it is kept."""
+    """The logits of a context, of shape [rows, width]. The array is reused while llama.cpp's buffer does not move."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -26,7 +26,7 @@ class Outputs:
         self._there: Any = np.empty((0, width), dtype=np.float32)
 
     def lent(self, handle: Any, rows: int) -> Logits:
-        """Those of the last call, of so many rows, in their order; good until the next call."""
+        """Return the `rows` logits rows of the last call. The array is valid until the next call."""
         place = _address_of(handle), rows
         if place != self._place:
             memory: Any = (ctypes.c_float * (rows * self._width)).from_address(place[0])

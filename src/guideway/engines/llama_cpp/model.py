@@ -1,4 +1,4 @@
-"""A step engine over llama.cpp: GGUF files, many sequences in one context."""
+"""`LlamaCppEngine`: a step engine for GGUF files, with many sequences in one llama.cpp context."""
 
 from __future__ import annotations
 
@@ -22,11 +22,21 @@ __all__ = ["LlamaCppEngine"]
 class LlamaCppEngine:
     """A GGUF file.
 
-    `device`: "cpu", or "gpu" where this llama.cpp was built for one. `dtype`: of the KV cache, "float32" (the default:
-    sums do not depend on how tokens came) or "float16". `context_size`: tokens per row; by default what the model was
-    made for. `room`: tokens of all rows together, where what they share counts once; 8,192 or one row by default.
-    `rows`: how many different ways on can be held at once.
-    Models with recurrent states or sliding windows run, one row after the other, and cannot go back.
+    Models with recurrent states or sliding windows run one row at a time and do not support rollback.
+
+    Args:
+        path: The file.
+        device: "cpu", or "gpu" if this build of llama.cpp supports one.
+        dtype: Type of the KV cache. "float32" (results do not depend on how tokens were divided into calls) or
+            "float16".
+        context_size: Maximum number of tokens per row; by default that of the model.
+        room: Total number of tokens of all rows, where a shared prefix counts once; by default 8,192 or one row.
+        rows: Maximum number of sequences that are kept at the same time.
+
+    Raises:
+        NotAvailable: The file does not exist.
+        EngineError: The file cannot be loaded, or the device or type is not supported.
+        ValueError: A size is out of range.
     """
 
     def __init__(
@@ -40,9 +50,9 @@ class LlamaCppEngine:
         rows: int = 64,
     ) -> None:
         if device not in ("cpu", "gpu"):
-            raise EngineError(f"llama.cpp has no device {device!r}; it has cpu and gpu")
+            raise EngineError(f"device must be 'cpu' or 'gpu' for llama.cpp, got {device!r}")
         if dtype not in ("float32", "float16"):
-            raise EngineError(f"a KV cache of llama.cpp is float32 or float16 here, not {dtype!r}")
+            raise EngineError(f"dtype must be 'float32' or 'float16' for llama.cpp's KV cache, got {dtype!r}")
         if (wrong := next((n for n in (context_size, room, rows) if n is not None and n < 1), None)) is not None:
             raise ValueError(f"context_size, room and rows must be at least 1, got {wrong}")
         self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
@@ -56,10 +66,10 @@ class LlamaCppEngine:
         return digest_of(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. All rows are one batch, whatever their lengths."""
+        """See `StepEngine`. All rows run as one batch; lengths may differ."""
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # that is None: one pass
+            made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # returns None: one pass
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
@@ -67,7 +77,7 @@ class LlamaCppEngine:
         return np.array([logits for logits, _ in found]), [state for _, state in found]
 
     def go_on(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
-        """See `Draw`. Logits are lent from llama.cpp's own memory, and nothing is made between passes."""
+        """See `Draw`. The logits are in llama.cpp's memory, and no cache values are made between passes."""
         self._check_open()
         if self._pool.dropped:
             self._pool.reclaim()
@@ -76,7 +86,7 @@ class LlamaCppEngine:
         try:
             for cache in caches:
                 sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
-                if sequence.number in taken:  # two rows go on from one place
+                if sequence.number in taken:  # two rows extend the same cache value
                     sequence = sequence.copy()
                 taken[sequence.number] = sequence
             if not self._context.running.go_on(list(taken.values()), rows, draw):
@@ -90,13 +100,13 @@ class LlamaCppEngine:
         self._check_open()
         if isinstance(cache, State):
             return {"state": cache.data, "length": np.array([cache.length])}
-        sequence = self._own(cache).to_go_on()  # held until its bytes are out
+        sequence = self._own(cache).to_go_on()  # keep it alive until its state is copied
         return {"state": self._context.state(sequence.number), "length": np.array([cache.length])}
 
     def restore(self, arrays: Arrays) -> Cache:
         self._check_open()
         if set(arrays) != {"state", "length"} or arrays["length"].shape != (1,) or arrays["state"].dtype != np.uint8:
-            raise EngineError(f"a cache of llama.cpp is a state and a length, got {', '.join(arrays)}")
+            raise EngineError(f"expected the arrays 'state' and 'length' of a llama.cpp cache, got {', '.join(arrays)}")
         length = int(np.asarray(arrays["length"], dtype=np.int64)[0])
         sequence = self._pool.take()
         self._context.put_state(sequence.number, arrays["state"], length)
@@ -111,14 +121,14 @@ class LlamaCppEngine:
         self._context.close()
 
     def _cut(self, sequences: Iterable[Cells]) -> None:
-        for sequence in sequences:  # what a pass that failed has left of these
+        for sequence in sequences:  # remove what a failed pass left behind the tip
             self._context.remove(sequence.number, sequence.tip)
 
     def _own(self, cache: Cache) -> Held:
         if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:
-            raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+            raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
         return cache
 
     def _check_open(self) -> None:
         if self._context.handle is None:
-            raise EngineError("the model is closed")
+            raise EngineError("the model is closed; load it again")

@@ -1,4 +1,4 @@
-"""The calls of `llama_decode`: new tokens of many sequences, and on from there."""
+"""Calls of `llama_decode`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Running"]
 
 
 class Running:
-    """What runs in a context of llama.cpp, at most `size` tokens at once; logits are `width` wide.
+    """Runs tokens in a llama.cpp context, at most `size` per call. Logits have shape [rows, width].
 
-    Logits are lent: they stand in the library's memory until the next call.
+    Logits are in llama.cpp's memory and valid until the next call.
     """
 
     def __init__(self, handle: Any, size: int, width: int) -> None:
@@ -29,9 +29,9 @@ class Running:
         self._outputs = Outputs(width)
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:
-        """Run the new tokens of these sequences; the logits behind each. Tips move along. Raises `EngineError`."""
+        """Run the new tokens of sequences and advance their tips. Returns the logits after each. Raises `EngineError`."""
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
-        if total == len(rows) <= self._size:  # one for each: the usual step
+        if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)
             self._decode(total)
             for sequence in sequences:
@@ -49,12 +49,12 @@ class Running:
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def go_on(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], draw: Draw) -> bool:
-        """As `run`, and on with what `draw` gives, until that is None; False where a later pass failed before."""
+        """Run as `run`, then the tokens that `draw` returns, until it returns None. False if a later pass failed."""
         more = draw(self.run(sequences, rows))
         while more is not None:
             try:
                 logits = self.run(sequences, more)
-            except EngineError:  # it comes again where these tokens run next, and is told of there
+            except EngineError:  # the next call with these tokens raises it again
                 return False
             more = draw(logits)
         return True
@@ -62,5 +62,5 @@ class Running:
     def _decode(self, total: int) -> None:
         if code := llama.llama_decode(self._handle, self._batch.struct):
             if code == 1:
-                raise KVCacheFullError(f"no cells are left for {total} tokens: give the model more room=")
-            raise EngineError(f"llama.cpp failed on {total} tokens ({code}): {reason()}")
+                raise KVCacheFullError(f"the KV cache has no free cells for {total} tokens; raise room=")
+            raise EngineError(f"llama_decode failed on {total} tokens with code {code}: {reason()}")

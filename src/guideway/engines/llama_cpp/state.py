@@ -1,4 +1,4 @@
-"""The state of a recurrent model as a value."""
+"""The state of a recurrent model as an immutable value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["State", "run_state"]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The state of a recurrent model, taken out of llama.cpp."""
+    """The state of a recurrent model, copied from llama.cpp."""
 
     data: np.ndarray[Any, np.dtype[np.uint8]]
     length: int
@@ -28,15 +28,15 @@ class State:
         return int(self.data.nbytes)
 
     def truncated(self, length: int) -> State:
-        raise ValueError("the state of a recurrent model cannot be truncated")
+        raise ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
 
 
 def run_state(context: Context, pool: Pool, row: Sequence[int], cache: Cache | None) -> tuple[Logits, State]:
-    """Run a row behind a state (None: nothing), in a sequence of its own. Raises `EngineError`."""
-    sequence = pool.take()  # given back, and emptied, when this returns
+    """Run a row after a state (None: initial state) in a temporary sequence. Raises `EngineError`."""
+    sequence = pool.take()  # released when this function returns
     if cache is not None:
         if not isinstance(cache, State):
-            raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+            raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
         sequence.tip = cache.length
         context.put_state(sequence.number, cache.data, sequence.tip)
     logits = context.running.run([sequence], [row])[0].copy()

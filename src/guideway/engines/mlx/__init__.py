@@ -1,4 +1,4 @@
-"""Models of mlx-lm, on Apple GPUs or on any CPU.
+"""The MLX engine: models of mlx-lm, on Apple GPUs or any CPU.
 
 model.py   `MlxEngine`
 cache.py   mlx-lm's caches as values

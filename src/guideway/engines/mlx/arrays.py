@@ -1,4 +1,4 @@
-"""Caches of mlx-lm as arrays of used positions, and back."""
+"""Conversion of mlx-lm caches to NumPy arrays of used positions, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["from_arrays", "to_arrays"]
 
 
 def to_arrays(cache: Cache) -> Arrays:
-    """Used positions only; bfloat16 as float32."""
+    """Return the arrays of a cache. bfloat16 becomes float32."""
     own = own_cache(cache)
     if isinstance(own, States):
         flat = tree_flatten([one.state for one in own.whole])
@@ -28,11 +28,11 @@ def to_arrays(cache: Cache) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, like: KeysValues | States) -> Cache:
-    """The cache of these arrays; `like`: one of the same model, after one token. Raises `EngineError` for misfits."""
+    """Return the cache of arrays. `like` is a cache of the model after one token. Raises `EngineError` for mismatches."""
     expected = to_arrays(like)
     first = next(iter(expected))
     if set(arrays) != set(expected):
-        raise EngineError(f"a cache of this model has the arrays {first} …, got {', '.join(arrays)}")
+        raise EngineError(f"expected the arrays {', '.join(expected)} of this model, got {', '.join(arrays)}")
     length = int(np.asarray(arrays["length"]).flat[0]) if isinstance(like, States) else int(arrays[first].shape[2])
     for name, model in expected.items():
         shape = model.shape if isinstance(like, States) else (1, model.shape[1], length, model.shape[3])

@@ -1,8 +1,8 @@
-"""Caches of mlx-lm as values.
+"""Caches of mlx-lm as immutable values.
 
-Keys and values per layer, [row, head, token, channel], are cut when they are used; what runs on gets arrays of its own.
-What is no such cache (recurrent states, sliding windows) is kept whole and copied before it is changed; it cannot be
-truncated.
+Keys and values per layer have the shape [row, head, token, channel]. They are sliced when they are used, and every run
+makes new arrays. Other caches (recurrent states, sliding windows) are kept whole, copied before they are modified, and
+cannot be truncated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["KeysValues", "States", "gather", "given_out", "own_cache"]
 
 @dataclass(frozen=True)
 class KeysValues:
-    """One row of (keys, values) per layer, of which the first `length` tokens count."""
+    """The first `length` tokens of one row of (keys, values) per layer."""
 
     layers: tuple[tuple[Any, Any], ...]
     row: int
@@ -44,7 +44,7 @@ class KeysValues:
 
 @dataclass(frozen=True)
 class States:
-    """A whole cache of mlx-lm, which nobody changes."""
+    """A complete cache of mlx-lm, which is never modified."""
 
     whole: Any
     length: int
@@ -54,11 +54,11 @@ class States:
         return sum(array.nbytes for _, array in tree_flatten([one.state for one in self.whole]) if array is not None)
 
     def truncated(self, length: int) -> States:
-        raise ValueError("the state of a recurrent model cannot be truncated")
+        raise ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
 
 
 def gather(caches: Sequence[Cache | None], empty: Any) -> Any:
-    """What these rows, of equal lengths, have before their new tokens, for the model to change."""
+    """Return the joined cache of rows with equal lengths, which the model may modify."""
     own = [own_cache(cache) for cache in caches if cache is not None and cache.length]
     if not own:
         return empty
@@ -76,7 +76,7 @@ def gather(caches: Sequence[Cache | None], empty: Any) -> Any:
 
 
 def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) -> list[Cache]:
-    """The model's cache after it ran, row by row."""
+    """Return the values of the rows of a cache after a run."""
     if not supports_rollback:
         return [States(cache, length)]
     layers = tuple(tuple(one.keys_and_values()) for one in cache)
@@ -84,7 +84,7 @@ def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) ->
 
 
 def own_cache(cache: Cache) -> KeysValues | States:
-    """Raises `EngineError` for what is none of these."""
+    """Check the type of a cache. Raises `EngineError` for caches of other engines."""
     if not isinstance(cache, (KeysValues, States)):
-        raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+        raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
     return cache

@@ -1,4 +1,4 @@
-"""A step engine over a model of mlx-lm."""
+"""`MlxEngine`: a step engine for models of mlx-lm."""
 
 from __future__ import annotations
 
@@ -25,9 +25,17 @@ __all__ = ["MlxEngine", "folder_of"]
 class MlxEngine:
     """A folder with config.json and safetensors, as transformers or mlx-lm write it.
 
-    `device`: "cpu" or "gpu", for this process (MLX has one default device); MLX's own choice by default. `dtype`: what
-    the weights become: "float32", "bfloat16" … `context_size`: tokens per row; by default what config.json says.
-    Recurrent models and sliding windows run, and cannot go back (`supports_rollback` is False).
+    Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
+
+    Args:
+        path: The folder.
+        device: "cpu" or "gpu", for this process (MLX has one default device); by default MLX's choice.
+        dtype: Type of the weights: "float32", "bfloat16", …; by default unchanged.
+        context_size: Maximum number of tokens per row; by default that of config.json.
+
+    Raises:
+        NotAvailable: There is no model in the folder.
+        EngineError: The model cannot be loaded, or the device or type is not supported.
     """
 
     def __init__(
@@ -43,12 +51,12 @@ class MlxEngine:
             _set_device(device)
         kind = getattr(mx, dtype, None) if dtype is not None else None
         if dtype is not None and not isinstance(kind, mx.Dtype):
-            raise EngineError(f"MLX has no type {dtype!r}; known are float32, bfloat16, float16")
+            raise EngineError(f"unknown MLX dtype {dtype!r}; use for example float32, bfloat16 or float16")
         try:
             self._model: Any = load_model(self._folder)[0]
         except FileNotFoundError as error:
-            raise NotAvailable(f"there is no model for MLX at {path}: {error}") from error
-        except Exception as error:  # each architecture of mlx-lm raises what it likes
+            raise NotAvailable(f"no MLX model found at {path}: {error}") from error
+        except Exception as error:  # model classes of mlx-lm raise various exceptions
             raise EngineError(f"mlx-lm cannot load {path}: {error}") from error
         if kind is not None:
             self._model.set_dtype(kind)
@@ -63,14 +71,14 @@ class MlxEngine:
         return configs.digest_of(self._folder / "config.json", *sorted(self._folder.glob("*.safetensors")))
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows of equal lengths run as one batch; those of models that cannot go back, one by one."""
+        """See `StepEngine`. Rows of equal lengths run as one batch; rows without rollback run one at a time."""
         if self._model is None:
-            raise EngineError("the model is closed")
+            raise EngineError("the model is closed; load it again")
         check_rows(self, rows, caches)
         return by_length(rows, caches, self._batch, alone=not self.supports_rollback)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Rows of equal lengths, cached and new."""
+        """Run rows of equal cached and new lengths."""
         cached = caches[0].length if caches[0] is not None else 0
         logits, past = self._run(rows, gather(caches, make_prompt_cache(self._model)))
         return logits, given_out(past, len(rows), cached + len(rows[0]), supports_rollback=self.supports_rollback)
@@ -88,25 +96,25 @@ class MlxEngine:
         try:
             logits = self._model(mx.array([list(row) for row in rows]), cache=cache)[:, -1].astype(mx.float32)
             mx.eval(logits, [one.state for one in cache])
-        except Exception as error:  # as above
-            raise EngineError(f"MLX failed on {len(rows)} x {len(rows[0])} tokens: {error}") from error
+        except Exception as error:  # MLX raises various exceptions
+            raise EngineError(f"MLX failed on {len(rows)} rows of {len(rows[0])} tokens: {error}") from error
         return np.array(logits), cache
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a model's name on the Hub, or the folder itself. Raises `NotAvailable`."""
+    """Return the folder of a model by its name on the Hub, or the folder itself. Raises `NotAvailable`."""
     if Path(name).is_dir():
         return Path(name)
     try:
         return Path(hf_repo_to_path(name))
-    except Exception as error:  # what the Hub's client raises differs from version to version
-        raise NotAvailable(f"there is no model {name!r} for MLX: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # the exceptions of the Hub client differ between versions
+        raise NotAvailable(f"model {name!r} not found for MLX: {str(error).splitlines()[0]}") from error
 
 
 def _set_device(device: str) -> None:
     kinds = {"cpu": mx.cpu, "gpu": mx.gpu}
     if device not in kinds:
-        raise EngineError(f"MLX has no device {device!r}; it has cpu and gpu")
+        raise EngineError(f"device must be 'cpu' or 'gpu' for MLX, got {device!r}")
     if not mx.is_available(kinds[device]):
-        raise EngineError(f"MLX has no {device} here")
+        raise EngineError(f"the device {device!r} is not available to MLX on this machine")
     mx.set_default_device(mx.Device(kinds[device]))

@@ -1,4 +1,4 @@
-"""ONNX Runtime, the engine of the default installation.
+"""The ONNX Runtime engine, part of the default installation.
 
 model.py    `OnnxEngine`
 graph.py    the inputs and outputs of an exported model

@@ -1,4 +1,4 @@
-"""KV caches of ONNX Runtime: NumPy arrays [row, head, token, channel], gathered into batches, given out as values."""
+"""KV caches of ONNX Runtime: NumPy arrays [row, head, token, channel], joined to batches and returned as values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Batch = tuple[NDArray[Any], ...]
 
 @dataclass(frozen=True)
 class RowCache:
-    """One row of arrays, of which the first `length` tokens count."""
+    """The first `length` tokens of one row of arrays."""
 
     arrays: Batch
     row: int
@@ -35,12 +35,12 @@ class RowCache:
         return RowCache(self.arrays, self.row, length)
 
     def used(self, index: int) -> NDArray[Any]:
-        """What counts of the array of this index: a view [1, head, token, channel]."""
+        """Return the used part of an array: a view of shape [1, head, token, channel]."""
         return self.arrays[index][self.row : self.row + 1, :, : self.length]
 
 
 def gather(graph: Graph, caches: Sequence[Cache | None], cached: int) -> Batch:
-    """The arrays of these rows together. Rows that came out of one batch in this order go in as they are."""
+    """Return the joined arrays of rows. If the rows are one previous batch in order, its arrays are reused."""
     rows = [_own(cache) for cache in caches if cache is not None]
     if not cached:
         sizes = zip(graph.heads, graph.channels, strict=True)
@@ -60,9 +60,12 @@ def export(graph: Graph, cache: Cache) -> Arrays:
 
 
 def restore(graph: Graph, arrays: Arrays) -> RowCache:
-    """Raises `EngineError` for names, shapes or types other than this graph's."""
+    """Return the cache of arrays. Raises `EngineError` if names, shapes or types do not match the graph."""
     if set(arrays) != set(graph.pasts):
-        raise EngineError(f"a cache of this model has the arrays {', '.join(graph.pasts[:2])} …, got {len(arrays)}")
+        raise EngineError(
+            f"expected {len(graph.pasts)} arrays ({', '.join(graph.pasts[:2])}, …) of this model,"
+            f" got {len(arrays)} ({', '.join(list(arrays)[:2])}, …)"
+        )
     length = arrays[graph.pasts[0]].shape[2] if arrays[graph.pasts[0]].ndim == 4 else 0
     for name, heads, channels in zip(graph.pasts, graph.heads, graph.channels, strict=True):
         array, expected = arrays[name], (1, heads, length, channels)
@@ -73,5 +76,5 @@ def restore(graph: Graph, arrays: Arrays) -> RowCache:
 
 def _own(cache: Cache) -> RowCache:
     if not isinstance(cache, RowCache):
-        raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+        raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
     return cache

@@ -1,6 +1,6 @@
-"""The files of an ONNX export: where the model is, and a digest of the weights.
+"""The files of an ONNX export: the model file, sizes from config.json, and the digest of the weights.
 
-Every file here is a stranger's: whatever does not fit is an `EngineError` that says what was expected.
+The files are untrusted: unexpected content raises `EngineError`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["cache_size", "find_model", "fingerprint", "weight_bytes"]
 
 
 def find_model(path: Path) -> Path:
-    """The model's file in a folder, or the file itself. Raises `NotAvailable`."""
+    """Return the model file in a folder, or the file itself. Raises `NotAvailable`."""
     if path.is_file():
         return path
     for candidate in (path / "model.onnx", path / "onnx" / "model.onnx"):
@@ -30,21 +30,23 @@ def find_model(path: Path) -> Path:
 
 
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:
-    """A fixed size of a cache input: from the graph first, from config.json where the graph only names it."""
+    """Return a fixed dimension of a cache input: from the graph, else from config.json."""
     size: Any = shape[axis]
     found = size if positive(size) else (_config_heads if axis == 1 else _config_channels)(config)
     if not positive(found):
-        raise EngineError(f"neither {name} {list(shape)} nor config.json says the size of axis {axis}")
+        raise EngineError(
+            f"the size of axis {axis} of {name} is unknown: it is neither in the graph ({list(shape)}) nor config.json"
+        )
     return int(found)
 
 
 def weight_bytes(file: Path) -> int:
-    """About how large the model is: its file and what lies beside it."""
+    """Return the approximate size of the model in bytes: its file and the files in its folder."""
     return sum(f.stat().st_size for f in file.parent.iterdir() if f.is_file() and f.suffix not in {".json", ".txt"})
 
 
 def fingerprint(file: Path) -> str:
-    """A digest of the model's file and of the files with its weights, which it names."""
+    """Return a digest of the model file and of the weight files that it refers to."""
     graph = file.read_bytes()
     beside = [one for one in sorted(file.parent.iterdir()) if one != file and one.is_file()]
     return digest_of(file, *(one for one in beside if one.name.encode() in graph))

@@ -1,6 +1,6 @@
-"""What an ONNX export says about itself: names, ranks and types of its inputs and outputs.
+"""The inputs and outputs of an ONNX export, with checks of names, ranks and types.
 
-Every file here is a stranger's: whatever does not fit is an `EngineError` that says what was expected.
+The file is untrusted: unexpected content raises `EngineError`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Graph", "check_probe", "read_graph"]
 
 @dataclass(frozen=True)
 class Graph:
-    """How to call the model. `pasts[i]` is fed what `presents[i]` gave; both are [row, head, token, channel]."""
+    """The call signature of a model. `presents[i]` is fed to `pasts[i]`; both are [row, head, token, channel]."""
 
     integers: Mapping[str, np.dtype[Any]]
     pasts: tuple[str, ...]
@@ -32,7 +32,7 @@ class Graph:
     has_branch: bool
 
     def feeds(self, ids: NDArray[np.int64], cached: int) -> dict[str, NDArray[Any]]:
-        """The inputs besides the cache, for ids [rows, new] behind `cached` tokens."""
+        """Return the inputs except the cache, for ids of shape [rows, new] after `cached` tokens."""
         (count, new), kinds = ids.shape, self.integers
         feeds: dict[str, NDArray[Any]] = {"input_ids": ids.astype(kinds["input_ids"], copy=False)}
         if "attention_mask" in kinds:
@@ -48,13 +48,13 @@ class Graph:
 
 
 def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mapping[str, Any]) -> Graph:
-    """Check names, ranks and types. Raises `EngineError` for the first that does not fit."""
+    """Check names, ranks and types of inputs and outputs. Raises `EngineError` for the first mismatch."""
     given = {value.name: value for value in inputs}
     made = {value.name: value for value in outputs}
     if "input_ids" not in given or "logits" not in made:
         raise EngineError(
-            f"expected an input input_ids and an output logits; the graph has inputs {listed(given)}"
-            f" and outputs {listed(made)}"
+            f"the graph needs an input input_ids and an output logits; it has the inputs {listed(given)}"
+            f" and the outputs {listed(made)}"
         )
     check_rank(given["input_ids"], 2, "[row, token]")
     check_rank(made["logits"], 3, "[row, token, vocabulary]")
@@ -64,7 +64,7 @@ def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mappin
     strange = [name for name in given if name not in KNOWN_INPUTS and name not in pasts]
     if strange:
         raise EngineError(
-            f"unknown inputs {listed(strange)}; known are {', '.join(KNOWN_INPUTS)} and past_key_values.N.key/value"
+            f"unknown inputs {listed(strange)}; supported: {', '.join(KNOWN_INPUTS)} and past_key_values.N.key/value"
         )
     integers = {name: integer_type(given[name]) for name in KNOWN_INPUTS if name in given}
     kinds = {given[name].type for name in pasts}
@@ -82,7 +82,7 @@ def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mappin
 
 
 def check_probe(graph: Graph, logits: NDArray[np.float32], arrays: Sequence[NDArray[Any]]) -> int:
-    """Hold what came out for one token to what was announced; gives how wide the logits are."""
+    """Check the outputs of a run with one token against the graph. Returns the width of the logits."""
     for name, array, heads, channels in zip(graph.presents, arrays, graph.heads, graph.channels, strict=True):
         if array.shape != (1, heads, 1, channels) or array.dtype != graph.cache_type:
             raise EngineError(

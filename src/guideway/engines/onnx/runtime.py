@@ -1,4 +1,4 @@
-"""A session of ONNX Runtime: on which device, with how many threads."""
+"""Creates sessions of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from guideway.errors import EngineError
 __all__ = ["open_session"]
 
 _SMALL_MODEL_BYTES = 64 << 20
-"""Below this one thread is faster than several."""
+"""Size below which one thread is faster than several, in bytes."""
 
 
 def open_session(file: Path, device: str, threads: int | None) -> Any:
-    """The graph, ready to run. Raises `EngineError` where it cannot be, or there is no such device."""
+    """Load a graph. Raises `EngineError` if it cannot be loaded or the device is not available."""
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device, device)
     if provider not in (known := onnxruntime.get_available_providers()):
-        raise EngineError(f"ONNX Runtime has no device {device!r} here; its providers are {', '.join(known)}")
+        raise EngineError(f"ONNX Runtime has no device {device!r} here; available providers: {', '.join(known)}")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else os.cpu_count() or 1)
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised; nothing is printed beside it
+    options.log_severity_level = 4  # errors are raised, not printed
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=[provider])
-    except Exception as error:  # as in `OnnxEngine`
+    except Exception as error:  # as in `OnnxEngine._run`
         raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error

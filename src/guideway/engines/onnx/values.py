@@ -1,4 +1,4 @@
-"""Single inputs and outputs of an ONNX graph: their names, ranks and types, each held to what is known."""
+"""Single inputs and outputs of an ONNX graph: names, ranks and types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INTEGERS: dict[str, np.dtype[Any]] = {"tensor(int64)": np.dtype(np.int64), "ten
 
 
 class Value(Protocol):
-    """One input or output, as the runtime describes it."""
+    """An input or output, as ONNX Runtime describes it."""
 
     name: str
     type: str
@@ -27,18 +27,20 @@ class Value(Protocol):
 
 
 def past_names(given: Mapping[str, Value], made: Mapping[str, Value]) -> list[str]:
-    """The inputs of the cache, in the order of layers, each with its output."""
+    """Return the cache inputs in the order of layers. Checks that each has an output."""
     found = sorted((int(m[1]), m[2]) for m in map(_PAST.fullmatch, given) if m)
     if not found:
         raise EngineError(
-            f"expected the inputs past_key_values.N.key and past_key_values.N.value (an export with KV cache);"
+            f"expected the inputs past_key_values.N.key and past_key_values.N.value (export the model with a KV cache);"
             f" the graph has {listed(given)}"
         )
     names = [f"past_key_values.{layer}.{part}" for layer, part in found]
     for layer, part in found:
         other = "value" if part == "key" else "key"
         if (layer, other) not in found:
-            raise EngineError(f"there is past_key_values.{layer}.{part}, and no past_key_values.{layer}.{other}")
+            raise EngineError(
+                f"the graph has past_key_values.{layer}.{part} but not past_key_values.{layer}.{other}; both are needed"
+            )
         past, present = f"past_key_values.{layer}.{part}", f"present.{layer}.{part}"
         if present not in made:
             raise EngineError(f"expected the output {present} for {past}; the graph has {listed(made)}")
@@ -48,13 +50,13 @@ def past_names(given: Mapping[str, Value], made: Mapping[str, Value]) -> list[st
 
 
 def check_rank(value: Value, rank: int, meaning: str) -> None:
-    """Raises `EngineError` where it has another number of dimensions."""
+    """Raise `EngineError` if a value has another number of dimensions."""
     if len(value.shape) != rank:
         raise EngineError(f"{value.name} must have {rank} dimensions {meaning}, got the shape {list(value.shape)}")
 
 
 def integer_type(value: Value) -> np.dtype[Any] | None:
-    """The type of an integer input; None for the switch, which is the one boolean."""
+    """Return the type of an integer input, or None for `use_cache_branch`, which is boolean."""
     if value.name == "use_cache_branch":
         if value.type != "tensor(bool)":
             raise EngineError(f"use_cache_branch must be bool, got {value.type}")
@@ -67,6 +69,6 @@ def integer_type(value: Value) -> np.dtype[Any] | None:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message, not too many."""
+    """Join at most 12 names for a message."""
     given = list(names)
     return ", ".join(given[:12]) + (f" and {len(given) - 12} more" if len(given) > 12 else "") or "none"

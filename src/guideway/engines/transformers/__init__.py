@@ -1,4 +1,4 @@
-"""Models of transformers, in PyTorch.
+"""The transformers engine: PyTorch models of the package transformers.
 
 model.py    `TransformersEngine`
 loading.py  loading models and tokenizers

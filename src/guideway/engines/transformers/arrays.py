@@ -1,4 +1,4 @@
-"""Caches of transformers as arrays of used positions, and back."""
+"""Conversion of transformers caches to NumPy arrays of used positions, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["fill_states", "from_arrays", "to_arrays"]
 
 
 def to_arrays(cache: Cache) -> Arrays:
-    """Used positions only."""
+    """Return the arrays of a cache."""
     if isinstance(cache, States):
         found = {name: _numpy(place[key]) for name, place, key in tensors(cache.whole)}
         return {**found, "length": np.array([cache.length])}
@@ -31,7 +31,7 @@ def to_arrays(cache: Cache) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, like: KeysValues) -> KeysValues:
-    """The cache of these arrays; `like`: one of the same model. Raises `EngineError` for misfits."""
+    """Return the cache of arrays. `like` is a cache of the same model. Raises `EngineError` for mismatches."""
     first = arrays.get("0.key")
     length = first.shape[2] if first is not None and first.ndim == 4 else 0
     layers = []
@@ -42,15 +42,15 @@ def from_arrays(arrays: Arrays, like: KeysValues) -> KeysValues:
             made.append(_tensor(arrays, f"{index}.{name}", expected, tensor))
         layers.append((made[0], made[1]))
     if len(arrays) != 2 * len(layers):
-        raise EngineError(f"a cache of this model has {2 * len(layers)} arrays, got {len(arrays)}")
+        raise EngineError(f"a cache of this model needs {2 * len(layers)} arrays, got {len(arrays)}")
     return KeysValues(Batch(layers, length), 0, length)
 
 
 def fill_states(arrays: Arrays, like: States) -> States:
-    """As `from_arrays`, for what is kept whole."""
+    """Like `from_arrays`, for caches that are kept whole."""
     lengths = arrays.get("length")
     if lengths is None or lengths.shape != (1,):
-        raise EngineError("a cache of this model has an array length")
+        raise EngineError("a cache of this model needs an array 'length' of shape (1,)")
     whole = copy.deepcopy(like.whole)
     for name, place, key in tensors(whole):
         place[key] = _tensor(arrays, name, tuple(place[key].shape), place[key])

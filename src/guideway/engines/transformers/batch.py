@@ -1,4 +1,4 @@
-"""The cache of rows that run together, as the library has it."""
+"""The joined cache of rows that run together, as a transformers `Cache`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from transformers.cache_utils import DynamicLayer
 __all__ = ["Batch"]
 
 _ROOM = 64
-"""Tokens of room at least; an eighth of what is held, where that is more."""
+"""Minimum spare capacity in tokens; an eighth of the length if that is more."""
 
 
 class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
-    """Keys and values with room behind them, into which what comes is written. Nothing else may change them but `crop`.
+    """Keys and values with spare capacity, into which new tokens are written. Only `crop` may change them otherwise.
 
-    The library's own layer makes new tensors at each token: behind 100 tokens of 16 rows that was a sixth of a step.
+    The library's layer concatenates tensors for each token, which took a sixth of a step with 16 rows of 100 tokens.
     """
 
     keys: Any
@@ -35,7 +35,7 @@ class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
 
 
 def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
-    """The room, or a larger one, with what is held and what comes."""
+    """Return a buffer, grown if needed, with the held tokens followed by the new ones."""
     end = length + more.shape[-2]
     if room is None or room.shape[-2] < end:
         room = more.new_empty((*more.shape[:-2], end + max(_ROOM, end // 8), more.shape[-1]))
@@ -46,7 +46,7 @@ def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
 
 
 class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
-    """Rows that run together, as the library has them. `tip`: how many tokens have run."""
+    """The cache of a batch. `tip`: number of tokens that have run successfully."""
 
     def __init__(self, layers: Iterable[tuple[Any, Any]] = (), length: int = 0) -> None:
         super().__init__()
@@ -56,16 +56,16 @@ class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
             self.update(keys, values, index)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Keys and values per layer."""
+        """Return keys and values per layer."""
         return [(layer.keys, layer.values) for layer in self.layers]
 
     @property
     def row_bytes(self) -> int:
-        """Of each row, with its room."""
+        """Size per row, including spare capacity, in bytes."""
         return sum(room.nbytes // room.shape[0] for layer in self.layers for room in layer.rooms)
 
     def go_on(self) -> Batch:
-        """Itself, as it was when it last ran: a run that failed may have gone further."""
+        """Return this batch for the next run, without tokens of a run that failed."""
         for layer in self.layers:
             if (beyond := layer.get_seq_length() - self.tip) > 0:
                 layer.crop(-beyond)

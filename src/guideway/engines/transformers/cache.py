@@ -1,9 +1,9 @@
-"""Caches of transformers as values.
+"""Caches of transformers as immutable values.
 
-Keys and values per layer, [row, head, token, channel], only ever grow, so whoever holds fewer tokens of a batch finds
-them unchanged, and a fork or a rewind copies nothing; a batch that goes on whole goes on in place, what goes another
-way is copied then. What is no such cache (recurrent states, sliding windows) is kept whole and copied before it is
-changed; it cannot be truncated.
+Keys and values per layer have the shape [row, head, token, channel]. They are only appended to, so a value with fewer
+tokens of a batch stays valid, and forks and rewinds copy nothing. A complete batch is extended in place; other rows are
+copied when they are extended. Other caches (recurrent states, sliding windows) are kept whole, copied before they are
+modified, and cannot be truncated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["KeysValues", "States", "gather", "given_out", "own_cache", "tensors"
 
 
 class KeysValues:
-    """One row of a batch, of which the first `length` tokens count."""
+    """The first `length` tokens of one row of a batch."""
 
     __slots__ = ("batch", "length", "row")
 
@@ -45,7 +45,7 @@ class KeysValues:
 
 @dataclass(frozen=True)
 class States:
-    """A whole cache of transformers, which nobody changes."""
+    """A complete cache of transformers, which is never modified."""
 
     whole: Any
     length: int
@@ -55,11 +55,11 @@ class States:
         return sum(place[key].nbytes for _, place, key in tensors(self.whole))
 
     def truncated(self, length: int) -> States:
-        raise ValueError("the state of a recurrent model cannot be truncated")
+        raise ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
 
 
 def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bool) -> Any:
-    """What these rows, of equal lengths, have before their new tokens, to be changed; None: the model makes its own."""
+    """Return the joined cache of rows with equal lengths, to be modified; None: the model creates its own."""
     rows = [cache for cache in caches if cache is not None and cached]
     if not rows:
         return Batch() if supports_rollback else None
@@ -70,7 +70,7 @@ def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bo
     layers = first.pairs()
     whole = len(own) == layers[0][0].shape[0] and all(c.batch is first and c.row == i for i, c in enumerate(own))
     if whole and first.tip == cached:
-        return first.go_on()  # the batch that ran last, in order
+        return first.go_on()  # the previous batch, in the same order
     held, made = [c.layers for c in own], []
     for index in range(len(layers)):
         pairs = [one[index] for one in held]
@@ -81,7 +81,7 @@ def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bo
 
 
 def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) -> list[Cache]:
-    """The model's cache after it ran, row by row."""
+    """Return the values of the rows of a cache after a run."""
     if not supports_rollback:
         return [States(cache, length)]
     cache.tip = length
@@ -89,7 +89,7 @@ def given_out(cache: Any, rows: int, length: int, *, supports_rollback: bool) ->
 
 
 def tensors(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:
-    """Every tensor of a cache: its name, the dictionary it stands in, and its key there."""
+    """Yield every tensor of a cache: its name, the dictionary that has it, and the key."""
     for index, layer in enumerate(whole.layers):
         for name, value in vars(layer).items():
             if isinstance(value, torch.Tensor):
@@ -101,7 +101,7 @@ def tensors(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:
 
 
 def own_cache(cache: Cache) -> KeysValues:
-    """Raises `EngineError` for what is none of these."""
+    """Check the type of a cache. Raises `EngineError` for caches of other engines."""
     if not isinstance(cache, KeysValues):
-        raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+        raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
     return cache

@@ -1,4 +1,4 @@
-"""Models and tokenizers by the names that transformers knows."""
+"""Loads models and tokenizers by name or folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from guideway.errors import EngineError, NotAvailable
 __all__ = ["load", "slides", "tokenizer"]
 
 SECONDS = 10.0
-"""How long the Hub has to answer before a model counts as one that must be on this machine."""
+"""Timeout for the Hub, in seconds. After it, only local files are used."""
 
 
 def load(name: str, dtype: str | None) -> Any:
-    """The model of a name or folder. Raises `NotAvailable`, `EngineError` for a type that there is not."""
+    """Load a model. Raises `NotAvailable` if it is not found, `EngineError` for an unknown dtype."""
     kind = getattr(torch, dtype, None) if dtype is not None else None
     if dtype is not None and not isinstance(kind, torch.dtype):
-        raise EngineError(f"PyTorch has no type {dtype!r}; known are float32, bfloat16, float16 …")
+        raise EngineError(f"unknown PyTorch dtype {dtype!r}; use for example float32, bfloat16 or float16")
     offline = _offline(name)
     try:
         return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto", local_files_only=offline)
@@ -31,32 +31,33 @@ def load(name: str, dtype: str | None) -> Any:
 
 
 def tokenizer(name: str) -> Any:
-    """The tokenizer of a model's name or folder. Raises `NotAvailable`."""
+    """Return the tokenizer of a model name or folder. Raises `NotAvailable`."""
     offline = _offline(name)
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=offline)
     except (OSError, ValueError) as error:
-        raise NotAvailable(f"transformers has no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
+        raise NotAvailable(f"transformers found no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
 
 
 def _offline(name: str) -> bool:
-    """Whether the Hub cannot be reached. One request tells; those of the library are tried again for half a minute.
+    """Return whether the Hub is unreachable, by one request. The library would retry for half a minute.
 
-    Raises `NotAvailable` for a folder that is not there, which the library calls a wrong name.
+    Raises:
+        NotAvailable: `name` is a path that does not exist; the library would report an invalid name.
     """
     if Path(name).exists():
         return False
     if name.startswith(("/", "./", "../", "~")):
-        raise NotAvailable(f"there is no folder {name}")
+        raise NotAvailable(f"folder not found: {name}")
     try:
         HfApi().model_info(name, timeout=SECONDS)
     except (HfHubHTTPError, HFValidationError):
-        return False  # the Hub has answered; the loader says what is wrong
-    except Exception:  # of whichever library fetches: no route, no name, too slow
+        return False  # the Hub is reachable; the loader reports the error
+    except Exception:  # of the HTTP library: no route, no DNS, timeout
         return True
     return False
 
 
 def slides(config: dict[str, Any]) -> bool:
-    """Whether a layer forgets what lies far back, so that a cut cache is not what it was."""
+    """Return whether a layer has a sliding window, so that its cache cannot be truncated."""
     return any(kind != "full_attention" for kind in config.get("layer_types") or ())

@@ -1,4 +1,4 @@
-"""A step engine over a causal language model of transformers."""
+"""`TransformersEngine`: a step engine for causal language models of transformers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,23 @@ from guideway.errors import EngineError
 __all__ = ["TransformersEngine"]
 
 _ENDLESS = 1 << 20
-"""The context of a recurrent model that names none."""
+"""Context size of recurrent models that define none."""
 
 
 class TransformersEngine:
-    """A model of transformers: a name, a folder, or the model object itself.
+    """A model of transformers: a name, a folder, or a model object.
 
-    `device`: as PyTorch calls them ("cpu", "cuda:0", "mps"); where the model is, by default. `dtype`: "float32",
-    "bfloat16" … `context_size`: tokens per row; by default what the model's config says.
-    Recurrent models and sliding windows run, and cannot go back (`supports_rollback` is False).
-    Raises `NotAvailable` where there is no such model, `EngineError` for a device or type that there is not.
+    Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
+
+    Args:
+        model: A name on the Hub, a folder, or a model object.
+        device: A PyTorch device ("cpu", "cuda:0", "mps"); by default that of the model.
+        dtype: Type of the weights: "float32", "bfloat16", …; by default that of the files.
+        context_size: Maximum number of tokens per row; by default that of the config.
+
+    Raises:
+        NotAvailable: The model is not found.
+        EngineError: The device or type is not supported.
     """
 
     def __init__(
@@ -48,9 +55,9 @@ class TransformersEngine:
             try:
                 loaded = loaded.to(device)
             except (RuntimeError, AssertionError, NotImplementedError) as error:
-                raise EngineError(f"PyTorch has no usable device {device!r}: {str(error).splitlines()[0]}") from error
+                raise EngineError(f"PyTorch cannot use the device {device!r}: {str(error).splitlines()[0]}") from error
         self._model: Any = loaded.eval()
-        self._device = loaded.device  # asking the model walks through it
+        self._device = loaded.device  # cached, because the property iterates over the model
         self.on_device = loaded.device.type != "cpu"
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
         config = loaded.config.get_text_config().to_dict()
@@ -65,7 +72,7 @@ class TransformersEngine:
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
 
     @cached_property
-    def fingerprint(self) -> str:  # over every weight, in the order of their names
+    def fingerprint(self) -> str:  # over all weights, in the order of their names
         digest = hashlib.blake2b(self._model.config.model_type.encode(), digest_size=16)
         for name, tensor in sorted(self._model.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -73,14 +80,14 @@ class TransformersEngine:
         return digest.hexdigest()
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows of equal lengths run as one batch; those of models that cannot go back, one by one."""
+        """See `StepEngine`. Rows of equal lengths run as one batch; rows without rollback run one at a time."""
         if self._model is None:
-            raise EngineError("the model is closed")
+            raise EngineError("the model is closed; load it again")
         check_rows(self, rows, caches)
         return by_length(rows, caches, self._batch, alone=not self.supports_rollback, stack=stacked)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Rows of equal lengths, cached and new."""
+        """Run rows of equal cached and new lengths."""
         cached = caches[0].length if caches[0] is not None else 0
         past = gather(caches, cached, supports_rollback=self.supports_rollback)
         for part in _parts(rows, whole=self.supports_rollback or not cached):
@@ -105,13 +112,16 @@ class TransformersEngine:
         try:
             with torch.inference_mode():
                 return self._model(input_ids=ids, use_cache=True, logits_to_keep=1, **before)
-        except Exception as error:  # models are of many hands, and raise what they like
+        except Exception as error:  # model classes raise various exceptions
             check_place(self._model.device, self._device)
-            raise EngineError(f"transformers failed on {ids.shape[0]} x {ids.shape[1]} tokens: {error}") from error
+            raise EngineError(
+                f"transformers failed on {ids.shape[0]} rows of {ids.shape[1]} tokens: {error}"
+            ) from error
 
 
 def _parts(rows: Sequence[Sequence[int]], *, whole: bool) -> list[list[Sequence[int]]]:
-    """All at once, or one after the other: transformers 5.23 runs several tokens behind a state of Mamba wrongly."""
+    """Return the calls for rows: one call, or one per token. transformers 5.23 has a bug with several tokens after a
+    Mamba state."""
     return [list(rows)] if whole else [[[token_id]] for row in rows for token_id in row]
 
 

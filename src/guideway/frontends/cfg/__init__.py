@@ -1,4 +1,4 @@
-"""Notations of context-free grammars -> rules.
+"""Parsers of notations for context-free grammars. They produce rules.
 
 scanner.py   a position in the text, error positions, open groups
 gbnf.py      llama.cpp's notation

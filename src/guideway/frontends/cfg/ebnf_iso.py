@@ -1,4 +1,4 @@
-"""EBNF as ISO/IEC 14977 defines it."""
+"""Parser of EBNF as defined by ISO/IEC 14977."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _OTHER_SIGNS = {"(/": "[", "/)": "]", "(:": "{", ":)": "}"}
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is open."""
+    """An open group."""
 
     closing: str
     at: int
     options: list[list[Term]] = field(default_factory=lambda: [[]])
-    waits: bool = True  # for a part; else for what joins or ends parts
-    count: int | None = None  # of the part that comes
-    left: Term | None = None  # what the part that comes is an exception of
+    waits: bool = True  # whether a part is expected; else an operator or the end
+    count: int | None = None  # repetition count of the next part
+    left: Term | None = None  # left operand of `-`, if the next part is the right one
 
     def put(self, part: Term, place: str) -> None:
-        """One more part."""
+        """Add a part."""
         if self.count is not None:
             part, self.count = Times(part, self.count, self.count), None
         if self.left is not None:
@@ -38,26 +38,26 @@ class _Group:
         self.waits = False
 
     def term(self) -> Term:
-        """All of it."""
+        """Return the term of the group."""
         return Choice(tuple(Series(tuple(one)) for one in self.options))
 
 
 class IsoReader(Reader):
-    """Rules are `name = definitions ;` (or `.`); parts are joined by commas."""
+    """Parser. A rule is `name = definitions ;` (or `.`); parts are separated by commas."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
 
     def rules(self) -> list[Rule]:
-        """All rules, in order."""
+        """Parse all rules, in order."""
         made: dict[str, Rule] = {}
         self._space()
         while self.next:
             at = self.at
-            name = self.match(_NAME) or self.expected("the name of a rule")
+            name = self.match(_NAME) or self.expected("a rule name")
             if name in made:
-                self.fail(f"the rule {name!r} is given twice", at)
+                self.fail(f"the rule {name!r} is defined twice", at)
             self._space()
             self.need("=", f" after the name {name!r}")
             made[name] = Rule(name, self._definitions(), self.place(at))
@@ -65,7 +65,7 @@ class IsoReader(Reader):
         return list(made.values())
 
     def _space(self) -> None:
-        """Spaces and comments, which may stand inside each other."""
+        """Skip white space and comments, which can be nested."""
         while self.next:
             if self.next.isspace():
                 self.at += 1
@@ -84,12 +84,12 @@ class IsoReader(Reader):
                 if depth == 0:
                     return
             elif not self.next:
-                self.fail("this comment has no end", at)
+                self.fail("expected '*)' at the end of this comment", at)
             else:
                 self.at += 1
 
     def _sign(self) -> str:
-        """The sign here, in its usual form; the reader stands behind it."""
+        """Read an operator and return its usual form."""
         pair = self.text[self.at : self.at + 2]
         if pair in _OTHER_SIGNS:
             self.at += 2
@@ -104,9 +104,9 @@ class IsoReader(Reader):
             self._space()
             at, group = self.at, groups[-1]
             if not self.next:
-                self.fail(f"this group has no closing {group.closing!r}", group.at) if group.closing else self.expected(
-                    "';'"
-                )
+                self.fail(
+                    f"expected {group.closing!r} at the end of this group", group.at
+                ) if group.closing else self.expected("';'")
             if group.waits and (self.next not in ",;.|/!)]}:-" or self.text.startswith("(/", at)):
                 self._part(groups, at)
                 continue
@@ -127,11 +127,11 @@ class IsoReader(Reader):
                 self._close(groups, sign, at)
             elif sign == ";":
                 if group.closing:
-                    self.fail(f"this group has no closing {group.closing!r}", group.at)
+                    self.fail(f"expected {group.closing!r} at the end of this group", group.at)
                 return group.term()
 
     def _part(self, groups: list[_Group], at: int) -> None:
-        """One part, a count before it, or the beginning of a group."""
+        """Parse a part, a count, or the beginning of a group."""
         group = groups[-1]
         if self.next in "0123456789":
             if group.count is not None:
@@ -141,14 +141,14 @@ class IsoReader(Reader):
             self.need("*", " after a count")
         elif self.next in "([{":
             if len(groups) > MAX_NESTING:
-                self.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceededError)
+                self.fail(f"groups may be nested at most {MAX_NESTING} deep", at, LimitExceededError)
             groups.append(_Group(_CLOSING[self._sign()], at))
         else:
             group.put(self._atom(at), self.place(at))
 
     def _close(self, groups: list[_Group], sign: str, at: int) -> None:
         if groups[-1].closing != sign:
-            self.fail(f"{sign!r} closes nothing that is open", at)
+            self.fail(f"{sign!r} has no matching opening bracket", at)
         part = groups.pop().term()
         groups[-1].put(part if sign == ")" else Times(part, 0, 1 if sign == "]" else None), self.place(at))
 
@@ -157,17 +157,15 @@ class IsoReader(Reader):
         if quote in ('"', "'"):
             end = self.text.find(quote, at + 1)
             if end < 0:
-                self.fail(f"this text has no closing {quote}", at)
+                self.fail(f"expected {quote} at the end of this text", at)
             if end == at + 1:
-                self.fail("an empty text in quotes; write nothing instead", at)
+                self.fail("a quoted text must not be empty; write nothing for the empty text", at)
             self.at = end + 1
             return Text(literal(self.text[at + 1 : end]))
         if quote == "?":
-            self.fail(
-                "what stands between question marks is for people to read, and cannot be enforced", at, UnsupportedError
-            )
+            self.fail("text between question marks is informal and cannot be enforced", at, UnsupportedError)
         name = self.match(_NAME)
         if name is None:
-            self.expected("a name, a text in quotes or a group")
+            self.expected("a name, a quoted text or a group")
         self.mentioned.setdefault(name, at)
         return Ref(name)

@@ -1,4 +1,4 @@
-"""EBNF as the W3C writes it (the notation of the XML specification, chapter 6)."""
+"""Parser of the W3C's EBNF (XML 1.0 specification, section 6)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SPACE = re.compile(r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 
 
 class W3cReader(Reader):
-    """Rules begin with `name ::=`, wherever that stands; a number in brackets may stand before it."""
+    """Parser. A rule begins with `name ::=` in any position, optionally after a number in brackets."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
-        self._minus: dict[int, int] = {}  # by series: where its minus stands
+        self._minus: dict[int, int] = {}  # by id of a sequence: position of its minus
 
     def rules(self) -> list[Rule]:
-        """All rules, in order."""
+        """Parse all rules, in order."""
         made: dict[str, Rule] = {}
         self._space()
         while self.next:
@@ -36,7 +36,7 @@ class W3cReader(Reader):
                 self.expected("a rule: a name and '::='")
             name = head[1]
             if name in made:
-                self.fail(f"the rule {name!r} is given twice", at)
+                self.fail(f"the rule {name!r} is defined twice", at)
             self.at = head.end()
             self._space()
             groups = Groups(self)
@@ -50,15 +50,15 @@ class W3cReader(Reader):
     def _space(self) -> None:
         self.match(_SPACE)
         if self.text.startswith("/*", self.at):
-            self.fail("this comment has no end")
+            self.fail("expected '*/' at the end of this comment")
 
     def _subtract(self, groups: Groups) -> None:
-        """The end of a series: its second part is taken from the first, if there was a minus."""
+        """Apply the minus of a sequence at its end."""
         at = self._minus.pop(id(groups.series), None)
         if at is None:
             return
         if len(groups.series) != 2:
-            self.fail("'-' stands between two parts alone; put the longer one in parentheses", at)
+            self.fail("'-' needs exactly one part on each side; put longer operands in parentheses", at)
         groups.series[:] = [Except(groups.series[0], groups.series[1], self.place(at))]
 
     def _element(self, groups: Groups) -> None:
@@ -72,12 +72,12 @@ class W3cReader(Reader):
             groups.open(")", at)
         elif self.skip(")"):
             if not groups.inside:
-                self.fail("there is no group here to close", at)
+                self.fail("this ')' has no matching '('", at)
             self._subtract(groups)
             groups.add(groups.close())
         elif self.skip("-"):
             if len(groups.series) != 1:
-                self.fail("'-' stands between two parts alone; put the longer one in parentheses", at)
+                self.fail("'-' needs exactly one part on each side; put longer operands in parentheses", at)
             self._minus[id(groups.series)] = at
         elif self.next and self.next in "*+?":
             least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[self.next]
@@ -91,18 +91,18 @@ class W3cReader(Reader):
             quote = self.next
             end = self.text.find(quote, at + 1)
             if end < 0:
-                self.fail(f"this text has no closing {quote}", at)
+                self.fail(f"expected {quote} at the end of this text", at)
             self.at = end + 1
             return Text(literal(self.text[at + 1 : end]))
         if self.skip("#x"):
             return Text(literal(chr(self.hex(None))))
         if _NOTE.match(self.text, at):
-            self.fail("constraints in prose cannot be enforced", at, UnsupportedError)
+            self.fail("constraints in prose are informal and cannot be enforced", at, UnsupportedError)
         if self.skip("["):
             return Text(self._class(at))
         name = self.match(_NAME)
         if name is None:
-            self.expected("a name, a text in quotes, a class, '#x…' or a group")
+            self.expected("a name, a quoted text, a class, '#x…' or a group")
         self.mentioned.setdefault(name, at)
         return Ref(name)
 
@@ -111,14 +111,14 @@ class W3cReader(Reader):
         ranges: list[tuple[int, int]] = []
         while not self.skip("]"):
             if not self.next or self.next == "\n":
-                self.fail("this class has no closing ']'", at)
+                self.fail("expected ']' at the end of this class", at)
             here = self.at
             low = high = self._char()
             if self.next == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 high = self._char()
             if high < low:
-                self.fail("this range ends before it begins", here)
+                self.fail("the start of this range is greater than its end", here)
             ranges.append((low, high))
         return self.set_of(ranges, negated, at)
 

@@ -1,4 +1,4 @@
-"""GBNF: the grammars of llama.cpp."""
+"""Parser of GBNF, the grammar notation of llama.cpp."""
 
 from __future__ import annotations
 
@@ -32,18 +32,21 @@ _HEX = {"x": 2, "u": 4, "U": 8}
 
 
 class GbnfReader(Reader):
+    """Parser of a GBNF grammar."""
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
 
     def rules(self) -> list[Rule]:
+        """Parse all rules, in order."""
         made: dict[str, Rule] = {}
         self.match(_SPACE_AND_LINES)
         while self.next:
             at = self.at
-            name = self.match(_NAME) or self.expected("the name of a rule")
+            name = self.match(_NAME) or self.expected("a rule name")
             if name in made:
-                self.fail(f"the rule {name!r} is given twice", at)
+                self.fail(f"the rule {name!r} is defined twice", at)
             self.match(_SPACE)
             self.need("::=", f" after the name {name!r}")
             self.match(_SPACE_AND_LINES)
@@ -58,7 +61,7 @@ class GbnfReader(Reader):
         return list(made.values())
 
     def _element(self, groups: Groups) -> bool:
-        """One more element; False where none stands."""
+        """Parse one element. Returns False if there is none."""
         at = self.at
         if self.skip("|"):
             groups.bar()
@@ -67,7 +70,7 @@ class GbnfReader(Reader):
             groups.open(")", at)
         elif self.next == ")":
             if not groups.inside:
-                self.fail("there is no group here to close")
+                self.fail("this ')' has no matching '('")
             self.at += 1
             closed = groups.close()
             groups.add(closed)
@@ -90,7 +93,7 @@ class GbnfReader(Reader):
         return True
 
     def _token(self, at: int) -> Regular:
-        """A token by name or number; all text that is not that token."""
+        """Parse a token by name or id, or a repetition of other text (`!<name>*`)."""
         others = self.skip("!")
         written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
         token = special_of(written)
@@ -98,7 +101,7 @@ class GbnfReader(Reader):
             return token
         if self.next not in ("*", "+"):
             self.fail(
-                "any token but one is not supported: only text without it, '!<name>*' and '!<name>+'",
+                "a single negated token is not supported; write text without the token, '!<name>*' or '!<name>+'",
                 at,
                 UnsupportedError,
             )
@@ -129,7 +132,7 @@ class GbnfReader(Reader):
         text = ""
         while not self.skip('"'):
             if not self.next:
-                self.fail("this text has no closing '\"'", at)
+                self.fail("expected '\"' at the end of this text", at)
             text += self._char()
         return text
 
@@ -138,14 +141,14 @@ class GbnfReader(Reader):
         ranges: list[tuple[int, int]] = []
         while not self.skip("]"):
             if not self.next:
-                self.fail("this class has no closing ']'", at)
+                self.fail("expected ']' at the end of this class", at)
             here = self.at
             low = high = ord(self._char())
             if self.next == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 high = ord(self._char())
             if high < low:
-                self.fail("this range ends before it begins", here)
+                self.fail("the start of this range is greater than its end", here)
             ranges.append((low, high))
         return self.set_of(ranges, negated, at)
 
@@ -159,5 +162,5 @@ class GbnfReader(Reader):
         if letter in _HEX:
             return chr(self.hex(_HEX[letter]))
         if letter not in _ESCAPES or not letter:
-            self.fail(f"unknown escape; there are {', '.join(chr(92) + one for one in [*_ESCAPES, *_HEX])}", at)
+            self.fail(f"unknown escape; known escapes: {', '.join(chr(92) + one for one in [*_ESCAPES, *_HEX])}", at)
         return _ESCAPES[letter]

@@ -1,4 +1,4 @@
-"""Reads a grammar as it was written, says where something is wrong, and keeps the groups that are open."""
+"""A position in a grammar text with error messages, and a stack of open groups."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from guideway.grammar.regular import Chars, Special, chars
 __all__ = ["MAX_COUNT", "MAX_NESTING", "Groups", "Reader", "special_of"]
 
 MAX_NESTING = 1000
-"""How deep groups may nest."""
+"""Maximum nesting depth of groups."""
 
 MAX_COUNT = 1_000_000
-"""How often something may be repeated by a count."""
+"""Maximum repetition count."""
 
-_WINDOW = 70  # characters shown on either side of the caret
+_WINDOW = 70  # number of characters shown on each side of the caret
 
 
 def special_of(written: str) -> Special:
-    """The special token that `<name>` (brackets included) or `<[id]>` stands for."""
+    """Return the special token of `<name>` (the name includes the brackets) or `<[id]>`."""
     number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
     return Special(written if number is None else int(number[1]))
 
 
 class Reader:
-    """A position in a text. Line ends are what the notation makes of them."""
+    """A position in a grammar text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -35,18 +35,18 @@ class Reader:
 
     @property
     def next(self) -> str:
-        """The character here, or "" at the end."""
+        """The next character, or "" at the end."""
         return self.text[self.at : self.at + 1]
 
     def skip(self, text: str) -> bool:
-        """Step over a text if it stands here."""
+        """Read a text if it is next; return whether it was."""
         found = self.text.startswith(text, self.at)
         if found:
             self.at += len(text)
         return found
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """Step over what the pattern matches here."""
+        """Read a match of the pattern at this position, or return None."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return None
@@ -54,12 +54,12 @@ class Reader:
         return found[0]
 
     def need(self, text: str, what: str = "") -> None:
-        """Step over a text that must stand here."""
+        """Read a text that must be next."""
         if not self.skip(text):
             self.expected(f"{text!r}{what}")
 
     def place(self, at: int | None = None) -> str:
-        """Line, column, the line itself and a caret under it."""
+        """Return line, column, the line itself and a caret under the column."""
         at = self.at if at is None else at
         start = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)
@@ -70,18 +70,18 @@ class Reader:
         return f"line {number}, column {column + 1}:\n{shown}\n{' ' * (column - left)}^"
 
     def expected(self, what: str, at: int | None = None) -> NoReturn:
-        """The text does not go on as it must."""
+        """Raise an error: expected one thing, found another."""
         here = self.text[self.at if at is None else at :][:12].split("\n")[0].strip()
         self.fail(f"expected {what}, found {here!r}" if here else f"expected {what}", at)
 
     def fail(
         self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraintError
     ) -> NoReturn:
-        """Something is wrong here."""
+        """Raise an error at a position."""
         raise kind(message, self.place(at))
 
     def hex(self, digits: int | None) -> int:
-        """A code point in hexadecimal digits, so many or all that stand here."""
+        """Read a code point in hexadecimal, with a fixed number of digits or any number."""
         start = self.at
         while self.next and self.next in "0123456789abcdefABCDEF" and (digits is None or self.at - start < digits):
             self.at += 1
@@ -89,24 +89,24 @@ class Reader:
             self.expected(f"{digits or ''} hexadecimal digits".strip(), start)
         point = int(self.text[start : self.at][-12:], 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-            self.fail(f"{point:#x} is no character", start)
+            self.fail(f"{point:#x} is not a character", start)
         return point
 
     def number(self) -> int:
-        """A count in decimal digits."""
+        """Read a decimal count."""
         start = self.at
         while self.next and self.next in "0123456789":
             self.at += 1
         if self.at == start:
             self.expected("a number")
         if self.at - start > 12 or int(self.text[start : self.at]) > MAX_COUNT:
-            self.fail(f"a count of more than {MAX_COUNT}", start, LimitExceededError)
+            self.fail(f"repetition counts must be at most {MAX_COUNT:,}", start, LimitExceededError)
         return int(self.text[start : self.at])
 
     def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
-        """A class of characters."""
+        """Return a character class."""
         if not ranges:
-            self.fail("an empty class: it is not said whether it means no text or no character", start)
+            self.fail("a character class must not be empty, because its meaning would be ambiguous", start)
         made = chars(*ranges)
         if not negated:
             return made
@@ -115,7 +115,7 @@ class Reader:
 
 
 class Groups:
-    """Alternatives of series, in groups that are open; a group becomes one term when it closes."""
+    """Alternatives of sequences in nested groups. A group becomes one term when it is closed."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -123,45 +123,45 @@ class Groups:
 
     @property
     def inside(self) -> str:
-        """The text that closes the innermost group; "": none is open."""
+        """The text that closes the innermost open group; "" if none is open."""
         return self._open[-1][0]
 
     @property
     def series(self) -> list[Term]:
-        """The series that is being read."""
+        """The current sequence."""
         return self._open[-1][2][-1]
 
     def add(self, term: Term) -> None:
-        """One more part."""
+        """Add a term to the current sequence."""
         self.series.append(term)
 
     def bar(self) -> None:
-        """The next alternative."""
+        """Start the next alternative."""
         self._open[-1][2].append([])
 
     def open(self, closing: str, at: int) -> None:
-        """A group begins."""
+        """Open a group."""
         if len(self._open) > MAX_NESTING:
-            self._reader.fail(f"groups nested more than {MAX_NESTING} deep", at, LimitExceededError)
+            self._reader.fail(f"groups may be nested at most {MAX_NESTING} deep", at, LimitExceededError)
         self._open.append((closing, at, [[]]))
 
     def close(self) -> Term:
-        """The innermost group, closed."""
+        """Close the innermost group and return its term."""
         return self._term(self._open.pop()[2])
 
     def repeat(self, least: int, most: int | None, at: int) -> None:
-        """The last part, repeated."""
+        """Repeat the last term of the current sequence."""
         if not self.series:
-            self._reader.fail("there is nothing here to repeat", at)
+            self._reader.fail("nothing precedes the repetition", at)
         if most is not None and most < least:
-            self._reader.fail(f"at least {least} and at most {most} times", at)
+            self._reader.fail(f"a repetition needs minimum <= maximum, got {least} and {most}", at)
         self.series[-1] = Times(self.series[-1], least, most)
 
     def done(self) -> Term:
-        """All of it, once every group is closed."""
+        """Return the whole term. All groups must be closed."""
         if self.inside:
             closing, at, _ = self._open[-1]
-            self._reader.fail(f"this group has no closing {closing!r}", at)
+            self._reader.fail(f"expected {closing!r} at the end of this group", at)
         return self._term(self._open[0][2])
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The formats of JSON Schema, and a few more, as regular languages.
+"""The formats of JSON Schema, and some others, as regular languages.
 
 date_time.py            dates, times, durations
 network.py              hosts, addresses, mailboxes
@@ -7,8 +7,8 @@ regular_expressions.py  regular expressions
 idna.py                 internationalised host names
 rules.py                helpers that write grammars of specifications as patterns
 
-A language is built when it is first requested, and cached. Docstrings name what a language leaves out of its
-specification. No language contains a text that the specification excludes, except for one length in `idn_hostname`.
+A language is built on first use and cached. Docstrings state which texts of its specification a language omits. No
+language contains a text that the specification excludes, except for one length limit in `idn_hostname`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ FORMATS: dict[str, Callable[[], Regular]] = {
     "url": identifiers.url,
     "uuid": identifiers.uuid,
 }
-"""What makes each language."""
+"""The function that builds each language."""
 
 
 @lru_cache(maxsize=64)
 def format_language(name: str) -> Regular:
-    """The texts of a format; `KeyError` for a name that is not in `FORMATS`."""
+    """Return the language of a format. Raises `KeyError` for a name that is not in `FORMATS`."""
     return FORMATS[name]()

@@ -1,4 +1,4 @@
-"""Dates, times of day, instants and durations, as RFC 3339 writes them."""
+"""Dates, times, date-times and durations of RFC 3339."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _OFFSET = f"([Zz]|[+-]{_HOUR}:[0-5][0-9])"
 
 
 def date() -> Regular:
-    """A day of the Gregorian calendar, years 0001 to 9999."""
+    """Return full-date: a day of the Gregorian calendar, years 0001 to 9999 (RFC 3339, section 5.6)."""
     february = "02-(0[1-9]|1[0-9]|2[0-8])"
     return spelled(f"{_YEAR}-({_MONTHS_OF_31}|{_MONTHS_OF_30}|{february})|{_LEAP_YEAR}-02-29")
 
 
 def time() -> Regular:
-    """A time of day with an offset from UTC; a 60th second only where it is 23:59 in UTC (offsets of quarter hours)."""
+    """Return full-time. Second 60 is allowed only at 23:59 UTC, with offsets that are multiples of 15 minutes."""
     usual = spelled(f"{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}")
     return either([usual, spelled(f"23:59:60{_FRACTION}[Zz]"), _leap_second()])
 
 
 def date_time() -> Regular:
-    """A date and a time of day."""
+    """Return date-time (RFC 3339, section 5.6)."""
     return cat(date(), chars("TT", "tt"), time())
 
 
 def duration() -> Regular:
-    """A duration of RFC 3339, appendix A: no fractions, no gap between units, weeks alone."""
+    """Return duration (RFC 3339, appendix A): no fractions, no omitted units between others, weeks only alone."""
     number = "[0-9]+"
     seconds = f"{number}S"
     minutes = f"{number}M({seconds})?"
@@ -48,7 +48,7 @@ def duration() -> Regular:
 
 
 def _leap_second() -> Regular:
-    """A 60th second with a numeric offset of quarter hours, as all that are in use: local time less it is 23:59."""
+    """Return times with second 60 and a numeric offset that is a multiple of 15 minutes, as all offsets in use are."""
     cases: list[Regular] = []
     seconds = cat(":60", optional(cat(".", repeat(chars("09"), 1))))
     for hour in range(24):

@@ -1,4 +1,4 @@
-"""URIs, IRIs and templates of them, UUIDs, JSON Pointers, and smaller things that have a written form."""
+"""URIs, IRIs, URI templates, UUIDs, JSON Pointers, versions, phone numbers and colours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=4)
 def _resource(ucs: Ranges, private: Ranges) -> tuple[Regular, Regular]:
-    """RFC 3986, appendix A, with what RFC 3987 adds: a URI, and a reference without a scheme."""
+    """Return absolute and relative references of RFC 3986, appendix A, with the additional characters of RFC 3987."""
     encoded = spelled(_ENCODED)
 
     def char(more: str, others: Ranges = ()) -> Regular:
@@ -61,27 +61,27 @@ def _resource(ucs: Ranges, private: Ranges) -> tuple[Regular, Regular]:
 
 
 def uri() -> Regular:
-    """A URI with its scheme (RFC 3986)."""
+    """Return URIs with a scheme (RFC 3986)."""
     return _resource((), ())[0]
 
 
 def uri_reference() -> Regular:
-    """A URI, or a reference relative to one (RFC 3986)."""
+    """Return URIs and relative references (RFC 3986)."""
     return either(_resource((), ()))
 
 
 def iri() -> Regular:
-    """An IRI with its scheme (RFC 3987)."""
+    """Return IRIs with a scheme (RFC 3987)."""
     return _resource(_UCS, _PRIVATE)[0]
 
 
 def iri_reference() -> Regular:
-    """An IRI, or a reference relative to one (RFC 3987)."""
+    """Return IRIs and relative references (RFC 3987)."""
     return either(_resource(_UCS, _PRIVATE))
 
 
 def url() -> Regular:
-    """An http or https URI with a host: a name, an IPv4 or a bracketed IPv6 address."""
+    """Return http and https URIs with a host: a name, an IPv4 address or an IPv6 address in brackets."""
     label = cat(spelled("[A-Za-z0-9]"), spelled("([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"))
     host = either([cat(label, repeat(cat(".", label))), cat("[", ipv6(), "]")])
     segment = spelled(rf"[A-Za-z0-9\-._~!$&'()*+,;=:@/]|{_ENCODED}")
@@ -91,7 +91,7 @@ def url() -> Regular:
 
 
 def uri_template() -> Regular:
-    """A template of RFC 6570, up to level 4; the apostrophe is a literal, as its erratum 6937 says."""
+    """Return templates of RFC 6570 up to level 4. The apostrophe is a literal (erratum 6937)."""
     literals = rf"([^\u0000-\u0020\"%<>\\^`{{|}}\u007f-\u009f]|{_ENCODED})"
     char = f"([A-Za-z0-9_]|{_ENCODED})"
     name = rf"{char}(\.?{char})*"
@@ -100,7 +100,7 @@ def uri_template() -> Regular:
 
 
 def uuid() -> Regular:
-    """A UUID with its hyphens, of any version (RFC 4122)."""
+    """Return UUIDs with hyphens, of any version (RFC 4122)."""
     return spelled("[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
@@ -108,17 +108,17 @@ _POINTER = "(/([^~/]|~[01])*)*"
 
 
 def json_pointer() -> Regular:
-    """A JSON Pointer (RFC 6901)."""
+    """Return JSON Pointers (RFC 6901)."""
     return spelled(_POINTER)
 
 
 def relative_json_pointer() -> Regular:
-    """A relative JSON Pointer (draft-handrews-relative-json-pointer-01)."""
+    """Return relative JSON Pointers (draft-handrews-relative-json-pointer-01)."""
     return spelled(f"(0|[1-9][0-9]*)(#|{_POINTER})")
 
 
 def semver() -> Regular:
-    """A version of Semantic Versioning 2.0.0."""
+    """Return versions of Semantic Versioning 2.0.0."""
     number = "(0|[1-9][0-9]*)"
     word = "[0-9A-Za-z-]"
     part = f"({number}|[0-9]*[A-Za-z-]{word}*)"
@@ -126,10 +126,10 @@ def semver() -> Regular:
 
 
 def phone() -> Regular:
-    """A telephone number of E.164: `+` and up to 15 digits."""
+    """Return telephone numbers of E.164: `+` and at most 15 digits."""
     return spelled(r"\+[1-9][0-9]{1,14}")
 
 
 def hex_colour() -> Regular:
-    """`#rgb`, `#rgba`, `#rrggbb` or `#rrggbbaa`."""
+    """Return `#rgb`, `#rgba`, `#rrggbb` and `#rrggbbaa`."""
     return spelled("#([0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})")

@@ -1,4 +1,4 @@
-"""Internationalised host names of IDNA 2008: RFC 5891, RFC 5892 and, for scripts from right to left, RFC 5893."""
+"""Internationalised host names of IDNA 2008 (RFC 5891, RFC 5892, and RFC 5893 for right-to-left scripts)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from guideway.grammar.regular import (
 __all__ = ["MOST_BEYOND_ASCII", "idn_hostname"]
 
 MOST_BEYOND_ASCII = 52
-"""The most characters of a label that is not in ASCII: about as many of one script as fit into 63 of an A-label."""
+"""Maximum number of characters of a non-ASCII label: about the number in one script that fits an A-label of 63."""
 
 _DOT = chars("..", "。。", "．．", "｡｡")
 _DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0, 0x6F9)
 
 
 def idn_hostname() -> Regular:
-    """Labels of ASCII (no A-labels) or of what IDNA allows, with the four dots that it knows; 253 characters in all.
+    """Return internationalised host names of at most 253 characters.
 
-    What depends on a character's surroundings is enforced, but for the joining of letters around U+200C, which is
-    allowed after a virama only, and for the length of A-labels: a label beyond ASCII has at most 52 characters, which
-    may come to more than 63 where scripts are mixed. Beside labels from right to left, the others are in ASCII.
+    Labels are ASCII (no A-labels), or have characters that IDNA allows; separators are the four dots of IDNA. Contextual
+    rules are enforced. Exceptions: joining types around U+200C are not checked, so it is allowed only after a virama;
+    and the length of A-labels is approximated by 52 characters, which can be too long with mixed scripts. If a name has
+    right-to-left labels, its other labels are ASCII.
     """
     plain = either([label(), _beyond(_left_to_right())])
     beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))
@@ -50,7 +51,7 @@ def _of(*names: str) -> Chars:
 
 
 def _ends(names: tuple[str, ...], *more: tuple[int, int]) -> Regular:
-    """Texts whose last character, but for marks without a width, is of the given classes."""
+    """Return texts whose last character, ignoring nonspacing marks, is in the given classes."""
     return cat(ANY_TEXT, chars(*_of(*names).ranges, *more), repeat(_of("NSM")))
 
 
@@ -59,10 +60,10 @@ def _script(name: str) -> Chars:
 
 
 def _beyond(body: Regular) -> Regular:
-    """What holds of every label that is not in ASCII."""
+    """Return the labels of `body` that satisfy the rules for all non-ASCII labels."""
     no_hyphen = Chars(invert(((0x2D, 0x2D),)))
     first = Chars(invert(merge((*_of("mark").ranges, (0x2D, 0x2D)))))
-    not_reserved = either([cat(no_hyphen, ANY_CHAR), cat("-", no_hyphen)])  # in places three and four
+    not_reserved = either([cat(no_hyphen, ANY_CHAR), cat("-", no_hyphen)])  # characters three and four
     return both(
         body,
         cat(first, optional(cat(ANY_TEXT, no_hyphen))),
@@ -72,12 +73,12 @@ def _beyond(body: Regular) -> Regular:
 
 
 def _joined() -> Regular:
-    """A virama and a joiner, or what is no joiner."""
+    """Return a virama followed by a joiner."""
     return cat(_of("virama"), chars((0x200C, 0x200D)))
 
 
 def _left_to_right() -> Regular:
-    """Characters of labels that are read from left to right, in their surroundings."""
+    """Return sequences of characters in left-to-right labels, with contextual rules."""
     plain = chars(*_of("L", "other", "NSM").ranges, _EXTENDED_DIGITS)
     greek = _script("Greek")
     dotted = cat("l", repeat(literal("·l"), 1))
@@ -89,7 +90,7 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """The same from right to left, with one of the two kinds of digits."""
+    """Return right-to-left labels, with one of the two kinds of digits."""
     other = _of("other")
     if arabic_digits:
         plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)
@@ -103,7 +104,7 @@ def _right_to_left(arabic_digits: bool) -> Regular:
 
 
 def _without(some: Chars, *codes: int) -> Chars:
-    """The characters but for a few."""
+    """Return the characters except some."""
     ranges = list(some.ranges)
     for code in codes:
         ranges = [

@@ -1,4 +1,4 @@
-"""Names and addresses of hosts and mailboxes."""
+"""Host names, addresses and mailboxes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MOST_IN_LABEL, MOST_IN_NAME, _MOST_BEFORE_AT = 63, 253, 64
 
 @lru_cache(maxsize=1)
 def ipv4() -> Regular:
-    """Four decimal octets without leading zeros (RFC 2673, section 3.2)."""
+    """Return IPv4 addresses: four decimal octets without leading zeros (RFC 2673, section 3.2)."""
     return spelled(rf"{_OCTET}(\.{_OCTET}){{3}}")
 
 
 @lru_cache(maxsize=1)
 def ipv6() -> Regular:
-    """An address without zone and without netmask (RFC 4291, section 2.2).
+    """Return IPv6 addresses without zone and prefix length (RFC 4291, section 2.2).
 
-    As RFC 3986 spells it out: eight groups, `::` for one or more of zero, the last two perhaps in the form of IPv4.
+    The grammar is that of RFC 3986: eight groups; `::` for one or more zero groups; the last two groups may be IPv4.
     """
     group = spelled("[0-9A-Fa-f]{1,4}")
     before, after = cat(group, ":"), cat(":", group)
@@ -41,14 +41,14 @@ def ipv6() -> Regular:
 
 
 def ip() -> Regular:
-    """An IPv4 or an IPv6 address."""
+    """Return IPv4 and IPv6 addresses."""
     return either([ipv4(), ipv6()])
 
 
 def label() -> Regular:
-    """Letters, digits and hyphens, no hyphen at either end.
+    """Return labels of letters, digits and hyphens, without a hyphen at either end.
 
-    Whether an A-label (`xn--`) decodes to what it may is not regular, so none is allowed.
+    A-labels (`xn--`) are omitted, because their validity is not a regular property.
     """
     end, inner = _LETTER_OR_DIGIT, _LETTER_DIGIT_HYPHEN
 
@@ -62,13 +62,13 @@ def label() -> Regular:
 
 
 def hostname() -> Regular:
-    """RFC 1123: labels of 1 to 63 characters, 253 in all, no dot at the end; no A-labels (see `label`)."""
+    """Return host names of RFC 1123: labels of 1 to 63 characters, 253 in total, no final dot, no A-labels."""
     name = label()
     return limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME)
 
 
 def _mailbox(more: str, domain: Regular) -> Regular:
-    """RFC 5321, section 4.1.2; `more` is what RFC 6531 adds to the characters."""
+    """Return mailboxes of RFC 5321, section 4.1.2. `more`: additional characters of RFC 6531."""
     atom = rf"[A-Za-z0-9!#$%&'*+\-/=?^_`{{|}}~{more}]+"
     quoted = rf'"([ !#-\[\]-~{more}]|\\[ -~])*"'
     local = limited(spelled(rf"{atom}(\.{atom})*|{quoted}"), _MOST_BEFORE_AT)
@@ -77,16 +77,16 @@ def _mailbox(more: str, domain: Regular) -> Regular:
 
 
 def email() -> Regular:
-    """A mailbox of RFC 5321: dot-atom or quoted text (64 characters), `@`, a host name or an address in brackets."""
+    """Return mailboxes of RFC 5321: dot-atom or quoted string (64 characters), `@`, host name or address literal."""
     return _mailbox("", hostname())
 
 
 def idn_email() -> Regular:
-    """A mailbox of RFC 6531: as `email`, with characters beyond ASCII on both sides.
+    """Return mailboxes of RFC 6531: like `email`, with non-ASCII characters in both parts.
 
-    The length of the local part is counted in characters, and the labels of the domain are not held to IDNA.
+    The length of the local part is counted in characters. The labels of the domain are not checked by IDNA.
     """
-    # without the characters that IDNA takes for dots
+    # Without the characters that IDNA treats as dots.
     beyond = chars((0x80, 0x3001), (0x3003, 0xFF0D), (0xFF0F, 0xFF60), (0xFF62, 0x10FFFF))
     end = chars("az", "AZ", "09", *beyond.ranges)
     inner = chars("--", *end.ranges)

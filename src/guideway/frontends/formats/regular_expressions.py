@@ -1,4 +1,4 @@
-"""The format `regex`: texts that are patterns of ECMA-262."""
+"""The format `regex`: patterns of ECMA-262."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _RANGES = (("0", "9"), ("A", "Z"), ("a", "z"))
 
 
 def regex() -> Regular:
-    """Patterns under the flag u, as far as they are regular.
+    """Return a regular subset of the patterns with the flag u.
 
-    Groups nest at most 6 deep; no group has a name and none is referred to; properties (`\\p{...}`) are the general
-    categories and the commonest scripts; `{m,n}` has m <= 9; ranges in a class go from letter to letter or from digit
-    to digit. All of these are patterns; more are, which a regular grammar cannot or need not tell.
+    Groups nest at most 6 deep and have no names; there are no back-references. Properties (`\\p{...}`) are the general
+    categories and the most common scripts. In `{m,n}`, m is at most 9. Ranges in classes are within letters of one case
+    or digits.
     """
     escape = cat(
         "\\",
@@ -60,7 +60,7 @@ _PROPERTIES = (
 
 
 def _class(escape: Regular) -> Regular:
-    """`[...]`; a hyphen stands first, last, or in a range of digits or of letters of one case."""
+    """Return `[...]`. A hyphen is first, last, or in a range of digits or of letters of one case."""
     ranges: list[Regular] = []
     for low, high in _RANGES:
         for code in range(ord(low), ord(high) + 1):

@@ -1,4 +1,4 @@
-"""How the grammars of formats are written down: as patterns of ECMA-262, one per rule of a specification."""
+"""Helpers to write the grammars of formats as ECMA-262 patterns, one per rule of a specification."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["limited", "spelled"]
 
 @lru_cache(maxsize=256)
 def spelled(pattern: str) -> Regular:
-    """The texts that a pattern matches as a whole."""
+    """Return the texts that a pattern matches completely."""
     return parse_pattern(pattern, "ecma")
 
 
 def limited(language: Regular, most: int) -> Regular:
-    """Those texts of a language that have at most so many characters."""
+    """Return the texts of a language with at most `most` characters."""
     return both(*of_length([language], 0, most))

@@ -1,5 +1,5 @@
-"""Python types: what Pydantic's JSON Schema loses.
+"""JSON Schemas of Python types: Pydantic's schema, with the restrictions that it omits.
 
-schema.py  a JSON Schema generator that keeps it
+schema.py  the JSON Schema generator
 texts.py   the texts of single types
 """

@@ -1,5 +1,8 @@
-"""Pydantic's JSON Schema of a type, with what it loses put back: decimals, bytes, dates with bounds, URLs, keys that
-are numbers, tags that must be there, and the signatures of callables."""
+"""A JSON Schema generator for Pydantic that keeps what Pydantic's own generator omits.
+
+This concerns decimals, bytes, dates with bounds, URLs, numeric keys, required discriminators, and the signatures of
+callables. A type whose texts cannot be described exactly raises `UnsupportedError`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _INTEGER_KEY = {"pattern": "^(0|-?[1-9][0-9]{0,18})$"}
 _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 
 SHORTEST_STEP = 1e-16
-"""What numbers of the generation profile differ by, at least."""
+"""The smallest difference of two numbers in the generation profile."""
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
@@ -35,21 +38,21 @@ _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 @cache
 def schema_generator() -> type[GenerateJsonSchema]:
-    """The generator to hand to Pydantic."""
+    """Return the generator class for Pydantic."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self.names: dict[int, str] = {}
-            """Of fields, by the `id` of their schemas, for errors."""
+            """Names of fields by the `id` of their schemas, for errors."""
 
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
             return _decimal(schema)
 
         def bytes_schema(self, schema: Any) -> dict[str, Any]:
             if "min_length" in schema or "max_length" in schema:
-                raise UnsupportedError("bytes of a given length: JSON counts characters; take a str with one")
+                raise UnsupportedError("length bounds on bytes are not supported; use a str with length bounds")
             return {"type": "string"}
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
@@ -62,10 +65,10 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _rounded(super().float_schema(schema))
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
-            """Without bytes, which no JSON text is read as."""
+            """Return the schema without bytes literals, since no JSON text is parsed as bytes."""
             made: Any = {**schema, "expected": [one for one in schema["expected"] if not isinstance(one, bytes)]}
             if not made["expected"]:
-                raise UnsupportedError("a Literal of bytes")
+                raise UnsupportedError("a Literal of bytes is not supported; use a Literal of str")
             return super().literal_schema(made)
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
@@ -76,14 +79,14 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def chain_schema(self, schema: Any) -> dict[str, Any]:
             if any(step.get("type") == "is-instance" for step in schema["steps"]):
-                raise UnsupportedError("a type whose values are told apart by isinstance")
+                raise UnsupportedError("types that are validated by isinstance are not supported")
             return super().chain_schema(schema)
 
         def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
-            raise UnsupportedError("classes as values")
+            raise UnsupportedError("classes as values (type[...]) are not supported")
 
         def json_schema(self, schema: Any) -> dict[str, Any]:
-            raise UnsupportedError("JSON within a string: take the type inside it as it is")
+            raise UnsupportedError("JSON inside a string (Json[...]) is not supported; use the inner type")
 
         def url_schema(self, schema: Any) -> dict[str, Any]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
@@ -113,11 +116,11 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _in_field(self.names[id(schema)], schema, super().typed_dict_field_schema)
 
         def complex_schema(self, schema: Any) -> dict[str, Any]:
-            raise UnsupportedError("a complex number: tuple[float, float] has its two parts")
+            raise UnsupportedError("complex numbers are not supported; use tuple[float, float]")
 
         def callable_schema(self, schema: Any) -> dict[str, Any]:
             raise UnsupportedError(
-                "a callable as a value: the function itself, given as the type, stands for its arguments"
+                "callables as values are not supported; to generate arguments, pass the function itself as the type"
             )
 
         def date_schema(self, schema: Any) -> dict[str, Any]:
@@ -136,7 +139,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             if schema.get("tz_constraint") == "naive":
                 made = FORMATS["naive date-time"]
             elif schema.get("tz_constraint") not in (None, "aware"):
-                raise UnsupportedError("a datetime of one offset")
+                raise UnsupportedError("a datetime with a fixed UTC offset is not supported; use an aware datetime")
             return _limited(made, dates(*past_or_future(schema.get("now_op")), end="[Tt]"))
 
         def time_schema(self, schema: Any) -> dict[str, Any]:
@@ -148,7 +151,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return {**super().timedelta_schema(schema), **_NO_ENDLESS_TIME}
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
-            """Without members that no JSON text is read as: a tuple is none of `[1, 2]`."""
+            """Return the schema without members that no JSON text is parsed as, such as tuples."""
             made = super().enum_schema(schema)
             values = made.get("enum")
             if isinstance(values, list):
@@ -158,16 +161,16 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def dict_schema(self, schema: Any) -> dict[str, Any]:
             keys = schema.get("keys_schema", {"type": "any"})
             if keys.get("type") not in _KEYS:
-                raise UnsupportedError(f"a dict whose keys are {keys.get('type')!r}: a list of pairs has any")
+                raise UnsupportedError(f"dict keys of type {keys.get('type')!r} are not supported; use a list of pairs")
             made = super().dict_schema(schema)
             if keys.get("type") == "int":
                 if keys.keys() - {"type", "metadata", "ref", "strict"}:
-                    raise UnsupportedError("a dict whose keys are limited integers: take plain int, or a list of pairs")
+                    raise UnsupportedError("int keys with bounds are not supported; use plain int, or a list of pairs")
                 made["propertyNames"] = _INTEGER_KEY
             return made
 
         def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
-            """Pydantic reads the tag before all else, so it must be there even where it has a default."""
+            """Return the schema with a required tag: Pydantic needs the tag even if it has a default."""
             made = super().tagged_union_schema(schema)
             name = made.get("discriminator", {}).get("propertyName")
             if not isinstance(name, str) or "oneOf" not in made:
@@ -182,7 +185,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
 
 def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
-    """A JSON number with the bounds, and no more digits than the type allows."""
+    """Return a JSON number with the bounds and the maximum number of digits of the type."""
     made: dict[str, Any] = {"type": "number"}
     for name, keyword in (
         ("ge", "minimum"),
@@ -197,14 +200,14 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
     both: list[dict[str, Any]] = []
     if places is not None:
         both.append(_digits(places, None))
-    if digits is not None:  # those behind the point count, so each of them leaves one less before it
+    if digits is not None:  # digits after the point count too, so each one leaves one fewer before it
         ways = [_digits(n, digits - n) for n in range(digits + 1)]
         both.append(_digits(places, digits - places) if places is not None else {"anyOf": ways})
     return _limited(made, both)
 
 
 def _digits(places: int, whole: int | None) -> dict[str, Any]:
-    """Numbers of so many digits behind the point at most, and before it."""
+    """Return numbers with at most `places` digits after the point and `whole` before it."""
     made: dict[str, Any] = {"multipleOf": Decimal(1).scaleb(-places)}
     if whole is not None:
         made |= {"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole}
@@ -217,15 +220,17 @@ def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]
 
 def _without_bounds(schema: Any, what: str) -> None:
     if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt")):
-        raise UnsupportedError(f"{what} with bounds: take it without, and refuse what is out of them in a validator")
+        raise UnsupportedError(
+            f"{what} with bounds is not supported; use it without bounds and check them in a validator"
+        )
 
 
 def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Of a field that has a key of its own. What is refused inside it says where: `place` is a JSON Pointer."""
+    """Return the schema of a field. Errors inside it get its JSON Pointer as `place`."""
     try:
         alias = field.get("validation_alias")
         if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
-            raise UnsupportedError(f"a field that is read from a path of keys, {alias!r}")
+            raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
         return made(field)
     except UnsupportedError as error:
         place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
@@ -236,14 +241,14 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
 def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
     pattern = schema.get("pattern")
     if isinstance(pattern, re.Pattern) and pattern.flags & ~int(re.UNICODE):
-        raise UnsupportedError(f"a compiled pattern with flags, {pattern!r}")
+        raise UnsupportedError(f"a compiled pattern with flags is not supported: {pattern!r}; write the flags inline")
     if "pattern" in made:
         made["pattern"] = ecma_pattern(made["pattern"])
     return _limited(made, [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else [])
 
 
 def _rounded(made: dict[str, Any]) -> dict[str, Any]:
-    """Where a number beside an open bound would be read as the bound, the next float is the bound."""
+    """If numbers next to an exclusive bound would round to it, use the next float as an inclusive bound."""
     more: list[dict[str, Any]] = []
     low, high = made.get("exclusiveMinimum", -math.inf), made.get("exclusiveMaximum", math.inf)
     if math.nextafter(low, math.inf) >= high:
@@ -257,17 +262,17 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
-    """Of sets: without items that Python cannot hash."""
+    """Return the schema of a set without items that are not hashable."""
     items = schema.get("items_schema", {"type": "any"})
     if items["type"] == "any":
         return {**made, "items": {"type": ["null", "boolean", "number", "string"]}}
     if items["type"] in _NOT_HASHED or (items["type"] == "model" and items["cls"].__hash__ is None):
-        raise UnsupportedError(f"a set of what Python cannot hash, {items['type']!r}")
+        raise UnsupportedError(f"the items of a set must be hashable, got {items['type']!r}")
     return made
 
 
 def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
-    """Names of formats that Pydantic alone knows, as what they mean."""
+    """Replace names of formats that only Pydantic knows by their schemas."""
     todo: list[Any] = [schema]
     while todo:
         one = todo.pop()
@@ -283,18 +288,25 @@ def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
-    """A model whose fields are the parameters of a callable. Raises `UnsupportedError` for `*args` and the like."""
+    """Return a model whose fields are the parameters of a callable.
+
+    Raises:
+        InvalidConstraintError: The signature cannot be read.
+        UnsupportedError: A parameter has no name (`*args`, `**kwargs`, positional-only).
+    """
     from pydantic import ConfigDict, create_model
 
     try:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function, include_extras=True)
     except (TypeError, ValueError, NameError) as problem:
-        raise InvalidConstraintError(f"the signature of {function!r} cannot be read: {problem}") from problem
+        raise InvalidConstraintError(f"cannot read the signature of {function!r}: {problem}") from problem
     fields: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UnsupportedError(f"the parameter {parameter} of {function!r}: only those that have a name")
+            raise UnsupportedError(
+                f"the parameter {parameter} of {function!r} is not supported: parameters must be named"
+            )
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints.get(name, Any), default)
     title = getattr(function, "__name__", type(function).__name__)

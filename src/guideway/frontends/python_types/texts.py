@@ -1,4 +1,4 @@
-"""Texts of Python types for which JSON Schema has no word: patterns of what Pydantic reads, some of less than that."""
+"""Patterns of texts of Python types. They match what Pydantic parses, in some cases a subset of it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from guideway.errors import UnsupportedError
 __all__ = ["FORMATS", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "url"]
 
 _LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20})?"
-_HOST = rf"(?!xn--)({_LABEL}\.(?!xn--)){{0,4}}[a-z]{{1,20}}"  # no address in digits, nothing that IDNA looks into
+_HOST = rf"(?!xn--)({_LABEL}\.(?!xn--)){{0,4}}[a-z]{{1,20}}"  # no IP addresses, no A-labels
 _USER = "([A-Za-z0-9_]+(:[A-Za-z0-9_]+)?@)?"
 _PORT = "(:[1-9][0-9]{0,3})?"
 _REST = r"(/[A-Za-z0-9._~!$&'()*+,;=:@\-]*)*(\?[A-Za-z0-9._~!$&'()*+,;=:@/?\-]*)?(#[A-Za-z0-9._~!$&'()*+,;=:@/?\-]*)?"
 _KNOWN_TO_BROWSERS = "https?|wss?|ftp|file"
-_USED_SPECIALLY = "test|local|localhost|invalid|onion|arpa"  # RFC 6761: email-validator refuses them
+_USED_SPECIALLY = "test|local|localhost|invalid|onion|arpa"  # RFC 6761; refused by email-validator
 
 _DAY = (
     "(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -43,16 +43,16 @@ FORMATS: dict[str, dict[str, Any]] = {
     ),
     "naive date-time": _whole(f"{_DAY}T{_CLOCK}"),
 }
-"""By the names that Pydantic gives them; the last by one of ours."""
+"""By Pydantic's names; "naive date-time" is an additional name."""
 
 STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
-"""Texts that stripping leaves as they are."""
+"""Texts that `str.strip` does not change."""
 
 
 def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
-    """URLs that the WHATWG's way of reading takes as they are: with a plain host name, or of no scheme known to it."""
+    """Return URLs that the WHATWG URL parser does not change: with a plain host name, or an unknown scheme."""
     rest = f"://{_USER}{_HOST}{_PORT}{_REST}"
-    # what is read is written with a slash behind the host, which counts
+    # The parsed URL has a slash after the host, which counts for the length.
     length = {} if most is None else {"maxLength": most - 1}
     if schemes is not None:
         names = "|".join(scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes)
@@ -62,7 +62,7 @@ def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
 
 
 def dates(low: date | None, high: date | None, end: str = "$") -> list[dict[str, Any]]:
-    """Texts that begin with a day from `low` to `high`, and then have `end`: they are in order as texts are."""
+    """Return patterns of texts that begin with a day from `low` to `high`, followed by `end`."""
     made = []
     for bound, upwards in ((low, True), (high, False)):
         if bound is None:
@@ -95,10 +95,10 @@ _LEFT_OUT = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "d": r"\p{Nd}", "s": r"\p{
 
 
 def ecma_pattern(pattern: str) -> str:
-    """A pattern of Rust's regex, by which Pydantic matches, as one of ECMA-262 that matches nothing else.
+    """Translate a pattern of Rust's regex, which Pydantic uses, to an ECMA-262 pattern with the same or fewer matches.
 
-    Its classes know all of Unicode, so those that leave something out are written out; `\\d` and `\\w` where they are
-    asked for stay ASCII, which is less. Raises `UnsupportedError` for operations on classes.
+    Rust's classes are Unicode-aware. Negated classes are therefore written out; `\\d` and `\\w` stay ASCII, which is a
+    subset. Raises `UnsupportedError` for set operations in classes.
     """
     made: list[str] = []
     inside = negated = False
@@ -106,14 +106,16 @@ def ecma_pattern(pattern: str) -> str:
     for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
         if piece[0] == "\\" and len(piece) == 2:
             if inside and piece[1] == "W":
-                raise UnsupportedError(f"\\W in a class, in the pattern {pattern!r} of a type")
+                raise UnsupportedError(f"\\W in a character class is not supported in the pattern {pattern!r}")
             made.append((_OUTSIDE if not inside else _LEFT_OUT if negated else _INSIDE).get(piece[1], piece))
         elif inside and (piece[0] == "[" or (piece in "&-~" and piece == after)):
-            raise UnsupportedError(f"an operation on classes, in the pattern {pattern!r} of a type")
+            raise UnsupportedError(f"set operations in character classes are not supported in the pattern {pattern!r}")
         else:
             if piece[0] == "[":
                 if piece[-1] == "]":
-                    raise UnsupportedError(f"a class that begins with a bracket, in the pattern {pattern!r} of a type")
+                    raise UnsupportedError(
+                        f"a character class that begins with a bracket is not supported in the pattern {pattern!r}"
+                    )
                 inside, negated = True, piece == "[^"
             elif piece == "]":
                 inside = False
@@ -122,6 +124,6 @@ def ecma_pattern(pattern: str) -> str:
 
 
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:
-    """The days that are past, or to come, for two days more at least, on every clock of the world."""
+    """Return bounds of days that are past or future in every time zone, also during the next two days."""
     today = date.today()
     return (today + timedelta(4) if op == "future" else None, today - timedelta(2) if op == "past" else None)

@@ -1,4 +1,4 @@
-"""Regular expressions of Python's `re` and of ECMA-262 -> `Regular`.
+"""Translates regular expressions of Python's `re` and of ECMA-262 to `Regular`.
 
 parser.py              the parser
 scanner.py             the position in a pattern, dialects, errors

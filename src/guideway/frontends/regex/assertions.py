@@ -1,4 +1,4 @@
-"""What `^`, `$`, `\\b` and `\\B` ask for, in each dialect and under its flags."""
+"""The assertions `^`, `$`, `\\b` and `\\B`, per dialect and flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY_CHARACTER: Ranges = ((0, 0x10FFFF),)
 
 
 def line_start(dialect: Dialect, multi_line: bool, at: int) -> Part:
-    """`^`."""
+    """Return the assertion `^`."""
     if not multi_line:
         return AT_START
     newline = _NEWLINE if dialect == "python" else tables.ECMA_NEWLINE
@@ -26,7 +26,7 @@ def line_start(dialect: Dialect, multi_line: bool, at: int) -> Part:
 
 
 def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
-    """`$`, which in Python's `re` also holds before a newline that ends the text."""
+    """Return the assertion `$`. In Python's `re` it also holds before a newline at the end of the text."""
     if dialect == "python":
         newline = characters(_NEWLINE)
         if multi_line:
@@ -38,7 +38,7 @@ def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
 
 
 def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tuple[Part, Part, Part, Part]:
-    """A word's character before, none before, one after, none after."""
+    """Return the assertions for: a word character before, none before, one after, none after."""
     if dialect == "python":
         word = tables.python_class(r"\w", ascii_only)
     else:
@@ -49,13 +49,13 @@ def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tu
 
 
 def boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
-    """`\\b`."""
+    """Return the assertion `\\b`."""
     before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
     return choice([series([before, none_after]), series([none_before, after])])
 
 
 def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
-    """`\\B`; whether it holds in the empty text depends on the version of Python."""
+    """Return the assertion `\\B`. Whether it holds in the empty text depends on the Python version."""
     before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
     neither = series([none_before, none_after])
     if dialect == "python" and not _holds_in_nothing():

@@ -1,7 +1,7 @@
-"""Which characters a class of Python's `re` or of ECMA-262 means, as code point ranges.
+"""The characters of regex classes in Python's `re` and ECMA-262, as code point ranges.
 
-Python's meanings are asked from the running `re` itself, so they are exact for its Unicode version. Each table is
-made when it is first needed and then kept.
+Python's classes are computed with the `re` module itself, so they match its Unicode version. Tables are computed on
+first use and cached.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ ECMA_SPACE: Ranges = (
     (0xFEFF, 0xFEFF),
 )
 _SURROGATES: Ranges = ((0xD800, 0xDFFF),)
-_CASED_END = 0x20000  # no character with a case lies beyond; a test looks at all of them
+_CASED_END = 0x20000  # upper bound of the characters with case; checked by a test
 
 
 def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The same characters as sorted, disjoint ranges."""
+    """Return sorted, disjoint ranges of the same characters."""
     return chars(*ranges).ranges
 
 
 def invert(ranges: Ranges) -> Ranges:
-    """Every other character. Surrogates stay out: no text holds them."""
+    """Return the complement. It has no surrogates, since texts have none."""
     left: list[tuple[int, int]] = []
     start = 0
     for low, high in merge((*ranges, *_SURROGATES)):
@@ -69,14 +69,14 @@ def invert(ranges: Ranges) -> Ranges:
 
 
 def contains(ranges: Ranges, code: int) -> bool:
-    """Whether a character is in sorted, disjoint ranges."""
+    """Return whether a character is in sorted, disjoint ranges."""
     at = bisect_right(ranges, (code, MAX_CODE_POINT)) - 1
     return at >= 0 and ranges[at][0] <= code <= ranges[at][1]
 
 
 @lru_cache(maxsize=32)
 def python_class(source: str, ascii_only: bool) -> Ranges:
-    """The characters of a class such as `\\w` in Python's `re`."""
+    """Return the characters of a class such as `\\w` in Python's `re`."""
     finder = re.compile(f"(?:{source})+", re.ASCII if ascii_only else 0)
     every = array("I", range(MAX_CODE_POINT + 1)).tobytes().decode(f"utf-32-{byteorder[0]}e", "surrogatepass")
     return tuple((found.start(), found.end() - 1) for found in finder.finditer(every))
@@ -99,7 +99,7 @@ def _cased_ranges() -> Ranges:
 
 @lru_cache(maxsize=1024)
 def fold_literal(char: str, ascii_only: bool) -> Ranges:
-    """The characters that one character matches under `(?i)`."""
+    """Return the characters that one character matches under `(?i)`."""
     if not contains(_cased_ranges(), ord(char)):
         return ((ord(char), ord(char)),)
     finder = re.compile(re.escape(char), re.IGNORECASE | (re.ASCII if ascii_only else 0))
@@ -108,7 +108,7 @@ def fold_literal(char: str, ascii_only: bool) -> Ranges:
 
 @lru_cache(maxsize=256)
 def fold_class(source: str, plain: Ranges, ascii_only: bool) -> Ranges:
-    """The characters of a class under `(?i)`: `plain` without it, and for those with a case what `re` says."""
+    """Return the characters of a class under `(?i)`. `plain`: the characters without that flag."""
     finder = re.compile(source, re.IGNORECASE | (re.ASCII if ascii_only else 0))
     without_case = _intersect(plain, invert(_cased_ranges()))
     return merge((*without_case, *((ord(c), ord(c)) for c in finder.findall(_cased()))))

@@ -1,7 +1,7 @@
-"""Escapes and `[classes]`: which characters they mean, in Python's `re` and in ECMA-262.
+"""Parses escapes and `[classes]` of Python's `re` and ECMA-262.
 
-An atom of a class is a character, a range or a category; `Item.source` is the same in Python's spelling, from which
-`(?i)` is worked out (see tables.py).
+An atom of a class is a character, a range or a category. `Item.source` is the atom in Python's notation, which is used
+to compute `(?i)` (see character_ranges.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ECMA_CATEGORIES = {"d": tables.ECMA_DIGIT, "w": tables.ECMA_WORD, "s": tables.E
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an escape or an atom of a class stands for; `code` where that is one character."""
+    """The characters of an escape or of an atom of a class. `code`: the character if it is a single one."""
 
     ranges: Ranges
     source: str
@@ -39,11 +39,11 @@ def _single(code: int) -> Item:
 
 
 def parse_escape(scanner: Scanner, ascii_only: bool, in_class: bool) -> Item:
-    """The escape after a backslash that the scanner has just stepped over. Anchors are the caller's matter."""
+    """Parse the escape after a backslash, which has been read. Anchors are handled by the caller."""
     start = scanner.at - 1
     char = scanner.take()
     if not char:
-        scanner.invalid("the pattern ends in a backslash: expected an escape", start)
+        scanner.invalid("expected an escape after the backslash at the end of the pattern", start)
     if char in "dwsDWS":
         return _category(scanner, char, ascii_only)
     if char in _HEX_LENGTHS[scanner.dialect]:
@@ -71,7 +71,7 @@ def _hex_escape(scanner: Scanner, char: str, start: int) -> int:
             scanner.invalid(f"the escape \\{char} needs {length} hexadecimal digits", start)
         code = int(digits, 16)
     if not 0 <= code <= 0x10FFFF:
-        scanner.invalid("the escape names no character (the last one is 10FFFF)", start)
+        scanner.invalid("the escape is not a character: code points must be at most 10FFFF", start)
     if scanner.dialect == "ecma" and 0xD800 <= code <= 0xDBFF:
         return _surrogate_pair(scanner, code)
     return code
@@ -98,7 +98,7 @@ def _python_escape(scanner: Scanner, char: str, start: int, in_class: bool) -> I
     if char in _DIGITS:
         return _single(_octal(scanner, char, start, in_class))
     if char.isascii() and char.isalpha():
-        scanner.invalid(f"\\{char} is not an escape{' in a class' if in_class else ''} of Python's re", start)
+        scanner.invalid(f"unknown escape \\{char}{' in a class' if in_class else ''} in Python's re", start)
     return _single(ord(char))
 
 
@@ -109,24 +109,24 @@ def _named(scanner: Scanner, start: int) -> int:
     try:
         return ord(unicodedata.lookup(name))
     except (KeyError, TypeError):
-        scanner.invalid(f"no character has the name {name!r}", start)
+        scanner.invalid(f"unknown character name {name!r}", start)
 
 
 def _octal(scanner: Scanner, first: str, start: int, in_class: bool) -> int:
-    """`\\0` and up to two octal digits, or three of them; else it is a back-reference."""
+    """Parse `\\0` with up to two octal digits, or three octal digits; others are back-references."""
     if first == "0" or (in_class and first in _OCTAL):
         digits = first + scanner.take_while(_OCTAL, 2)
     else:
         more = scanner.pattern[scanner.at : scanner.at + 2]
         if in_class:
-            scanner.invalid(f"\\{first} is not an escape in a class of Python's re", start)
+            scanner.invalid(f"unknown escape \\{first} in a class in Python's re", start)
         if first not in _OCTAL or len(more) < 2 or more.strip(_OCTAL):
             scanner.unsupported("a back-reference", start)
         scanner.at += 2
         digits = first + more
     code = int(digits, 8)
     if code > 0o377:
-        scanner.invalid("an octal escape goes up to \\377", start)
+        scanner.invalid("octal escapes must be at most \\377", start)
     return code
 
 
@@ -147,7 +147,7 @@ def _ecma_escape(scanner: Scanner, char: str, start: int, in_class: bool) -> Ite
     if char == "k" or char in _DIGITS:
         scanner.unsupported("a back-reference", start)
     if char.isascii() and char.isalpha():
-        scanner.invalid(f"\\{char} is not an escape of ECMA-262, whose patterns JSON Schema uses", start)
+        scanner.invalid(f"unknown escape \\{char} in ECMA-262, the dialect of JSON Schema", start)
     return _single(ord(char))
 
 
@@ -157,12 +157,14 @@ def _property(scanner: Scanner, char: str, start: int) -> Item:
     name = scanner.take_until("}", f"the property \\{char}{{")
     ranges = property_ranges(name)
     if ranges is None:
-        scanner.invalid(f"there is no Unicode property {name!r} (names as in \\p{{L}}, \\p{{Script=Greek}})", start)
+        scanner.invalid(
+            f"unknown Unicode property {name!r}; expected for example \\p{{L}} or \\p{{Script=Greek}}", start
+        )
     return Item(ranges if char == "p" else tables.invert(ranges), "")
 
 
 def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges:
-    """The class after a `[` that the scanner has just stepped over."""
+    """Parse the class after a `[`, which has been read."""
     if scanner.dialect == "ecma" and ignore_case:
         negated = scanner.next == "^"
         plain = parse_class(scanner, ascii_only, False)
@@ -173,7 +175,7 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
     first = True
     while True:
         if not scanner.next:
-            scanner.invalid("the class has no closing ']'", start)
+            scanner.invalid("expected ']' at the end of the class", start)
         if scanner.next == "]" and not (first and scanner.dialect == "python"):
             scanner.at += 1
             break
@@ -188,21 +190,21 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
 
 
 def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
-    """One atom, or `low-high`, or an atom and the `-` that ends the class."""
+    """Parse one atom, or `low-high`, or an atom followed by the `-` that ends the class."""
     at = scanner.at
     low = _class_atom(scanner, ascii_only)
     if scanner.next != "-" or scanner.pattern[scanner.at + 1 : scanner.at + 2] == "]":
         return [low]
     scanner.at += 1
     if not scanner.next:
-        scanner.invalid("the class has no closing ']'", start)
+        scanner.invalid("expected ']' at the end of the class", start)
     high = _class_atom(scanner, ascii_only)
     if low.code is None or high.code is None:
-        if scanner.dialect == "ecma":  # Annex B: then the dash is a dash
+        if scanner.dialect == "ecma":  # Annex B: the dash is literal
             return [low, _single(ord("-")), high]
-        scanner.invalid("a range in a class goes from one character to another", at)
+        scanner.invalid("the ends of a range in a class must be single characters", at)
     if low.code > high.code:
-        scanner.invalid("the range in the class runs backwards", at)
+        scanner.invalid("the range in the class is in the wrong order: its start is greater than its end", at)
     return [Item(((low.code, high.code),), f"{low.source}-{high.source}")]
 
 

@@ -1,13 +1,13 @@
-"""Patterns with assertions anywhere -> an automaton drawn out, exactly.
+"""Translates patterns with assertions in any position to a DFA, exactly.
 
-The pattern becomes a graph of places: an edge takes a character, or none and then perhaps under a condition. What the
-rest of the text must be is a formula over claims: "from this place on, the rest of the text is taken" (or is not).
-Such a formula is moved over a character by replacing each claim with the claims after that character, so formulas in
-disjunctive normal form are the states of an automaton. Lookahead conjoins a claim. What assertions that look back ask
-is tracked forwards: for each of them, under which formula the text so far ends with a match; without lookahead inside,
-that is simply true or false. States are pairs of both. This is the alternating automaton of the pattern, made
-deterministic (Chandra, Kozen and Stockmeyer, "Alternation", 1981), over the few classes of characters that it tells
-apart. It can take exponentially many states, so there is a budget.
+The pattern is an NFA (`nfa.py`) whose epsilon transitions may have a condition. The requirement on the rest of the text
+is a boolean formula over claims; a claim is "the rest of the text is accepted from this NFA state". Reading a character
+replaces each claim by the claims after that character. So formulas in disjunctive normal form are the states of a
+DFA. A lookahead adds a claim as a conjunct. For each lookbehind, the DFA state also has the formulas under which a
+match of it ends at the NFA states reached so far; without lookahead inside, these are just true or false.
+
+This is the determinization of the pattern's alternating automaton (Chandra, Kozen and Stockmeyer, "Alternation", 1981)
+over the character classes that the pattern distinguishes. The number of states can be exponential, so it is limited.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from guideway.grammar.regular import NEVER, Chars, Graph, Regular
 __all__ = ["MAX_STATES", "TooLarge", "alive", "draw", "tidy"]
 
 MAX_STATES = 4_000
-"""How many states its automaton may have."""
+"""Maximum number of states of the DFA."""
 
-_MAX_WORK = 200_000  # steps of formulas; some seconds
-_MAX_CLAUSES = 300  # of one formula
+_MAX_WORK = 200_000  # maximum number of formula operations; takes some seconds
+_MAX_CLAUSES = 300  # maximum number of clauses of one formula
 
-# A claim is 2 * place, or 2 * place + 1 for its opposite; a clause holds if all of its claims do, a formula if any of
-# its clauses does. Place 0 claims the end of the text.
+# A claim is 2 * state, or 2 * state + 1 for its negation. A clause is a conjunction of claims, a formula is a
+# disjunction of clauses. Claim 0 is the end of the text.
 Formula = frozenset[frozenset[int]]
 TRUE: Formula = frozenset({frozenset()})
 FALSE: Formula = frozenset()
@@ -39,18 +39,18 @@ TooLarge = Callable[[str, int], object]
 
 
 def draw(part: Part, too_large: TooLarge) -> Regular:
-    """The texts that a part matches as a whole."""
+    """Return the language that a part matches completely."""
     try:
         places = Places()
         start, final = places.add(part)
         return _Drawing(places, start, final).graph()
     except TooLargeToDraw as problem:
-        too_large(f"look-around, \\b and anchors that are repeated or look back take {problem} here", _first(part))
+        too_large(f"repeated or backward-looking assertions (lookaround, \\b, anchors) need {problem}", _first(part))
         raise
 
 
 def _first(part: Part) -> int:
-    """Where the first assertion stands."""
+    """Return the position of the first assertion in the pattern."""
     waiting = [part]
     while waiting:
         match waiting.pop(0):
@@ -65,17 +65,17 @@ def _first(part: Part) -> int:
 
 @dataclass(slots=True)
 class _Here:
-    """What holds at a position: whether it is the start, which assertions that look back hold (by number)."""
+    """A position in the text: whether it is the start, and the formulas of the lookbehinds that hold (by number)."""
 
     first: bool
     held: dict[int, Formula] = field(default_factory=dict)
-    claims: dict[int, Formula] = field(default_factory=dict)  # by place: what it comes to here
+    claims: dict[int, Formula] = field(default_factory=dict)  # cache: the formula of each state at this position
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
     claim: Formula
-    tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # by assertion that looks back: places, and under what
+    tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # per lookbehind: states with their formulas
 
 
 class _Drawing:
@@ -97,12 +97,12 @@ class _Drawing:
         self._work = 0
 
     def graph(self) -> Regular:
-        """The automaton, without states that lead nowhere."""
+        """Return the DFA without dead states."""
         here, tracked = self._tracked(None, 0)
         first = _State(self._claim(self._start, here), tracked)
         numbers, order = {first: 0}, [first]
         rows: list[dict[int, list[Ranges]]] = []
-        for state in order:  # grows while it is read
+        for state in order:  # the list grows during iteration
             row: dict[int, list[Ranges]] = {}
             for ranges, held in self._classes:
                 after = self._moved(state, held)
@@ -110,7 +110,9 @@ class _Drawing:
                     continue
                 if after not in numbers:
                     if len(order) >= MAX_STATES:
-                        raise TooLargeToDraw(f"more than {MAX_STATES} states")
+                        raise TooLargeToDraw(
+                            f"more than {MAX_STATES:,} automaton states; use fewer repetitions or assertions"
+                        )
                     numbers[after] = len(order)
                     order.append(after)
                 row.setdefault(numbers[after], []).append(ranges)
@@ -118,18 +120,18 @@ class _Drawing:
         return tidy(rows, [_holds_at_end(state.claim) for state in order])
 
     def _moved(self, state: _State, held: int) -> _State:
-        """The state after a character of a class, which the sets in `held` hold."""
+        """Return the state after a character of a class; `held`: bit set of the character sets that contain it."""
         here, tracked = self._tracked(state, held)
         return _State(self._after(state.claim, held, here), tracked)
 
     def _tracked(self, state: _State | None, held: int) -> tuple[_Here, tuple[tuple[tuple[int, Formula], ...], ...]]:
-        """What holds at a position, and how far assertions that look back have come; None: the start of the text."""
+        """Return the position, and the states of the lookbehinds. `state` None: the start of the text."""
         here = _Here(state is None)
         if not self._back:
             key: tuple[Formula, ...] = (TRUE,) if here.first else ()
             return self._heres.setdefault(key, here), ()
         tracked = []
-        for at, number in enumerate(self._back):  # those inside others come first
+        for at, number in enumerate(self._back):  # nested lookbehinds first
             watch = self._places.watches[number]
             seeds = {watch.start: TRUE}
             for place, formula in state.tracked[at] if state else ():
@@ -144,12 +146,12 @@ class _Drawing:
         return self._heres.setdefault(key, here), tuple(tracked)
 
     def _target(self, place: int, held: int) -> int | None:
-        """Where a character leads from a place."""
+        """Return the transition from an NFA state."""
         take = self._places.takes[place]
         return take[1] if take and held >> self._sets[place] & 1 else None
 
     def _after(self, formula: Formula, held: int, here: _Here) -> Formula:
-        """What a formula comes to after a character that leads here."""
+        """Return the formula after a character that leads to the position `here`."""
         made = FALSE
         for clause in formula:
             part = TRUE
@@ -164,7 +166,7 @@ class _Drawing:
         return made
 
     def _claim(self, place: int, here: _Here) -> Formula:
-        """What must hold for the rest of the text to be taken from a place on."""
+        """Return the requirement on the rest of the text for acceptance from an NFA state."""
         known = here.claims.get(place)
         if known is not None:
             return known
@@ -178,7 +180,7 @@ class _Drawing:
         return made
 
     def _reached(self, seeds: dict[int, Formula], here: _Here) -> dict[int, Formula]:
-        """The places that are reached without a character, and under what."""
+        """Return the epsilon closure: states with the formulas under which they are reached."""
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
@@ -197,7 +199,7 @@ class _Drawing:
         watch = self._places.watches[number]
         if isinstance(watch.look, Edge):
             return _AT_END if not watch.look.start else TRUE if here.first else FALSE
-        # Recursion is bounded: the parser limits how deep groups with assertions nest.
+        # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
         formula = self._claim(watch.start, here) if watch.look.ahead else here.held[number]
         return self._not(formula) if opposite else formula
 
@@ -222,7 +224,7 @@ class _Drawing:
         return made
 
     def _least(self, clauses: set[frozenset[int]]) -> Formula:
-        """Without clauses that contradict themselves, and without those that another one implies."""
+        """Remove contradictory clauses, and clauses that another clause implies."""
         kept: list[frozenset[int]] = []
         for clause in sorted(clauses, key=len):
             if any(claim ^ 1 in clause for claim in clause) or any(one <= clause for one in kept):
@@ -230,7 +232,7 @@ class _Drawing:
             kept.append(clause)
         self._work += 1 + len(clauses)
         if len(kept) > _MAX_CLAUSES or self._work > _MAX_WORK:
-            raise TooLargeToDraw("too much work")
+            raise TooLargeToDraw(f"more than {_MAX_CLAUSES} clauses or {_MAX_WORK:,} operations on formulas")
         return frozenset(kept)
 
 
@@ -239,14 +241,14 @@ def _holds_at_end(formula: Formula) -> bool:
 
 
 def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]:
-    """The states from which an accepting one is reached. `after`: by state, those that come after it, each once."""
+    """Return the states from which an accepting state is reachable. `after`: the distinct successors of each state."""
     into: list[list[int]] = [[] for _ in after]
     for state, targets in enumerate(after):
         for target in targets:
             into[target].append(state)
     todo = [state for state, ends in enumerate(accepting) if ends]
     known = set(todo)
-    for state in todo:  # grows while it is read
+    for state in todo:  # the list grows during iteration
         fresh = [before for before in into[state] if before not in known]
         known.update(fresh)
         todo += fresh
@@ -254,11 +256,11 @@ def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]
 
 
 def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
-    """The automaton of those states from which the end can be reached, with equal states as one."""
+    """Return the minimal automaton: without dead states, and with equivalent states merged."""
     known = alive(rows, accepting)
     if 0 not in known:
         return NEVER
-    # Moore's refinement; ranges are compared as they are, since all states have the same classes.
+    # Moore's partition refinement. Ranges are compared directly, since all states use the same character classes.
     steps = {n: [(tuple(sorted(ranges)), after) for after, ranges in rows[n].items() if after in known] for n in known}
     block = {state: int(accepting[state]) for state in known}
     count = 0
@@ -270,7 +272,7 @@ def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
     order, numbers = [block[0]], {block[0]: 0}
     states = []
     shared: dict[Ranges, Chars] = {}
-    for name in order:  # grows while it is read
+    for name in order:  # the list grows during iteration
         edges = []
         for after, ranges in sorted(_by_block(steps[one_of[name]], block)):
             if after not in numbers:

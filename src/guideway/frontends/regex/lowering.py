@@ -1,10 +1,10 @@
-"""The tree of a pattern -> the language of the texts that it matches.
+"""Translates the syntax tree of a pattern to the language of the texts that it matches.
 
-A part is read from its end: given what may follow it, what texts may follow what stands before it? A lookahead is then
-an intersection, `(?!x)` one with a complement, and the kernel takes both as they are. What follows depends on whether
-anything has been read yet, for the sake of `^`; so it is a pair. Assertions that look back stand at a place that is
-reached from the start of the text by parts without assertions, or else the pattern is drawn out as an automaton
-(`drawing.py`), as it is where an assertion is repeated.
+The tree is processed from its end: the language that may follow a part determines the language that may follow what
+precedes it. A lookahead is then an intersection, `(?!x)` an intersection with a complement; the kernel supports both.
+Because of `^`, each language is computed twice: for the start of the text, and for later positions. A lookbehind is
+supported after parts without assertions from the start of the text. In other positions, and for repeated assertions,
+the pattern is translated to a DFA (`lookaround.py`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SOMETHING = Repeat(ANY_CHAR, 1, None)
 
 
 def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
-    """The texts that a part matches as a whole, or (`search`) somewhere.
+    """Return the language that a part matches completely, or with `search` the texts that contain a match.
 
-    `too_large` raises `LimitExceededError` at a place in the pattern, where it is too large to be drawn out.
+    `too_large` is called with a message and a position, and raises `LimitExceededError`.
     """
     branches = part.parts if isinstance(part, Choice) else (part,)
     if search:
@@ -48,12 +48,12 @@ def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
 
 
 class _NotInOrder(Exception):
-    """An assertion stands where reading from the end does not reach it."""
+    """An assertion is in a position that this method does not support; a DFA is needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rest:
-    """What may follow where nothing has been read yet, and elsewhere."""
+    """The language that may follow at the start of the text (`first`) and at later positions (`later`)."""
 
     first: Plain
     later: Plain
@@ -64,19 +64,19 @@ _NONE = Plain(NEVER, 1, 1)
 
 
 class _Languages:
-    """Lowers parts; `least` of the languages it makes says only whether they hold the empty text (0)."""
+    """Lowers parts. `least` of the resulting languages only says whether they contain the empty text (0)."""
 
     def __init__(self, too_large: TooLarge) -> None:
         self._too_large = too_large
 
     def whole(self, part: Part) -> Plain:
-        """The texts that a part matches as a whole."""
-        # Recursion is bounded: the parser limits how deep groups with assertions nest.
+        """Return the language that a part matches completely."""
+        # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
         parts: list[Part] = list(part.parts) if isinstance(part, Series) else [part]
         if len(parts) > 1 and parts[0] is ANYTHING and isinstance(parts[1], Edge) and parts[1].start:
             parts = parts[1:]
         made = _ALL
-        while parts and isinstance(parts[0], (Edge, Look)):  # what stands first is asked of the whole text
+        while parts and isinstance(parts[0], (Edge, Look)):  # leading assertions apply to the whole text
             one = parts[0]
             if isinstance(one, Look) and one.ahead:
                 made = self.both(made, self.looked(one, self.whole(series([one.part, ANYTHING]))))
@@ -93,7 +93,7 @@ class _Languages:
         return self.both(made, language)
 
     def in_order(self, parts: list[Part]) -> Plain:
-        """The same, where assertions that look back come before the others, and none is repeated."""
+        """Like `whole`, if lookbehinds precede other assertions and no assertion is repeated."""
         before = _END
         for at, one in enumerate([*parts, None]):
             if isinstance(one, Plain):
@@ -107,8 +107,8 @@ class _Languages:
         raise TypeError(parts)
 
     def rest(self, part: Part, rest: _Rest) -> _Rest:
-        """What may follow in front of a part, given what may follow it."""
-        # Recursion is bounded: the parser limits how deep groups with assertions nest.
+        """Return the language that may follow before a part, given what may follow after it."""
+        # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
         match part:
             case Plain():
                 later = self.joined(part, rest.later)
@@ -148,7 +148,7 @@ class _Languages:
         return Plain(Not(language.language), int(language.least == 0), None)
 
     def after(self, part: Plain, rest: _Rest) -> Plain:
-        """The part at the start of the text, and what may follow it."""
+        """Return the language of a part at the start of the text followed by `rest`."""
         if part.least or rest.first is rest.later:
             return self.joined(part, rest.later)
         if part.language is EMPTY:

@@ -1,6 +1,6 @@
-"""The graph of places that a pattern with assertions is drawn from; see drawing.py.
+"""The NFA of a pattern with assertions; see lookaround.py.
 
-An edge between places takes a character, or none and then perhaps under a condition: that an assertion holds there.
+A transition reads a character, or is an epsilon transition, which may have the condition that an assertion holds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from guideway.grammar.regular import MAX_CODE_POINT, Cat, Chars, Either, Literal
 __all__ = ["MAX_PLACES", "Places", "TooLargeToDraw", "Watch", "classes"]
 
 MAX_PLACES = 20_000
-"""How many places a pattern that is drawn out may have, counts written out."""
+"""Maximum number of states of the NFA, with counted repetitions unrolled."""
 
 
 class TooLargeToDraw(Exception):
-    """A budget ran out; the text says which."""
+    """A limit was exceeded. The message names it."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """An assertion, and from where to where its part goes."""
+    """An assertion, with the initial and final state of its part."""
 
     look: Look | Edge
     start: int = 0
@@ -33,9 +33,13 @@ class Watch:
 
 @dataclass(slots=True)
 class Places:
-    """`free[p]`: where to without a character, and under which watch (its number, and whether it must not hold).
+    """The states of the NFA.
 
-    `takes[p]`: which characters, and where to. Assertions inside another one have greater numbers.
+    Attributes:
+        free: Per state, its epsilon transitions: target, and the condition (number of the assertion, and whether it is
+            negated) or None.
+        takes: Per state, its character transition: characters and target, or None.
+        watches: The assertions. Nested assertions have greater numbers.
     """
 
     free: list[list[tuple[int, tuple[int, bool] | None]]] = field(default_factory=lambda: [[]])
@@ -44,7 +48,7 @@ class Places:
 
     def place(self) -> int:
         if len(self.free) >= MAX_PLACES:
-            raise TooLargeToDraw(f"more than {MAX_PLACES} places")
+            raise TooLargeToDraw(f"more than {MAX_PLACES:,} NFA states; use fewer repetitions")
         self.free.append([])
         self.takes.append(None)
         return len(self.free) - 1
@@ -53,7 +57,7 @@ class Places:
         self.free[start].append((end, watch))
 
     def add(self, part: Part) -> tuple[int, int]:
-        """The part between two new places."""
+        """Add a part between two new states, and return these."""
         start, final = self.place(), self.place()
         work: list[tuple[Part | Regular, int, int]] = [(part, start, final)]
         while work:
@@ -106,7 +110,7 @@ class Places:
     ) -> None:
         copies = least if most is None else most
         if copies > MAX_PLACES:
-            raise TooLargeToDraw(f"more than {MAX_PLACES} places")
+            raise TooLargeToDraw(f"more than {MAX_PLACES:,} NFA states; use fewer repetitions")
         for count in range(copies):
             if count >= least:
                 self.link(low, high)
@@ -130,7 +134,7 @@ class Places:
 
 
 def classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:
-    """The characters in classes that the sets do not tell apart, with the sets (as bits) that hold each class."""
+    """Return the equivalence classes of characters under the sets, each with a bit set of the sets that contain it."""
     changes: dict[int, int] = {0: 0, MAX_CODE_POINT + 1: 0}
     for number, ranges in enumerate(sets):
         for low, high in ranges:

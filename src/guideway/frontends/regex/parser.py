@@ -1,7 +1,7 @@
-"""The text of a pattern -> the regular language of the texts that it matches.
+"""Parses a pattern to the regular language of the texts that it matches.
 
-Groups are kept on a stack of our own, so that nothing here recurses on what a stranger wrote; each group becomes one
-`Part` when it closes.
+Open groups are on an explicit stack, so there is no recursion on the input. Each group becomes one `Part` when it is
+closed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from guideway.grammar.regular import MAX_CODE_POINT, Literals, Regular
 __all__ = ["FLAGS", "MAX_ASSERTIONS", "MAX_NESTING", "Dialect", "parse_pattern", "parse_tree"]
 
 MAX_NESTING = 200
-"""How deep groups may nest."""
+"""Maximum nesting depth of groups."""
 
 MAX_ASSERTIONS = 50
-"""How deep groups may nest that hold assertions (anchors, `\\b`, look-around)."""
+"""Maximum nesting depth of groups with assertions (anchors, `\\b`, lookaround)."""
 
 _DIGITS = "0123456789"
 _VERBOSE_SPACE = " \t\n\r\v\f"
@@ -49,17 +49,24 @@ _LOOKS = {"?=": (True, False), "?!": (True, True), "?<=": (False, False), "?<!":
 
 
 def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags: str = "") -> Regular:
-    """The texts that a pattern matches as a whole, or (`search`) that hold a match somewhere.
+    """Parse a pattern.
 
-    `dialect`: Python's `re` on str, or ECMA-262 as JSON Schema uses it (the flag u, and what Annex B adds where it is
-    unambiguous). `flags`: letters out of `FLAGS` that hold from the start. Raises `InvalidConstraintError`, `UnsupportedError` or
-    `LimitExceededError`, with a caret under the place.
+    Args:
+        pattern: The pattern.
+        dialect: "python" (`re` on str) or "ecma" (ECMA-262 as in JSON Schema: flag u, and Annex B where unambiguous).
+        search: Return the texts that contain a match, instead of those that match completely.
+        flags: Letters of `FLAGS`.
+
+    Raises:
+        InvalidConstraintError: The pattern has an error. All messages have a caret under the position.
+        UnsupportedError: The pattern uses an unsupported construct.
+        LimitExceededError: The pattern is too large.
     """
     return _Parser(pattern, dialect, flags).parse(search)
 
 
 def parse_tree(pattern: str, dialect: Dialect, flags: str = "") -> tuple[Part, frozenset[str], bool]:
-    """A pattern that `parse_pattern` takes, as it stands: its tree, the names of its groups, whether it asserts."""
+    """Return the syntax tree of a valid pattern, the names of its groups, and whether it has assertions."""
     parser = _Parser(pattern, dialect, flags, keep=True)
     return parser.tree(), frozenset(parser.names), parser.asserts
 
@@ -76,33 +83,33 @@ class _Flags:
 _FLAG_NAMES = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "a": "ascii_only", "m": "multi_line"}
 
 FLAGS = {"python": "".join(_FLAG_NAMES), "ecma": "ims"}
-"""The letters of the flags that each dialect has."""
+"""The letters of the flags of each dialect."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: the alternatives that are done, and the one being read."""
+    """An open group: the complete alternatives, and the current one."""
 
     at: int
-    flags: _Flags  # those around it
-    look: tuple[bool, bool] | None = None  # whether it looks ahead, and is negative
+    flags: _Flags  # flags outside the group
+    look: tuple[bool, bool] | None = None  # lookaround: ahead, negative
     done: list[Part] = field(default_factory=list)
     items: list[Part] = field(default_factory=list)
-    repeatable: bool = False  # whether a quantifier may follow what was read last
-    repeated: bool = False  # whether what was read last is a repetition already
-    deep: int = 0  # how deep groups with assertions nest inside
+    repeatable: bool = False  # whether a quantifier may follow
+    repeated: bool = False  # whether the last item has a quantifier
+    deep: int = 0  # nesting depth of groups with assertions inside
     name: str | None = None
 
 
 class _Parser:
-    """`keep`: the tree stays as it is written, groups with names too; else parts fold as they are read."""
+    """`keep`: build the tree as written, with named groups; else simplify parts while parsing."""
 
     def __init__(self, pattern: str, dialect: Dialect, flags: str = "", *, keep: bool = False) -> None:
         self._scanner = Scanner(pattern, dialect)
         self._flags = _Flags(**{_FLAG_NAMES[flag]: True for flag in flags})
         self._stack = [_Group(0, self._flags)]
         self._keep = keep
-        self._name: str | None = None  # of the group that opens here
+        self._name: str | None = None  # name of the group that is being opened
         self.names: set[str] = set()
         self.asserts = False
 
@@ -114,7 +121,7 @@ class _Parser:
         while scanner.next:
             self._step()
         if len(self._stack) > 1:
-            scanner.invalid("the group has no closing ')'", self._stack[-1].at)
+            scanner.invalid("expected ')' at the end of the group", self._stack[-1].at)
         return self._closed(self._stack[0])
 
     def _step(self) -> None:
@@ -145,7 +152,7 @@ class _Parser:
             self._add(self._atom(char))
 
     def _word(self) -> bool:
-        """Reads ordinary characters at one go, but for one that a quantifier might follow."""
+        """Read several ordinary characters, except the last one before a quantifier."""
         scanner = self._scanner
         found = _ORDINARY.match(scanner.pattern, scanner.at)
         if found is None:
@@ -203,11 +210,11 @@ class _Parser:
     # -- quantifiers
 
     def _is_counted(self) -> bool:
-        """Whether the `{` just read opens a count; else it stands for itself."""
+        """Return whether the `{` that was read begins a count; else it is literal."""
         return self._counts() is not None
 
     def _counts(self) -> tuple[int, int | None, int] | None:
-        """Minimum, maximum and the end of a `{m,n}` whose `{` was just read."""
+        """Return minimum, maximum and end of a `{m,n}` whose `{` was read."""
         scanner, back = self._scanner, self._scanner.at
         low = scanner.take_while(_DIGITS)
         comma = scanner.skip(",")
@@ -217,7 +224,7 @@ class _Parser:
         if not closed or not (low or comma) or (scanner.dialect == "ecma" and not low):
             return None
         if max(len(low), len(high)) > 12:
-            scanner.too_large(f"a count may be at most {MAX_COUNT}", back)
+            scanner.too_large(f"repetition counts must be at most {MAX_COUNT}", back)
         return int(low or 0), int(high) if high else None, end
 
     def _quantifier(self, char: str, at: int) -> None:
@@ -226,14 +233,16 @@ class _Parser:
         if char == "{" and (counts := self._counts()):
             minimum, maximum, scanner.at = counts
         if max(minimum, maximum or 0) > MAX_COUNT:
-            scanner.too_large(f"a count may be at most {MAX_COUNT}", at)
+            scanner.too_large(f"repetition counts must be at most {MAX_COUNT}", at)
         if maximum is not None and minimum > maximum:
-            scanner.invalid("the count's minimum is greater than its maximum", at)
+            scanner.invalid("the minimum of the repetition is greater than its maximum", at)
         if not group.repeatable:
-            scanner.invalid("a repeat of a repeat" if group.repeated else "nothing to repeat", at)
+            scanner.invalid(
+                "a quantifier cannot follow a quantifier" if group.repeated else "nothing precedes the quantifier", at
+            )
         if scanner.next == "+" and scanner.dialect == "python":
             scanner.unsupported("a possessive quantifier")
-        lazy = scanner.skip("?")  # the same language, but not the same captures
+        lazy = scanner.skip("?")  # affects captures, not the language
         if self._keep and (minimum, maximum) != (1, 1) and maximum != 0:
             group.items[-1] = Times(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
         else:
@@ -251,21 +260,21 @@ class _Parser:
                 return
             inner = flags
         elif scanner.next == "*" and scanner.dialect == "python":
-            scanner.invalid("nothing to repeat")
+            scanner.invalid("nothing precedes the quantifier")
         if len(self._stack) > MAX_NESTING:
-            scanner.too_large(f"groups nest deeper than {MAX_NESTING}", at)
+            scanner.too_large(f"groups may be nested at most {MAX_NESTING} deep", at)
         self._stack.append(_Group(at, self._flags, look, name=self._name))
         self._name, self._flags = None, inner
 
     def _look(self) -> tuple[bool, bool] | None:
-        """Whether the group that opens here looks ahead, and is negative; None if it is no look-around."""
+        """Return (ahead, negative) if the group is a lookaround, else None."""
         for text, look in _LOOKS.items():
             if self._scanner.skip(text):
                 return look
         return None
 
     def _extension(self, at: int) -> _Flags | None:
-        """What follows `(`, from its `?` on: the flags inside the group; None where no group opens."""
+        """Parse `?` and what follows in a group. Returns the flags inside it, or None if no group is opened."""
         scanner = self._scanner
         scanner.at += 1
         if scanner.skip(":"):
@@ -275,7 +284,7 @@ class _Parser:
                 return self._group_name(at)
             if scanner.next and scanner.next in "ims-":
                 return self._flag_group(at)
-            scanner.invalid("expected one of (?: (?= (?! (?<= (?<! (?<name> or flags (i, m, s) here", at)
+            scanner.invalid("expected (?: (?= (?! (?<= (?<! (?<name> or flags (i, m, s)", at)
         if scanner.skip("P<"):
             return self._group_name(at)
         if scanner.next == "P":
@@ -292,22 +301,22 @@ class _Parser:
     def _group_name(self, at: int) -> _Flags:
         name = self._scanner.take_until(">", "the group's name")
         if not (name.replace("$", "_") if self._scanner.dialect == "ecma" else name).isidentifier():
-            self._scanner.invalid(f"{name!r} is not a name for a group", at)
+            self._scanner.invalid(f"a group name must be an identifier, got {name!r}", at)
         if name in self.names and self._scanner.dialect == "python":
-            self._scanner.invalid(f"two groups are named {name!r}", at)
+            self._scanner.invalid(f"the group name {name!r} is used twice", at)
         self.names.add(name)
         self._name = name
         return self._flags
 
     def _flag_group(self, at: int) -> _Flags | None:
-        """`(?flags)`, which sets them for the whole pattern, or `(?flags-flags:`, for a group."""
+        """Parse `(?flags)`, which applies to the whole pattern, or `(?flags-flags:`, which applies to a group."""
         scanner = self._scanner
         known = "".join(_FLAG_NAMES) + "uL" if scanner.dialect == "python" else "ims"
         switched_on = scanner.take_while(known)
         if "L" in switched_on:
-            scanner.invalid("the flag L is for bytes patterns", at)
+            scanner.invalid("the flag L applies to bytes patterns only", at)
         if "a" in switched_on and "u" in switched_on:
-            scanner.invalid("the flags a and u exclude each other", at)
+            scanner.invalid("the flags a and u cannot be combined", at)
         changes = {_FLAG_NAMES[flag]: True for flag in switched_on if flag != "u"}
         if "u" in switched_on:
             changes["ascii_only"] = False
@@ -317,23 +326,23 @@ class _Parser:
         if scanner.skip("-"):
             switched_off = scanner.take_while("imsx")
             if not switched_off or set(switched_off) & set(switched_on):
-                scanner.invalid("expected flags to switch off (i, m, s, x) that are not switched on too", at)
+                scanner.invalid("expected flags to switch off (i, m, s, x) that are not also switched on", at)
             changes |= {_FLAG_NAMES[flag]: False for flag in switched_off}
         if not changes or not scanner.skip(":"):
-            scanner.invalid("expected a group after '(?': one of : P<name> # or flags (i, m, s, x, a, u)", at)
+            scanner.invalid("expected : P<name> # or flags (i, m, s, x, a, u) after '(?'", at)
         return replace(self._flags, **changes)
 
     def _set_globally(self, changes: dict[str, bool], unicode: bool, at: int) -> None:
         first = self._stack[0]
         if len(self._stack) > 1 or first.done or first.items:
-            self._scanner.invalid("flags for the whole pattern must stand at its start", at)
+            self._scanner.invalid("flags for the whole pattern must be at its start", at)
         if self._flags.ascii_only and unicode:
-            self._scanner.invalid("the flags a and u exclude each other", at)
+            self._scanner.invalid("the flags a and u cannot be combined", at)
         self._flags = replace(self._flags, **changes)
 
     def _close(self, at: int) -> None:
         if len(self._stack) == 1:
-            self._scanner.invalid("this ')' closes no group", at)
+            self._scanner.invalid("this ')' has no matching '('", at)
         group = self._stack.pop()
         self._flags = group.flags
         part = self._closed(group)
@@ -341,7 +350,7 @@ class _Parser:
             ahead, negative = group.look
             low, high = (0, 0) if ahead else width(part)
             if self._scanner.dialect == "python" and low != high:
-                self._scanner.invalid("a lookbehind of Python's re has one length", group.at)
+                self._scanner.invalid("a lookbehind must have a fixed width in Python's re", group.at)
             part = Look(part, ahead, negative, group.at)
             self.asserts = True
         if group.name is not None and self._keep:
@@ -350,7 +359,7 @@ class _Parser:
             outer = self._stack[-1]
             outer.deep = max(outer.deep, group.deep + 1)
             if outer.deep > MAX_ASSERTIONS:
-                self._scanner.too_large(f"groups with assertions nest deeper than {MAX_ASSERTIONS}", group.at)
+                self._scanner.too_large(f"groups with assertions may be nested at most {MAX_ASSERTIONS} deep", group.at)
         self._add(part)
         if group.look == (False, False) or group.look == (False, True):
             self._stack[-1].repeatable = self._scanner.dialect == "python"

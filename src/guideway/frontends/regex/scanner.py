@@ -1,4 +1,4 @@
-"""Reads a pattern character by character, and draws the caret when something is wrong with it."""
+"""A position in a pattern, and errors with a caret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Dialect", "Scanner", "caret"]
 
 Dialect = Literal["python", "ecma"]
 
-_WINDOW = 60  # characters shown on either side of the caret
+_WINDOW = 60  # number of characters shown on each side of the caret
 
 
 class Scanner:
@@ -23,48 +23,48 @@ class Scanner:
 
     @property
     def next(self) -> str:
-        """The character here, or "" at the end."""
+        """The next character, or "" at the end."""
         return self.pattern[self.at : self.at + 1]
 
     def take(self) -> str:
-        """The character here, stepping over it."""
+        """Read and return the next character."""
         char = self.next
         self.at += len(char)
         return char
 
     def skip(self, text: str) -> bool:
-        """Step over a text if it stands here."""
+        """Read a text if it is next; return whether it was."""
         found = self.pattern.startswith(text, self.at)
         if found:
             self.at += len(text)
         return found
 
     def take_while(self, allowed: str, at_most: int | None = None) -> str:
-        """The run of allowed characters that starts here."""
+        """Read and return the longest run of allowed characters."""
         start = self.at
         while self.next and self.next in allowed and (at_most is None or self.at - start < at_most):
             self.at += 1
         return self.pattern[start : self.at]
 
     def take_until(self, end: str, what: str) -> str:
-        """The text up to `end`, stepping over both."""
+        """Read up to and including `end`, and return the text before it."""
         found = self.pattern.find(end, self.at)
         if found < 0:
-            self.invalid(f"{what} has no closing {end!r}", len(self.pattern))
+            self.invalid(f"expected {end!r} at the end of {what}", len(self.pattern))
         text = self.pattern[self.at : found]
         self.at = found + len(end)
         return text
 
     def invalid(self, message: str, at: int | None = None) -> NoReturn:
-        """The pattern is malformed here."""
+        """Raise `InvalidConstraintError`: the pattern is malformed here."""
         raise InvalidConstraintError(*self._marked(message, at))
 
     def unsupported(self, what: str, at: int | None = None) -> NoReturn:
-        """The pattern asks here for what is not supported."""
-        raise UnsupportedError(*self._marked(f"{what} in a pattern is not supported", at))
+        """Raise `UnsupportedError`: the construct is not supported."""
+        raise UnsupportedError(*self._marked(f"{what} is not supported in a pattern", at))
 
     def too_large(self, message: str, at: int | None = None) -> NoReturn:
-        """The pattern goes past a limit here."""
+        """Raise `LimitExceededError`: the pattern exceeds a limit here."""
         raise LimitExceededError(*self._marked(message, at))
 
     def _marked(self, message: str, at: int | None) -> tuple[str, str]:
@@ -78,7 +78,7 @@ class Scanner:
 
 
 def caret(text: str, at: int) -> str:
-    """The line of the text that holds position `at`, with a caret under it."""
+    """Return the line of the text at a position, with a caret under the position."""
     start = max(text.rfind("\n", 0, at) + 1, at - _WINDOW)
     end = text.find("\n", at)
     end = min(end if end >= 0 else len(text), at + _WINDOW)

@@ -1,7 +1,7 @@
-"""What a pattern says, as a tree: parts without assertions are languages already, the others stand as written.
+"""The syntax tree of a pattern. Parts without assertions are already languages.
 
-An assertion (`^`, `$`, `\\b`, look-around) matches no character; what it asks for depends on what lies around it. Parts
-that hold none are folded into one language as soon as they are read, so that trees stay small.
+An assertion (`^`, `$`, `\\b`, lookaround) matches no character; it depends on the surrounding text. Parts without
+assertions are merged to one language while parsing, so trees are small.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 MAX_COUNT = 4_294_967_294
-"""The largest count that is told apart; Python's `re` takes no larger one."""
+"""The largest repetition count; also the limit of Python's `re`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plain:
-    """A part without assertions: its texts, and how many characters they have (`most` None: any number)."""
+    """A part without assertions: its language, and the lengths of its texts in characters (`most` None: unbounded)."""
 
     language: Regular
     least: int
@@ -50,23 +50,23 @@ class Plain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One after the other."""
+    """A concatenation."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Any of the parts."""
+    """An alternation."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Times:
-    """The part, `least` to `most` times, as often as can be or (`lazy`) as seldom; `at`: its place in the pattern.
+    """`least` to `most` repetitions of the part, greedy or `lazy`.
 
-    `empty`: beyond `least` there may be one time more that reads nothing, and it is the last.
+    `at`: position in the pattern. `empty`: beyond `least`, one empty repetition is allowed, which is then the last.
     """
 
     part: Part
@@ -79,14 +79,14 @@ class Times:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """The start or the end of the text."""
+    """An anchor: the start or the end of the text."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What follows begins, or what lies before ends, with a text of the part; or (`negative`) it does not."""
+    """A lookaround: a text of the part follows (`ahead`) or precedes the position, or does not (`negative`)."""
 
     part: Part
     ahead: bool
@@ -96,7 +96,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """A group with a name; only where captures are asked for."""
+    """A named group; only in trees for captures."""
 
     part: Part
     name: str
@@ -110,7 +110,7 @@ AT_START, AT_END = Edge(True), Edge(False)
 
 
 def characters(ranges: Ranges) -> Plain:
-    """One character."""
+    """Return one character of a class."""
     kept = tuple(r for r in ranges if not 0xD800 <= r[0] <= r[1] <= 0xDFFF)
     if not kept:
         return Plain(NEVER, 1, 1)
@@ -120,7 +120,7 @@ def characters(ranges: Ranges) -> Plain:
 
 
 def series(parts: Iterable[Part]) -> Part:
-    """One after the other."""
+    """Return a concatenation."""
     made: list[Part] = []
     run: list[Plain] = []
     for part in parts:
@@ -140,7 +140,7 @@ def series(parts: Iterable[Part]) -> Part:
 
 
 def joined(parts: list[Plain]) -> Plain:
-    """One after the other, of parts without assertions; at least one."""
+    """Return a concatenation of parts without assertions; at least one."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Regular] = []
@@ -174,7 +174,7 @@ def _added(counts: list[int | None]) -> int | None:
 
 
 def choice(parts: list[Part]) -> Part:
-    """Any of the parts; at least one."""
+    """Return an alternation of at least one part."""
     if len(parts) == 1:
         return parts[0]
     plain = [part for part in parts if isinstance(part, Plain)]
@@ -182,7 +182,7 @@ def choice(parts: list[Part]) -> Part:
 
 
 def either(plain: list[Plain]) -> Plain:
-    """Any of some parts without assertions; at least one."""
+    """Return an alternation of parts without assertions; at least one."""
     if len(plain) == 1:
         return plain[0]
     flat: list[Regular] = []
@@ -205,7 +205,7 @@ def either(plain: list[Plain]) -> Plain:
 
 
 def times(part: Part, least: int, most: int | None, at: int) -> Part:
-    """The part, `least` to `most` times."""
+    """Return `least` to `most` repetitions of the part."""
     if most == 0:
         return NOTHING
     if (least, most) == (1, 1):
@@ -220,8 +220,8 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
 
 
 def width(part: Part) -> tuple[int, int | None]:
-    """The fewest and the most characters that a part matches."""
-    # Recursion is bounded: the parser limits how deep groups with assertions nest.
+    """Return the minimum and maximum length of the texts of a part, in characters."""
+    # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
     match part:
         case Plain(_, least, most):
             return least, most

@@ -1,6 +1,6 @@
-"""Unicode properties by name, and which characters are equal when case does not count, as ECMA-262 has them.
+"""Unicode properties and simple case folding of ECMA-262.
 
-The table is unicode.txt, which tools/gen_unicode.py makes; it is read when it is first asked.
+The data is unicode.txt, made by tools/gen_unicode.py. It is read on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = {
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, str]:
-    """The text behind each name; a name with a kind is written `kind name`."""
+    """Return the data by name. A name with a kind has the form `kind name`."""
     found = {}
     for line in Path(__file__).with_name("unicode.txt").read_text("utf-8").splitlines():
         if line[0] == "#":
@@ -59,7 +59,7 @@ def _ranges(name: str) -> Ranges:
 
 @lru_cache(maxsize=256)
 def property_ranges(text: str) -> Ranges | None:
-    """The characters of what stands between the braces of `\\p{...}`; None if there is no such property."""
+    """Return the characters of the property in `\\p{...}`, or None if it is unknown."""
     kind, equals, name = text.partition("=")
     if equals:
         return _valued(_KINDS.get(kind, ""), name)
@@ -92,7 +92,7 @@ def _unassigned(*, inverted: bool) -> Ranges:
 
 
 def idna(name: str) -> Ranges:
-    """The characters of a class of internationalised host names; see tools/gen_unicode.py."""
+    """Return a character class of internationalised domain names; see tools/gen_unicode.py."""
     return _ranges(f"idna {name}")
 
 
@@ -103,6 +103,6 @@ def _orbits() -> list[tuple[int, ...]]:
 
 @lru_cache(maxsize=256)
 def fold(ranges: Ranges) -> Ranges:
-    """The characters, and those that differ from them by case only (simple case folding)."""
+    """Return the characters and those that are equal to them under simple case folding."""
     more = [code for orbit in _orbits() if any(contains(ranges, code) for code in orbit) for code in orbit]
     return merge((*ranges, *((code, code) for code in more)))

@@ -1,4 +1,4 @@
-"""Context-free rules -> a `Grammar` for the kernel: exact for every context-free grammar.
+"""Lowers context-free rules to a `Grammar` for the kernel. Exact for every context-free grammar.
 
 terms.py           the right sides of rules: text, references, sequences, choices, repetition, exceptions, grammars
 productions.py     terms -> productions

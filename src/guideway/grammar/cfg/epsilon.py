@@ -1,4 +1,4 @@
-"""Empty texts taken out: afterwards every variable stands for its texts but the empty one."""
+"""Epsilon elimination: afterwards every variable derives its texts except the empty one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from guideway.grammar.regular import Regular
 
 __all__ = ["nullable_variables", "without_empty"]
 
-_AT_ONCE = 2  # parts that may be missing and are written out in every combination
+_AT_ONCE = 2  # number of optional symbols whose combinations are written out
 
 
 def nullable_variables(
     group: dict[int, list[Production]], outside: Callable[[int], bool], expressions: Expressions, solid: set[int]
 ) -> set[int]:
-    """The variables of a group that derive the empty text; `outside` says it of all others; `solid`: those that do not,
-    whatever their productions."""
+    """Return the variables of a component that derive the empty text.
+
+    Args:
+        group: The productions of the component.
+        outside: Whether a variable outside the component derives the empty text.
+        expressions: Properties of expressions.
+        solid: Variables that never derive the empty text.
+    """
 
     def is_empty(symbol: Symbol) -> bool:
         return (
@@ -36,7 +42,7 @@ def nullable_variables(
 def without_empty(
     group: dict[int, list[Production]], nullable: Callable[[Symbol], bool], made: Productions, expressions: Expressions
 ) -> dict[int, list[Production]]:
-    """The productions of the same texts but the empty one. Parts that many combinations share get variables."""
+    """Return productions of the same texts except the empty one. Shared combinations become new variables."""
     result: dict[int, list[Production]] = {}
 
     def combinations(parts: list[tuple[Symbol, bool]]) -> list[Production]:

@@ -1,4 +1,4 @@
-"""What is asked of expressions here: whether they take the empty text, what is left without it, and which are equal."""
+"""Properties of expressions: nullability, removal of the empty text, structural equality."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _SOME = Repeat(ANY_CHAR, 1, None)
 
 
 def is_never(symbol: object) -> bool:
-    """Whether it is written as no text at all."""
+    """Return whether an expression is written as the empty language."""
     return isinstance(symbol, (Either, Literals)) and not (symbol.parts if isinstance(symbol, Either) else symbol.texts)
 
 
 class Expressions:
-    """Answers by identity, kept; an expression may be nested to any depth, so nothing here recurses."""
+    """Properties of expressions, cached by identity. Works without recursion, since expressions may be nested deeply."""
 
     def __init__(self) -> None:
         self._nullable: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
         self._by_content: dict[object, int] = {}
-        self._kept: list[Regular] = []  # so that no identity is used again
+        self._kept: list[Regular] = []  # keeps expressions alive, so that ids are not reused
 
     def nullable(self, expression: Regular) -> bool:
-        """Whether the empty text is among its texts."""
+        """Return whether an expression matches the empty text."""
         found = self._nullable
         if id(expression) not in found:
             self._walk(expression, found, lambda at, parts: _nullable(at, [bool(found[id(part)]) for part in parts]))
         return bool(found[id(expression)])
 
     def number(self, expression: Regular) -> int:
-        """The same number for what is written the same."""
+        """Return a number that is equal for structurally equal expressions."""
         numbers, by_content = self._numbers, self._by_content
 
         def numbered(at: Regular, parts: tuple[Regular, ...]) -> int:
@@ -60,7 +60,7 @@ class Expressions:
         return numbers[id(expression)]
 
     def key(self, symbols: Iterable[object]) -> tuple[Hashable, ...]:
-        """Equal for symbols that are written the same; hashing expressions themselves would recurse."""
+        """Return a key that is equal for structurally equal symbols. Hashing expressions directly would recurse."""
         return tuple(
             (self.number(one),) if isinstance(one, Regular) else one if isinstance(one, int) else id(one) << 64
             for one in symbols
@@ -83,7 +83,7 @@ class Expressions:
                 self._kept.append(at)
 
     def some(self, expression: Regular) -> Regular:
-        """The same without the empty text."""
+        """Return the expression without the empty text."""
         if not self.nullable(expression):
             return expression
         if isinstance(expression, Either):
@@ -103,14 +103,14 @@ class Expressions:
         return Both((expression, _SOME))
 
     def either(self, parts: list[Regular]) -> Regular:
-        """Any of the parts; fixed texts become one list."""
+        """Return the alternation; fixed texts are collected in one `Literals`."""
         texts = dict.fromkeys(text for part in parts if isinstance(part, Literals) for text in part.texts)
         others = {self.number(part): part for part in parts if not isinstance(part, Literals)}
         made = ([Literals(tuple(texts))] if texts else []) + [part for part in others.values() if not is_never(part)]
         return made[0] if len(made) == 1 else Either(tuple(made)) if made else NEVER
 
     def cat(self, parts: list[Regular]) -> Regular:
-        """One after the other; single fixed texts are joined."""
+        """Return the concatenation; adjacent single texts are joined."""
         made: list[Regular] = []
         for part in parts:
             if isinstance(part, Cat) and not part.parts:

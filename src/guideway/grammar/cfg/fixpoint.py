@@ -1,4 +1,4 @@
-"""What can be concluded from productions, one after the other: which variables can end, which can be empty."""
+"""A least fixpoint over productions: which variables are productive, which are nullable."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ def reached(
     needs: Callable[[Production], set[int] | None],
     never: Collection[int] = (),
 ) -> tuple[set[int], set[tuple[int, int]]]:
-    """The variables of a group with a production whose needs are all among them, and these productions (variable,
-    number). `needs`: variables of the group; None: it holds never. `never`: variables that are not, whatever they have.
+    """Return the least set of variables that have a production whose needs are all in the set.
 
-    In time linear in the productions: each waits for the variables that it needs.
+    Linear in the size of the productions: a worklist with a counter of unsatisfied needs per production.
+
+    Args:
+        group: Productions by variable.
+        needs: The variables of the group that a production needs; None if the production can never be used.
+        never: Variables that are excluded.
+
+    Returns:
+        The set, and the usable productions as (variable, index).
     """
     users: dict[int, list[tuple[int, int]]] = {}
     waits: dict[tuple[int, int], int] = {}

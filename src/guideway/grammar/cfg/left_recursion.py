@@ -1,8 +1,8 @@
-"""Left recursion turned round.
+"""Eliminates left recursion by the left-corner transform.
 
-A text of A begins with a part that does not come back to the knot of A, and goes on with what takes the rule that was
-found there up to A: the left-corner transform of Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970),
-here for the knots of left recursion alone, and for texts that are not empty. What is new is right recursive.
+Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970), restricted to the left-recursive strongly connected
+components, and for texts that are not empty. A text of A begins with a left corner outside the component of A. The rest
+is derived by a new variable, which extends the corner upwards to A. New variables are right recursive.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Group = dict[int, list[Production]]
 
 
 def without_left_recursion(group: Group, wanted: set[int], made: Productions) -> Group:
-    """The same texts for the variables of `wanted`, and for what they refer to."""
+    """Return productions without left recursion for the variables of `wanted` and those that they refer to."""
 
     def corners(variable: int) -> list[int]:
         return [one[0] for one in group[variable] if isinstance(one[0], int) and one[0] in group]
 
-    tied: dict[int, int] = {}  # variable -> number of its knot, where it is left recursive
+    tied: dict[int, int] = {}  # variable -> index of its component, for left-recursive variables
     found = knots(group, corners)
     for number, knot in enumerate(found):
         if len(knot) > 1 or knot[0] in corners(knot[0]):
@@ -41,7 +41,7 @@ def without_left_recursion(group: Group, wanted: set[int], made: Productions) ->
 
 
 class _Knot:
-    """The variables of a knot, as a graph: from what stands at the left end, by what follows, to what it is part of."""
+    """A left-recursive component, as a graph from left corners to the variables whose productions they begin."""
 
     def __init__(self, knot: list[int], group: Group, made: Productions) -> None:
         self._made = made
@@ -58,14 +58,14 @@ class _Knot:
                     alone[corner].append(variable)
                 else:
                     self._edges[corner].append((one[1:], variable))
-        self._same: dict[int, list[int]] = {}  # what a text of it is as it stands
+        self._same: dict[int, list[int]] = {}  # variables reachable by unit productions
         for variable in knot:
             self._same[variable] = _reached(variable, alone)
             made.work(len(self._same[variable]))
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:
-            rest: dict[int, int] = {}  # by corner: the variable of what is left up to the target
+            rest: dict[int, int] = {}  # by corner: the variable that derives the rest up to the target
             todo: list[int] = []
 
             def onwards(

@@ -1,4 +1,4 @@
-"""Rules -> a grammar, group by group of rules that call each other, callees first."""
+"""Lowers rules to a grammar, one strongly connected component at a time, callees first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Lowered", "lower"]
 
 Group = dict[int, list[Production]]
 
-_HIDDEN = "%"  # begins the names of rules that no user wrote
+_HIDDEN = "%"  # prefix of names of generated rules
 
 
 class Lowered:
-    """What became of some rules: the grammar, and the names of rules that play no part in it."""
+    """The result of `lower`: the grammar, and the names of rules that it does not need."""
 
     def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
         self.grammar = grammar
@@ -32,16 +32,26 @@ class Lowered:
 
 
 def lower(rules: list[Rule], start: str) -> Lowered:
-    """The grammar of the texts that the rule `start` derives.
+    """Lower rules to the grammar of the texts that the rule `start` derives.
 
-    Raises `InvalidConstraintError` for a rule given twice, `UnsatisfiableError` (with the rules that cannot end) where `start`
-    derives no text, `UnsupportedError` for an exception of what is not regular, `LimitExceededError` where the rules come down to
-    too much. A reference to an unknown rule is a KeyError: whoever read the rules can say where it stands.
+    Args:
+        rules: The rules.
+        start: Name of the start symbol.
+
+    Returns:
+        The grammar, and the names of unreachable and unproductive rules.
+
+    Raises:
+        InvalidConstraintError: A rule is defined twice.
+        UnsatisfiableError: `start` derives no finite text. The message has the unproductive rules.
+        UnsupportedError: An operand of an exception is not regular.
+        LimitExceededError: The rules need too many productions.
+        KeyError: A rule is not defined. Callers check this, since they know the position of the reference.
     """
     numbers: dict[str, int] = {}
     for number, rule in enumerate(rules):
         if rule.name in numbers:
-            raise InvalidConstraintError(f"the rule {rule.name!r} is given twice", rule.place)
+            raise InvalidConstraintError(f"the rule {rule.name!r} is defined twice", rule.place)
         numbers[rule.name] = number
     made = flatten(rules, numbers)
     root = numbers[start]
@@ -58,20 +68,21 @@ def lower(rules: list[Rule], start: str) -> Lowered:
     )
     if lowering.is_never(root):
         raise UnsatisfiableError(
-            f"no text can fit: these rules never come to an end: {', '.join(unproductive)}", rules[root].place
+            f"the grammar derives no finite text: these rules recurse without end: {', '.join(unproductive)}",
+            rules[root].place,
         )
     return Lowered(lowering.grammar(), unreachable, unproductive)
 
 
 class _Lowering:
-    """Known of each variable that is done: its expression, or its productions without the empty text."""
+    """Lowers components. A lowered variable has an expression, or productions without the empty text."""
 
     def __init__(self, made: Productions, rules: list[Rule], root: int) -> None:
         self._made, self._rules, self._root = made, rules, root
         self._expressions = Expressions()
-        self._regular: dict[int, Regular] = {}  # with the empty text
-        self._nullable: set[int] = set()  # of the others
-        self._solid: set[int] = set()  # those whose empty text was taken away
+        self._regular: dict[int, Regular] = {}  # expressions, including the empty text
+        self._nullable: set[int] = set()  # nullable variables with productions
+        self._solid: set[int] = set()  # variables without the empty text, by an exception
         self._final: Group = {}
 
     def run(self) -> None:
@@ -88,11 +99,11 @@ class _Lowering:
             self._group(knot, outside[number])
 
     def is_never(self, variable: int) -> bool:
-        """Whether it derives no text."""
+        """Return whether a variable derives no text."""
         return is_never(self._regular.get(variable))
 
     def grammar(self) -> Grammar:
-        """The nodes, from the root on."""
+        """Return the nodes that are reachable from the root."""
         writer = Writer(self._final, self._expressions, lambda variable: self._rules[self._made.rule[variable]].place)
         if self._root in self._regular:
             return writer.leaf(self._regular[self._root])
@@ -130,7 +141,7 @@ class _Lowering:
         self._final |= left
 
     def _is_simple(self, knot: list[int]) -> bool:
-        """A repetition of what is regular stays one, however long it is; exceptions are made of what is regular."""
+        """Lower a regular repetition or a difference without productions. Return whether the component is one."""
         variable, made = knot[0], self._made.of[knot[0]]
         for one in knot:
             exception = self._made.of[one]
@@ -159,7 +170,7 @@ class _Lowering:
         without = self._known(made.without)
         if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
             raise UnsupportedError(
-                "an exception is exact between regular parts only: here one of them calls itself", made.place
+                "both sides of an exception must be regular, but one of them is recursive", made.place
             )
         self._solid.add(variable)
 
@@ -173,7 +184,7 @@ class _Lowering:
 
     @staticmethod
     def _productive(group: Group) -> Group:
-        """Without variables that cannot end, and without productions that need them."""
+        """Remove unproductive variables and the productions that use them."""
 
         def needs(one: Production) -> set[int]:
             return {symbol for symbol in one if isinstance(symbol, int) and symbol in group}

@@ -1,4 +1,4 @@
-"""Terms -> productions: a variable is a number, and stands for any of its lists of symbols."""
+"""Flattens terms to productions. A variable is a number; a production is a tuple of symbols."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from guideway.grammar.regular import NEVER, Regular
 __all__ = ["MAX_SYMBOLS", "Difference", "Opaque", "Production", "Productions", "Repeated", "Symbol", "flatten"]
 
 MAX_SYMBOLS = 500_000
-"""How many symbols all productions may have together."""
+"""Maximum total number of symbols of all productions."""
 
 MAX_WORK = 4_000_000
-"""How many pairs of rules that begin each other are looked at."""
+"""Maximum number of steps of the left-corner transform."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """A grammar that is taken whole."""
+    """A grammar that is used as one symbol."""
 
     grammar: Grammar
 
 
-Symbol = int | Regular | Opaque  # int: a variable
+Symbol = int | Regular | Opaque  # an int is a variable
 Production = tuple[Symbol, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A variable that stands for another symbol, `least` to `most` times."""
+    """The definition of a variable as `least` to `most` repetitions of a symbol."""
 
     part: Symbol
     least: int
@@ -41,7 +41,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A variable that stands for the texts of one symbol that are none of another's."""
+    """The definition of a variable as the texts of one symbol that are not texts of another."""
 
     part: Symbol
     without: Symbol
@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Productions:
-    """By variable: its productions, or what it repeats or leaves out; and the rule that it comes from."""
+    """The definition of each variable, and the rule that it comes from."""
 
     of: list[list[Production] | Repeated | Difference] = field(default_factory=list)
     rule: list[int] = field(default_factory=list)
@@ -58,31 +58,33 @@ class Productions:
     worked: int = 0
 
     def variable(self, rule: int) -> int:
-        """A new one."""
+        """Return a new variable."""
         self.of.append([])
         self.rule.append(rule)
         return len(self.of) - 1
 
     def give(self, variable: int, productions: Iterable[Production]) -> None:
-        """The productions of a variable."""
+        """Define a variable by productions."""
         made = list(productions)
         self.of[variable] = made
         self.count(made)
 
     def count(self, made: list[Production]) -> None:
-        """Raises `LimitExceededError` where all become too many."""
+        """Count the size of productions. Raises `LimitExceededError` beyond `MAX_SYMBOLS`."""
         self.size += sum(len(one) + 1 for one in made)
         if self.size > MAX_SYMBOLS:
-            raise LimitExceededError(f"the rules come down to more than {MAX_SYMBOLS} symbols")
+            raise LimitExceededError(
+                f"the rules expand to more than {MAX_SYMBOLS:,} symbols; reduce counted repetitions of recursive rules"
+            )
 
     def work(self, steps: int) -> None:
-        """Raises `LimitExceededError` where what is looked at, and not kept, becomes too much."""
+        """Count steps. Raises `LimitExceededError` beyond `MAX_WORK`."""
         self.worked += steps
         if self.worked > MAX_WORK:
-            raise LimitExceededError("too many rules are each other's beginnings")
+            raise LimitExceededError(f"left recursion involves too many pairs of rules (limit {MAX_WORK:,})")
 
     def productions(self, variable: int) -> list[Production]:
-        """The productions; a repetition is written out, with new variables for its parts."""
+        """Return the productions of a variable. A repetition is unrolled, with new variables."""
         made = self.of[variable]
         if isinstance(made, list):
             return made
@@ -91,7 +93,7 @@ class Productions:
         return written
 
     def callees(self, variable: int) -> list[int]:
-        """The variables that it refers to."""
+        """Return the variables that a variable refers to."""
         made = self.of[variable]
         if isinstance(made, Repeated):
             symbols = [made.part]
@@ -104,7 +106,9 @@ class Productions:
     def _written_out(self, variable: int, made: Repeated) -> list[Production]:
         rule = self.rule[variable]
         if made.least + (made.most or 0) > MAX_SYMBOLS:
-            raise LimitExceededError("a repetition of what calls itself is counted too far")
+            raise LimitExceededError(
+                f"a repetition of a recursive rule may be counted up to {MAX_SYMBOLS:,}; use a smaller count"
+            )
         if made.most is None:
             more = self.variable(rule)
             self.give(more, [(made.part, more), ()])
@@ -118,7 +122,7 @@ class Productions:
 
 
 def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
-    """The productions of all rules; rule number i is variable i."""
+    """Return the productions of all rules. Rule number i is variable i."""
     made = Productions()
     for number in range(len(rules)):
         made.variable(number)
@@ -141,7 +145,9 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
 
         if isinstance(term, Times):
             if term.least < 0:
-                raise InvalidConstraintError(f"a repetition of at least {term.least} times", rules[rule].place)
+                raise InvalidConstraintError(
+                    f"a repetition count must be at least 0, got {term.least}", rules[rule].place
+                )
             made.of[variable] = Repeated(symbol(term.part), term.least, term.most)
         elif isinstance(term, Except):
             made.of[variable] = Difference(symbol(term.part), symbol(term.without), term.place)
@@ -153,7 +159,7 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
 
 
 def _options(term: Term) -> list[list[Term]]:
-    """The series that a term is a choice of."""
+    """Return the alternatives of a term, each as a list of terms."""
     found, todo = [], [term]
     while todo:
         one = todo.pop()

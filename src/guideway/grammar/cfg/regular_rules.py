@@ -1,4 +1,4 @@
-"""What is regular becomes one expression: variables that call each other at their ends only."""
+"""Replaces regular variables by expressions: those whose component is right linear."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["fold"]
 
 Group = dict[int, list[Production]]
 
-_MAX_EQUATIONS = 8  # variables solved together; the solutions of more are long expressions
+_MAX_EQUATIONS = 8  # maximum size of a component that is solved; larger ones give long expressions
 
 
 def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
-    """The variables that are regular, and the others' productions with those put in."""
+    """Return the expressions of regular variables, and the productions of the others with these substituted."""
 
     def callees(variable: int) -> list[int]:
         return [symbol for one in group[variable] for symbol in one if isinstance(symbol, int) and symbol in group]
@@ -35,7 +35,7 @@ def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Gr
 
 
 def joined(productions: list[Production], known: dict[int, Regular], expressions: Expressions) -> list[Production]:
-    """With known variables put in, and expressions that stand side by side made one."""
+    """Substitute known variables, and join adjacent expressions."""
     made: dict[Hashable, Production] = {}
     for production in productions:
         symbols = [known.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in production]
@@ -55,7 +55,7 @@ def joined(productions: list[Production], known: dict[int, Regular], expressions
 
 
 def _solved(knot: Group, expressions: Expressions) -> dict[int, Regular] | None:
-    """The solution of right-linear equations, by Arden's rule; None where they are not."""
+    """Solve right-linear equations by Arden's rule. Returns None if they are not right linear."""
     if len(knot) > _MAX_EQUATIONS:
         return None
     steps: dict[int, dict[int, list[Regular]]] = {variable: {} for variable in knot}

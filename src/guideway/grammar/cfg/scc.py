@@ -1,4 +1,4 @@
-"""Strongly connected parts of a graph, by Tarjan's algorithm (1972) without recursion."""
+"""Strongly connected components, by Tarjan's algorithm (1972) without recursion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["knots"]
 
 
 def knots(starts: Iterable[int], edges: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """What refers to each other, reached from `starts`; what is referred to comes first."""
+    """Return the strongly connected components that are reachable from `starts`, callees first."""
     found: list[list[int]] = []
     index: dict[int, int] = {}
     low: dict[int, int] = {}

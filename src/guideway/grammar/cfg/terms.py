@@ -1,4 +1,4 @@
-"""What a rule can say."""
+"""Terms: the right-hand sides of rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times",
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A regular piece of text. `source`: what it was made of, for those who ask what stands in it."""
+    """A regular language. `source`: the constraint that it was made from, for captures."""
 
     language: Regular
     source: object = field(default=None, compare=False, repr=False)
@@ -21,28 +21,28 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Another rule, by name."""
+    """A reference to a rule, by name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One after the other; no parts: the empty text."""
+    """A concatenation; without parts: the empty text."""
 
     parts: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Any of the parts; no parts: no text."""
+    """An alternation; without parts: the empty language."""
 
     parts: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The part, `least` to `most` times (None: no end)."""
+    """`least` to `most` repetitions of a part (None: unbounded)."""
 
     part: Term
     least: int
@@ -51,9 +51,9 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Except:
-    """The texts of a part that are none of another. Both are regular, or the other is the empty text alone.
+    """The texts of `part` that are not texts of `without`. Both are regular, or `without` is the empty text.
 
-    `place`: where it stands, for the error if they are not.
+    `place`: the position in the grammar text, for errors.
     """
 
     part: Term
@@ -63,7 +63,7 @@ class Except:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """A whole grammar, such as that of a JSON Schema. `source` as that of a `Text`."""
+    """An embedded grammar, such as that of a JSON Schema. `source`: as for `Text`."""
 
     grammar: Grammar
     source: object = None
@@ -73,7 +73,7 @@ Term = Text | Ref | Series | Choice | Times | Except | Whole
 
 
 def parts_of(term: Term) -> tuple[Term, ...]:
-    """The terms that stand in it."""
+    """Return the direct subterms."""
     match term:
         case Series(parts) | Choice(parts):
             return parts
@@ -85,7 +85,7 @@ def parts_of(term: Term) -> tuple[Term, ...]:
 
 
 def parts_first(root: Term) -> Iterator[Term]:
-    """Every term in it, once, parts before what holds them; a walk with a stack."""
+    """Yield every subterm once, in post-order, without recursion."""
     done: set[int] = set()
     todo = [root]
     while todo:
@@ -101,7 +101,7 @@ def parts_first(root: Term) -> Iterator[Term]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A term under a name. `place`: where it stands in what its user wrote, for errors."""
+    """A named term. `place`: its position in the grammar text, for errors."""
 
     name: str
     term: Term

@@ -1,4 +1,4 @@
-"""Productions -> nodes. Alternatives that differ in one expression become one; equal beginnings are written once."""
+"""Writes productions as nodes. Alternatives that differ in one expression are merged; common prefixes are factored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """Writes what is reached from a root."""
+    """Writes the variables that are reachable from a root."""
 
     def __init__(
         self, productions: dict[int, list[Production]], expressions: Expressions, place: Callable[[int], str | None]
@@ -21,16 +21,16 @@ class Writer:
         self._productions, self._expressions, self._place = productions, expressions, place
         self._grammar = Grammar()
         self._variables: dict[int, int] = {}
-        self._nodes: dict[Hashable, int] = {}  # leaves and whole grammars
+        self._nodes: dict[Hashable, int] = {}  # leaves and embedded grammars
         self._todo: list[tuple[int, list[Production], str | None]] = []
 
     def leaf(self, expression: Regular) -> Grammar:
-        """A grammar of one expression."""
+        """Return a grammar of one leaf."""
         self._grammar.root = self._grammar.add(Leaf(expression))
         return self._grammar
 
     def write(self, root: int, nullable: bool) -> Grammar:
-        """The grammar of a variable, and of the empty text if it is `nullable`."""
+        """Return the grammar of a variable; with the empty text if `nullable`."""
         top = self._variable(root)
         while self._todo:
             number, productions, place = self._todo.pop()
@@ -52,7 +52,7 @@ class Writer:
         return number
 
     def _together(self, productions: list[Production]) -> list[Production]:
-        """Expressions before the same rest, as one."""
+        """Merge productions that differ only in a leading expression."""
         groups: dict[Hashable, list[Production]] = {}
         for one in productions:
             key = self._expressions.key(one[1:] if isinstance(one[0], Regular) else one)

@@ -1,4 +1,4 @@
-"""Constraints inside ExLlamaV2.
+"""The ExLlamaV2 integration.
 
 filter.py     a filter for all of its generators
 processor.py  a logits processor for its sampler

@@ -1,4 +1,4 @@
-"""A filter for ExLlamaV2's generators."""
+"""`ConstraintFilter`: a filter for the generators of ExLlamaV2."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ __all__ = ["ConstraintFilter"]
 
 
 class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 gives no types
-    """Holds one generation to a constraint: `filters=[...]` of the normal, streaming and dynamic generators.
+    """Constrains one generation. Pass it in `filters=[...]` to the base, streaming and dynamic generators.
 
-    `constraint`: a source, Python type or automaton. `prefer_eos`: end as soon as the text may end; the generators'
-    own `filter_prefer_eos` does the same where `as_mask` is False, for ExLlamaV2 (0.3.2) does not look at it once it
-    applies masks. `as_mask`: write the mask over the logits, and not a list of tokens for each step.
+    No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
+    `error` has the exception, and `check()` raises it.
 
-    Nothing raises in the middle, where it would end all that the generator does: the text ends, `error` says why, and
-    `check()` raises it. Raises what `guideway.compile` raises.
+    Args:
+        model: The model.
+        tokenizer: The tokenizer of ExLlamaV2.
+        constraint: A constraint, a Python type or an automaton.
+        prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if `as_mask`
+            is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
+        as_mask: Mask the logits, instead of returning a list of allowed tokens per step.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
     """
 
     def __init__(
@@ -41,7 +48,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         self.begin("")
 
     def clone(self, c: Any = None) -> Any:
-        """Another filter that stands where this one does."""
+        """Return a copy with the same state."""
         made = ConstraintFilter.__new__(ConstraintFilter) if c is None else c
         super().clone(made)
         for name in ("_table", "_constraint", "_prefer_eos", "_as_mask", "_apply"):
@@ -51,43 +58,43 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
 
     @property
     def error(self) -> Exception | None:
-        """Why the text ended early, if it did."""
+        """The error that ended the text, or None."""
         return self._follower.error
 
     def check(self) -> None:
-        """Raise `error`."""
+        """Raise `error` if there is one."""
         if self.error is not None:
             raise self.error
 
     def begin(self, prefix_str: Any) -> None:
-        """A new text. `prefix_str`: what token healing takes back of the prompt, to be written once more."""
+        """Start a new text. `prefix_str`: text of the prompt that token healing generates again."""
         prefix = "".join(prefix_str or "")
         if prefix and isinstance(self._constraint, Automaton):
-            raise UnsupportedError("token healing needs the constraint itself, not what it was compiled to")
+            raise UnsupportedError("token healing needs the constraint, got a compiled automaton")
         asked = Literal(prefix) + of(self._constraint) if prefix else self._constraint
         automaton = asked if isinstance(asked, Automaton) else compile(asked, self._table)
         self._follower = Follower(automaton, self._table.eos_ids)
         self._row = new_rows(1, 32 * self._follower.matcher.words)[0]
 
     def feed(self, token: Any) -> None:
-        """Take a token that was drawn, an int or a tensor of one."""
+        """Advance by a sampled token, an int or a tensor with one item."""
         self._follower.advance([int(token)])
 
     def next(self) -> tuple[list[int], set[int]]:
-        """The legal tokens in order, and those that end the text."""
+        """Return the allowed tokens, ascending, and the end tokens."""
         self.prepare_logit_mask()
         return ids(self._row, 32 * len(self._row)).tolist(), set(self._follower.end_ids)
 
     def use_background_worker(self) -> bool:
-        """Masks are made while the model runs."""
+        """Return True: masks are computed while the model runs."""
         return True
 
     def can_mask_logits(self) -> bool:
-        """Whether the mask goes over the logits."""
+        """Return whether this filter masks logits."""
         return self._as_mask
 
     def prepare_logit_mask(self) -> bool:
-        """Find out what is legal; True as ExLlamaV2 wants it."""
+        """Compute the mask of the next token. Returns True, as ExLlamaV2 requires."""
         if self._prefer_eos and self._follower.error is None and self._follower.matcher.is_accepting:
             self._follower.fill_end(self._row)
         else:
@@ -95,9 +102,9 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         return True
 
     def mask_logits(self, logits: torch.Tensor) -> torch.Tensor:
-        """`logits`: [vocabulary], on the CPU; written over."""
+        """Mask logits of shape [vocabulary] on the CPU, in place."""
         made, nothing = self._apply(logits[None], self._row[None], [True])
         if nothing:
-            self._follower.fail(EngineError("nothing is left to draw: something else forbids all that is legal"))
+            self._follower.fail(EngineError("no token is left: another filter or sampler forbids all allowed tokens"))
             made[0, list(self._follower.end_ids)] = 0.0
         return made[0]

@@ -1,4 +1,4 @@
-"""Guideway inside ExLlamaV3: a filter for its generator."""
+"""The ExLlamaV3 integration: a filter for its generator."""
 
 from __future__ import annotations
 

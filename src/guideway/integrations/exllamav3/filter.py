@@ -1,4 +1,4 @@
-"""A filter for ExLlamaV3's generator."""
+"""`ConstraintFilter`: a filter for the generator of ExLlamaV3."""
 
 from __future__ import annotations
 
@@ -17,14 +17,22 @@ __all__ = ["ConstraintFilter"]
 
 
 class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no types
-    """Holds a job to a constraint: `filters=[...]` of `Job` and `Generator.generate`.
+    """Constrains a job. Pass it in `filters=[...]` to `Job` or `Generator.generate`.
 
-    `constraint`: a source, Python type or automaton. `trigger_token`: the constraint begins behind this token, and
-    again whenever it comes once more. `prefix_str`: what the constrained text begins with, and the model does not
-    write. `eos_after_completed`: the job ends where the text can only end; else it goes on without the filter.
+    No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
+    `error` has the exception, and `check()` raises it.
 
-    Nothing raises in the middle, where it would end all that the generator does: the text ends, `error` says why, and
-    `check()` raises it. Raises what `guideway.compile` raises, `InvalidTextError` for a prefix that does not fit.
+    Args:
+        tokenizer: The tokenizer of ExLlamaV3.
+        constraint: A constraint, a Python type or an automaton.
+        trigger_token: The constraint starts after this token, and again after each further one.
+        prefix_str: A prefix of the constrained text that the model does not generate.
+        eos_after_completed: End the job when the text is complete and cannot continue; else generation continues
+            without the filter.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        InvalidTextError: No text that matches begins with the prefix.
     """
 
     def __init__(
@@ -45,47 +53,47 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         self._prefix = self._table.encode(prefix_str) if prefix_str else []
         self.reset()
         if self.error is not None:
-            raise InvalidTextError(f"no text that fits begins with {prefix_str!r}") from self.error
+            raise InvalidTextError(f"no text that matches the constraint begins with {prefix_str!r}") from self.error
 
     @property
     def error(self) -> Exception | None:
-        """Why the text ended early, if it did."""
+        """The error that ended the text, or None."""
         return self._follower.error
 
     def check(self) -> None:
-        """Raise `error`."""
+        """Raise `error` if there is one."""
         if self.error is not None:
             raise self.error
 
     def reset(self) -> None:
-        """Back to the beginning, behind the prefix."""
+        """Return to the state after the prefix."""
         self._ended = self._filled = False
         self._follower.reset()
         self._follower.advance(self._prefix)
 
     def accept_token(self, token: int) -> None:
-        """Take a token that was drawn."""
+        """Advance by a sampled token."""
         self._filled = False
         self._ended = self._follower.error is not None and token in self._follower.end_ids
         self._follower.advance([token])
 
     def rollback_tokens(self, num_tokens: int) -> bool:
-        """Give tokens back. False: there are not so many, and ExLlamaV3 begins anew."""
+        """Undo tokens. Returns False if there are not enough; ExLlamaV3 then starts again."""
         self._filled = False
         if self.error is not None or num_tokens > self._follower.position - len(self._prefix):
-            return False  # an illegal token was not taken, so tokens and steps are not as many
+            return False  # a rejected token was not taken, so the number of tokens and steps differs
         self._follower.rollback(num_tokens)
         return True
 
     def get_next_logit_mask(self) -> torch.Tensor:
-        """int32 [1, words]: bit i % 32 of word i // 32 says whether token i is legal. Good until the next call."""
+        """Return the mask, int32, shape [1, words]; bit i % 32 of word i // 32 is token i. Valid until the next call."""
         if not self._filled:
             self._follower.fill(self._bits[0])
             self._filled = True
         return self._mask
 
     def is_completed(self) -> bool:
-        """Whether an end was taken, or nothing but an end is legal."""
+        """Return whether an end token was taken, or only end tokens are allowed."""
         follower = self._follower
         if follower.is_finished or self._ended:
             return True

@@ -1,4 +1,4 @@
-"""Constraints inside llama-cpp-python's own loop."""
+"""The llama-cpp-python integration: a logits processor for its loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints inside mlx-lm's own loops."""
+"""The mlx-lm integration: a logits processor for its loops."""
 
 from __future__ import annotations
 

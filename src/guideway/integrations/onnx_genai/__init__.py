@@ -1,4 +1,4 @@
-"""onnxruntime-genai: constraints in loops over its `Generator`. Its exports run under our own loop too, as `onnx:`."""
+"""The onnxruntime-genai integration, for loops over its `Generator`. `onnx:` models can use the same exports."""
 
 from __future__ import annotations
 

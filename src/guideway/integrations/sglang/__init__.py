@@ -1,4 +1,4 @@
-"""Constraints inside SGLang.
+"""The SGLang integration.
 
 backend.py    the grammar backend
 grammar.py    the grammar of one request

@@ -18,7 +18,7 @@ __all__ = ["GuidewayBackend"]
 
 
 class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's types are not read here
-    """One per scheduler. SGLang compiles in its own threads; the kernel lets go of the GIL while it does."""
+    """The backend of one scheduler. SGLang compiles in its own threads; the kernel releases the GIL meanwhile."""
 
     def __init__(self, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | int | None = None) -> None:
         super().__init__()
@@ -33,23 +33,23 @@ class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's typ
 
     @property
     def is_support_token_filter(self) -> bool:
-        """Whether thoughts may be bounded, and tokens kept out of them, as strict thinking of SGLang wants it."""
+        """Return True: strict thinking of SGLang may bound reasoning and forbid tokens in it."""
         return True
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        """`key_string`: a schema as text, or `$$ANY$$` for any JSON object."""
+        """Compile a JSON Schema as text, or `$$ANY$$` for any JSON object."""
         return self._made("json_object" if key_string == "$$ANY$$" else "json", key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        """`key_string`: a pattern that the whole text matches."""
+        """Compile a pattern that matches the whole text."""
         return self._made("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """`key_string`: GBNF where it has `::=`, else Lark."""
+        """Compile a grammar: GBNF if it contains `::=`, else Lark."""
         return self._made("grammar", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """`key_string`: a structural tag as JSON, in either form."""
+        """Compile a structural tag as JSON, in either form."""
         return self._made("structural_tag", key_string)
 
     def _made(self, kind: str, spec: str) -> BaseGrammarObject:

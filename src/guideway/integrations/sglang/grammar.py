@@ -1,4 +1,4 @@
-"""One request's grammar, as SGLang's scheduler and sampler want it."""
+"""The grammar of one request, with the interface that SGLang's scheduler and sampler need."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ __all__ = ["GuidewayGrammar"]
 
 
 class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's types are not read here
-    """One request's place in its constraint. Masks are int32 [rows, ceil(vocabulary / 32)], a set bit is legal."""
+    """The state of one request. Masks are int32, shape [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
 
     def __init__(self, follower: Follower) -> None:
         super().__init__()
         self.follower = follower
 
     def accept_token(self, token: int) -> None:
-        """Take a token that was drawn. Raises ValueError, which ends the request with an error."""
+        """Advance by a sampled token. Raises ValueError, which ends the request with an error."""
         self.current_token = token
         if not self.finished and not self.follower.advance([token]):
             raise ValueError(str(self.follower.error)) from self.follower.error
 
     def rollback(self, k: int) -> None:
-        """Give the last `k` tokens back."""
+        """Undo the last `k` tokens."""
         self.follower.rollback(k)
 
     def is_terminated(self) -> bool:
-        """Whether an end token was taken."""
+        """Return whether an end token was taken."""
         return self.follower.is_finished
 
     def copy(self) -> GuidewayGrammar:
-        """Another one that stands where this one does: for the next request with the same constraint."""
+        """Return a copy with the same state, for the next request with the same constraint."""
         return GuidewayGrammar(self.follower.copy())
 
     def try_jump_forward(self, tokenizer: Any) -> None:
-        """None: what is forced is drawn token by token, as the model would spell it."""
+        """Return None: forced text is sampled token by token, with the tokenization of the model."""
         return
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-        """Every bit set, on the CPU; `move_vocab_mask` moves it."""
+        """Return masks with all bits set, on the CPU; `move_vocab_mask` moves them."""
         return masking.allocate(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Row `idx` becomes the mask of the next token. Never raises: see `Follower`."""
+        """Write the mask of the next token to row `idx`. Does not raise: see `Follower`."""
         self.follower.fill(vocab_mask.numpy().view(np.uint32)[idx])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
-        """The rows of many requests, in one call into the kernel where all of them are ours."""
+        """Fill the rows of many requests in one call of the kernel, if all of them use this backend."""
         if any(not isinstance(entry.grammar, GuidewayGrammar) for entry in entries):
-            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)  # behind reasoning
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)  # some are wrapped for reasoning
         elif entries:
             made = np.empty((len(entries), vocab_mask.shape[1]), np.uint32)
             fill([entry.grammar.follower for entry in entries], made)
@@ -63,15 +63,15 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
-        """Every bit set."""
+        """Set all bits."""
         vocab_mask.fill_(-1)
 
     @staticmethod
     def move_vocab_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-        """To where the logits are, without waiting for it."""
+        """Copy masks to the device of the logits, asynchronously."""
         return masking.move(vocab_mask, device)
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """`logits`: [rows, vocabulary]; illegal ones become -inf, in place."""
+        """Set logits, shape [rows, vocabulary], of tokens that are not allowed to -inf, in place."""
         masking.apply(logits, vocab_mask)

@@ -1,4 +1,4 @@
-"""Masks of a batch as SGLang hands them round: int32 [rows, ceil(vocabulary / 32)], a set bit is legal."""
+"""Batch masks of SGLang: int32, shape [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["allocate", "apply", "move", "narrow"]
 
 
 def allocate(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
-    """Every bit set, on the CPU, wherever they are wanted: there they are filled."""
+    """Return masks with all bits set, on the CPU, where they are filled. `device` is ignored."""
     return torch.full((batch_size, -(-vocab_size // 32)), -1, dtype=torch.int32)
 
 
 def move(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
-    """To where the logits are, without waiting for it."""
+    """Copy masks to the device of the logits, asynchronously."""
     return vocab_mask.to(device, non_blocking=True)
 
 
 def apply(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-    """`logits`: [rows, vocabulary]; illegal ones become -inf, in place."""
+    """Set logits, shape [rows, vocabulary], of tokens that are not allowed to -inf, in place."""
     bits = (vocab_mask[:, :, None] >> torch.arange(32, device=vocab_mask.device)) & 1
     logits.masked_fill_(bits.flatten(1)[:, : logits.shape[1]] == 0, float("-inf"))
 
@@ -34,7 +34,7 @@ def narrow(
     is_allowed: bool = True,
     reset_vocab_mask: bool = True,
 ) -> None:
-    """Set the bits of these tokens in a row, or clear them; behind a reset all others have the opposite."""
+    """Set or clear the bits of tokens in a row. With `reset_vocab_mask` all other bits get the opposite value."""
     row = vocab_mask[batch_idx].numpy().view(np.uint32)  # masks are filled on the CPU
     if reset_vocab_mask:
         row[:] = 0 if is_allowed else 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Makes `guideway` one of SGLang's grammar backends: entry point `sglang.srt.plugins`, run in each of its processes."""
+"""Registers `guideway` as a grammar backend. Entry point `sglang.srt.plugins`, run in each process of SGLang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAME = "guideway"
 
 
 def register() -> None:
-    """Add the backend's name and maker; once in a process, however often it is called."""
+    """Register the name and factory of the backend. Calling it again has no effect."""
     from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
     from sglang.srt.constrained.base_grammar_backend import register_grammar_backend
 
@@ -20,7 +20,7 @@ def register() -> None:
 
 
 def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Any:
-    """The backend. SGLang (0.5.23) lets only its own begin behind reasoning, so that is done here as it does it."""
+    """Return the backend. SGLang (0.5.23) wraps only built-in backends for reasoning, so this function does it."""
     from sglang.srt.runtime_context import get_serving
 
     from guideway.integrations.sglang.backend import GuidewayBackend

@@ -1,7 +1,7 @@
-"""Constraints inside transformers.
+"""The transformers integration.
 
 processor.py            a logits processor for `generate`
-loops.py                which of transformers' loops calls the processor
+loops.py                detects the loop of transformers that calls the processor
 continuous_batching.py  constraints in continuous batching
 """
 

@@ -1,4 +1,4 @@
-"""Constraints in continuous batching of transformers: a manager that requests join and leave."""
+"""Constraints in continuous batching of transformers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,18 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["ContinuousConstraints", "continuous_constraints"]
 
-# Longer than the limit: requests that join, fail and leave are one state under one lock, and only this engine has them.
+# The class exceeds the usual length: requests that join, fail and leave share one state under one lock.
 
 
 class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers gives no types
-    """See `continuous_constraints`. `errors`: by request, what ended it. `timings`: where the time went."""
+    """See `continuous_constraints`.
 
-    supported_kwargs = {"constraint": int}  # noqa: RUF012  # the face that transformers asks for
+    Attributes:
+        errors: The exception that ended a request, by request id.
+        timings: Time spent in the processor.
+    """
+
+    supported_kwargs = {"constraint": int}  # noqa: RUF012  # the interface of transformers
     ignored_kwargs: tuple[str, ...] = ()
 
     def __init__(self, manager: Any, table: Tokenizer) -> None:
@@ -35,7 +40,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         self._rows, self._apply, self._lock = Rows(), TorchMasks(), Lock()
         self._eos = masks.pack(table.eos_ids, len(table.vocabulary))
         self._count = 0
-        self._states: list[Any] = []  # the requests of this step, in the order of its logits
+        self._states: list[Any] = []  # requests of this step, in the order of its logits
         self._live: dict[str, tuple[Any, int]] = {}
         self._expected: list[tuple[str, int]] = []
         self._begun: Begun | None = None
@@ -43,10 +48,19 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         self.timings = ProcessorTimings()
 
     def add_request(self, input_ids: Sequence[int], constraint: object, **options: Any) -> Any:
-        """`manager.add_request`, held to a constraint (None: to nothing): a source, Python type or automaton.
+        """Add a request with a constraint. Like `manager.add_request`.
 
-        With `max_new_tokens`, the output is whole by then. Gives the request's id. Raises what `guideway.compile`
-        raises, and `BudgetTooSmallError`.
+        Args:
+            input_ids: The prompt.
+            constraint: A constraint, a Python type or an automaton; None for no constraint.
+            options: Options of `manager.add_request`. With `max_new_tokens`, the output is complete within that budget.
+
+        Returns:
+            The id of the request.
+
+        Raises:
+            ConstraintError: As `guideway.compile` does.
+            BudgetTooSmallError: The shortest complete output needs more than `max_new_tokens`.
         """
         if constraint is None:
             return self._manager.add_request(list(input_ids), **options)
@@ -60,7 +74,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         int32_tensor.zero_()
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
-        """Called before the model runs, with the requests whose next token it will give: begins with their masks."""
+        """Start to compute the masks of requests. Called before the model runs."""
         states = [one.state for one in requests_with_new_token]
         slots = [int(one.logit_processor_kwargs.get("constraint", 0)) for one in states]
         with self._lock:
@@ -68,12 +82,12 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
             self._states, self._begun = states, None
             try:
                 self._begun = self._begin(states, slots)
-            except Exception as error:  # it would stop the manager, and with it every request
+            except Exception as error:  # an exception would stop the manager and all requests
                 self._failed(error, range(len(states)))
         return torch.tensor(slots, dtype=torch.int32)
 
     def __call__(self, scores: Any, tensor_arg: Any) -> Any:
-        """`scores`: float32 [requests, vocabulary]. Never raises: what goes wrong ends the requests it concerns."""
+        """Mask scores, float32, shape [requests, vocabulary]. An error ends the affected requests and is not raised."""
         with self._lock:
             start = perf_counter()
             rows = np.repeat(self._eos[None], len(scores), axis=0)
@@ -88,7 +102,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
                 made, nothing = self._apply(scores, rows, held)
                 nothing = nothing or self._apply.nothing()
                 if nothing:
-                    self._failed(EngineError("nothing is left to draw: another processor forbids all"), nothing)
+                    self._failed(EngineError("no token is left: another processor forbids all allowed tokens"), nothing)
                     made[nothing] = float("-inf")
                     for index in nothing:
                         made[index, list(self._table.eos_ids)] = 0.0
@@ -128,22 +142,29 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
 
 
 def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstraints:
-    """Let requests of a manager of continuous batching be held to constraints, each to its own.
+    """Allow requests of a continuous-batching manager to have constraints.
 
         manager = model.init_continuous_batching(generation_config)
-        constraints = continuous_constraints(manager, tokenizer)  # before it starts
+        constraints = continuous_constraints(manager, tokenizer)  # before the manager starts
         manager.start()
         number = constraints.add_request(ids, gw.Regex(...), max_new_tokens=20)
 
-    It goes before temperature and top-k. What goes wrong ends one request: its output has `error`, and `errors` the
-    exception. Raises `EngineError` for a manager that runs, that draws ahead of what it tells (asynchronous batching)
-    or that replays CUDA graphs, where no processor is called.
+    The constraint is applied before temperature and top-k. An error ends only the affected request: its output has
+    `error`, and `errors` of the result has the exception.
+
+    Args:
+        manager: The manager, not started.
+        tokenizer: The tokenizer.
+
+    Raises:
+        EngineError: The manager has started, uses asynchronous batching (which samples before tokens are reported), or
+            uses CUDA graphs (which do not call processors).
     """
     config = manager.continuous_batching_config
     if manager._generation_thread is not None:
-        raise EngineError("the manager has started: add constraints before")
+        raise EngineError("the manager has started; call continuous_constraints before manager.start()")
     if config.use_async_batching or config.use_cuda_graph not in (None, False, (False, False)):
-        raise EngineError("constraints want a manager without asynchronous batching and CUDA graphs")
+        raise EngineError("constraints need a manager with use_async_batching=False and use_cuda_graph=False")
     made = ContinuousConstraints(manager, Tokenizer.of(tokenizer))
     processors = manager.logit_processor
     processors.logits_processor.insert(0, made)

@@ -1,4 +1,4 @@
-"""Whether a loop of `generate` reads again what it hands to its processors: transformers tells a processor nothing."""
+"""Detects whether a loop of `generate` reads the scores again after its processors; transformers does not tell."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ _CODES = {unwrap(one).__code__ for one in _LOOPS if one is not None}
 
 
 class Loops:
-    """What is known of the loops of one call of `generate`."""
+    """Known loops of one call of `generate`."""
 
     def __init__(self) -> None:
         self._known: dict[CodeType, bool] = {}
 
     def are_done(self) -> bool:
-        """Whether whoever asks the caller is such a loop, and does not read again what it handed in.
+        """Return whether the calling loop is known and does not read the scores again, so they can be overwritten.
 
-        Prompt lookup hands in the same scores for all of a draft, and `output_logits=True` keeps them; everywhere else
-        they are a copy already. A processor has no other way to know: the scores look the same, nothing holds them yet,
-        and neither the model nor its configuration is passed. It has to look at each call, as drafts and the loop that
-        they are for ask by turns. Whatever else asks (a loop of somebody's own, a function between) is taken to read
-        them again.
+        Prompt lookup passes the same scores for all tokens of a draft, and `output_logits=True` keeps them. In other
+        cases the scores are already a copy. The processor receives neither the model nor its configuration, so the stack
+        frame of the caller is inspected. Every call is checked, because a draft model's loop and the main loop
+        alternate. Unknown callers are assumed to read the scores again.
         """
         try:
-            loop = sys._getframe(3)  # here, the processor, transformers' list of processors, and what asks that
+            loop = sys._getframe(3)  # frames: this method, the processor, the list of processors, its caller
         except ValueError:
             return False
         known = self._known.get(loop.f_code)
@@ -41,7 +40,7 @@ class Loops:
         if loop.f_code in _CODES:
             names = loop.f_locals
             known = not getattr(names.get("generation_config"), "output_logits", True)
-            if isinstance(names, dict):  # before Python 3.13 a copy, which would hold on to the first logits
+            if isinstance(names, dict):  # before Python 3.13 a copy, which would keep the first logits alive
                 names.clear()
         self._known[loop.f_code] = known
         return known

@@ -20,7 +20,7 @@ __all__ = ["GuidewayBackend", "GuidewayGrammar"]
 
 
 class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's types are not read here
-    """One per engine. Grammars are compiled in vLLM's own threads; the kernel lets go of the GIL while it does."""
+    """The backend of one engine. Grammars are compiled in vLLM's threads; the kernel releases the GIL meanwhile."""
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
@@ -30,27 +30,27 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> GuidewayGrammar:
-        """The grammar of one request. Raises what `guideway.compile` raises, which ends that request alone."""
+        """Return the grammar of one request. Errors of `guideway.compile` end only that request."""
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
         follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
         return GuidewayGrammar(follower, self._bits)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        """int32 [max_num_seqs, ceil(vocabulary / 32)], every bit set."""
+        """Return masks with all bits set: int32, shape [max_num_seqs, ceil(vocabulary / 32)]."""
         return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: the backend holds only memory."""
 
 
 class Bits:
-    """A bitmask's rows as an array; the last one's are kept, for vLLM hands in the same tensor row by row."""
+    """Views of bitmasks as arrays. The last view is cached, because vLLM passes the same tensor for each row."""
 
     def __init__(self) -> None:
         self._last: tuple[torch.Tensor | None, Row] = (None, np.zeros((0, 0), np.uint32))
 
     def rows(self, bitmask: torch.Tensor) -> Row:
-        """uint32 [sequences, words], over the tensor's own memory."""
+        """Return a view of a bitmask: uint32, shape [sequences, words]."""
         known, rows = self._last
         if known is not bitmask:
             rows = bitmask.numpy().view(np.uint32)
@@ -59,32 +59,32 @@ class Bits:
 
 
 class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's types are not read here
-    """One request's place in its constraint. Nothing here raises in the middle of a step: see `Follower`."""
+    """The state of one request. No method raises during a step: see `Follower`."""
 
     def __init__(self, follower: Follower, bits: Bits) -> None:
         self.follower, self._bits = follower, bits
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Whether all were taken, up to the end; False ends the request with an error."""
+        """Advance by tokens. Returns False if one was rejected, which ends the request with an error."""
         self.follower.name = f"request {request_id}"
         return self.follower.advance(tokens)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The first of these (a draft's tokens) that could be taken."""
+        """Return the longest prefix of draft tokens that is allowed."""
         return self.follower.validate(tokens)
 
     def rollback(self, num_tokens: int) -> None:
-        """Give the last tokens back: those of drafts that masks were filled behind."""
+        """Undo the last tokens, those of a draft for which masks were filled."""
         self.follower.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        """Row `batch_index` becomes the mask of the next token."""
+        """Write the mask of the next token to row `batch_index`."""
         self.follower.fill(self._bits.rows(bitmask)[batch_index])
 
     def is_terminated(self) -> bool:
-        """Whether an end token was taken."""
+        """Return whether an end token was taken."""
         return self.follower.is_finished
 
     def reset(self) -> None:
-        """Back to where no token was taken."""
+        """Return to the initial state."""
         self.follower.reset()

@@ -1,4 +1,4 @@
-"""A request's constraint is compiled where it comes in, so that what is wrong with it is that request's own answer."""
+"""Compiles the constraint of a request on arrival, so that its errors are the response to that request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "guideway"
 
 
 def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: Any) -> None:
-    """Around `SamplingParams._validate_structured_outputs`: raises vLLM's error for a bad request."""
+    """Wrap `SamplingParams._validate_structured_outputs`. Raises vLLM's validation error for an invalid request."""
     from vllm.exceptions import VLLMValidationError
 
     from guideway.integrations.vllm.requested import asked, structured
@@ -30,16 +30,18 @@ def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: An
         original(model, config, tokenizer)
         return
     if options._backend not in (None, NAME):
-        raise VLLMValidationError(f"a request cannot choose a backend of its own; this engine has {NAME!r}")
+        raise VLLMValidationError(f"a request cannot select a backend; this engine uses {NAME!r}")
     if tokenizer is None or model.is_diffusion:
-        raise VLLMValidationError(f"the backend {NAME!r} needs a tokenizer, and a model that writes from left to right")
+        raise VLLMValidationError(f"the backend {NAME!r} needs a tokenizer and an autoregressive model")
     options._backend = NAME
     _check("structured_outputs", lambda: structured(options), tokenizer)
 
 
 async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **named: Any) -> Any:
-    """Around `AsyncLLM.add_request`: what `validated` compiles, and would compile in the server's event loop while all
-    other requests wait, is compiled by a thread before; `validated` then finds it in the cache.
+    """Wrap `AsyncLLM.add_request`: compile the constraint in a thread before `validated` does.
+
+    `validated` runs in the event loop of the server, where compiling would block all requests. It then finds the
+    automaton in the cache.
     """
     config = engine.vllm_config
     outputs = config.structured_outputs_config
@@ -52,7 +54,7 @@ async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params
 
 @functools.cache
 def _threads() -> Executor:
-    """As many as vLLM itself compiles with."""
+    """Return a pool with as many threads as vLLM compiles with."""
     return ThreadPoolExecutor(max(1, ((os.cpu_count() or 1) + 1) // 2), thread_name_prefix=NAME)
 
 

@@ -1,4 +1,4 @@
-"""Masks over the logits of some rows of a batch."""
+"""Masks on some rows of a batch of logits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,24 @@ _apply = TorchMasks(in_place=True)
 
 
 def mask(logits: torch.Tensor, places: Sequence[int], rows: Row, followers: Sequence[Follower]) -> None:
-    """Mask `logits` [batch, vocabulary] in place: row `places[i]` by `rows[i]`, uint32 [rows, words].
+    """Mask logits in place.
 
-    Where something else left nothing that is legal, the text may end, and the follower keeps the error: at once on a
-    CPU; elsewhere that would be waiting for the device, and the next step tells by the token that was drawn.
+    If no allowed token is left in a row (because of another processor), the end tokens are allowed and the follower
+    keeps the error. On a CPU this is detected at once. On other devices detection would wait for the device; there the
+    next step detects it by the token that was sampled.
+
+    Args:
+        logits: Floating, shape [batch, vocabulary].
+        places: The row of `logits` for each mask.
+        rows: Masks, uint32, shape [len(places), words].
+        followers: The state of the request, per mask.
     """
     whole = len(places) == len(logits) and all(place == index for index, place in enumerate(places))
     index = torch.tensor(places, device=logits.device)
     chosen = logits if whole else logits[index]
     made, nothing = _apply(chosen, rows, [True] * len(places))
     for row in nothing:
-        followers[row].fail(EngineError("nothing is left to draw: another processor forbids all that is legal"))
+        followers[row].fail(EngineError("no token is left: another processor forbids all allowed tokens"))
         made[row, list(followers[row].end_ids)] = 0.0
     if made is not logits:
         logits[index] = made

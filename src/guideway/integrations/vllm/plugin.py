@@ -1,8 +1,8 @@
-"""Makes `guideway` one of vLLM's structured-output backends, by entry points that each process of an engine calls.
+"""Registers `guideway` as a structured-output backend, by entry points that every process of an engine calls.
 
-vLLM has no registry of them (0.32, 0.33): the names stand in a type, the classes in one method. So four places are
-added to, each for requests of this backend only. Where vLLM no longer looks as it did, that is said and nothing is
-touched: whoever does not ask for this backend must not suffer from it. Every process of an engine runs this.
+vLLM (0.32, 0.33) has no registry of backends: their names are in a type, their classes in one method. Therefore four
+functions are wrapped; the wrappers affect only requests of this backend. If vLLM has changed so that this is not
+possible, a warning is logged and nothing is changed, so that other backends still work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger("guideway")
 
 
 def register() -> None:
-    """Add the backend; once in a process, however often it is called."""
+    """Register the backend. Calling it again has no effect."""
     try:
         from vllm.config import StructuredOutputsConfig
         from vllm.sampling_params import SamplingParams
@@ -31,23 +31,25 @@ def register() -> None:
         _wrap(AsyncLLM, "add_request", ahead)
         _wrap(StructuredOutputManager, "grammar_init", _with_backend)
     except (ImportError, AttributeError, TypeError) as error:
-        _log.warning("this vLLM has no place for the structured-output backend %r: %s", NAME, error)
+        _log.warning("cannot register the structured-output backend %r with this version of vLLM: %s", NAME, error)
 
 
 def early() -> None:
-    """None: this is no platform. But platforms are asked for while vLLM's configurations are imported, and general
-    plugins first when `LLM(structured_outputs_config=...)` has read its own: so the name is made known here.
+    """Register the name of the backend early. Entry point of platform plugins; returns None, since it is no platform.
+
+    vLLM loads platform plugins while its configuration is imported, but general plugins only after
+    `LLM(structured_outputs_config=...)` has validated the name.
     """
     try:
         from vllm.config.structured_outputs import StructuredOutputsConfig
 
         _accept_name(StructuredOutputsConfig)
     except (ImportError, AttributeError, TypeError) as error:
-        _log.warning("this vLLM does not take the name %r in time for LLM(...): %s", NAME, error)
+        _log.warning("this version of vLLM does not accept the backend name %r in LLM(...): %s", NAME, error)
 
 
 def _accept_name(config: Any) -> None:
-    """The option `backend` takes our name too, on the command line and in configurations."""
+    """Add the name to the allowed values of the option `backend`."""
     from pydantic.dataclasses import rebuild_dataclass
 
     names = get_args(config.__dataclass_fields__["backend"].type)
@@ -66,12 +68,12 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
         def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
             return wrapper(functools.partial(original, self), self, *arguments, **named)
 
-        wrapped.__guideway__ = True  # type: ignore[attr-defined]  # so that it is not wrapped again
+        wrapped.__guideway__ = True  # type: ignore[attr-defined]  # marks wrapped functions
         setattr(owner, name, wrapped)
 
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
-    """The manager's backend is ours, if the first request that needs one asks for it."""
+    """Create the backend for the first request that selects it."""
     asked = request.structured_output_request
     if manager.backend is None and asked is not None and asked.params._backend == NAME:
         from guideway.integrations.vllm.backend import GuidewayBackend

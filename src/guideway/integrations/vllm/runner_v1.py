@@ -1,4 +1,4 @@
-"""The logits processor as vLLM's V1 model runner wants it: a persistent batch, and lists that tokens are added to."""
+"""The logits processor for vLLM's V1 model runner, which has a persistent batch and a growing token list per request."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["RunnerV1"]
 
 
 class _Row:
-    """A request's follower, and the list of its tokens that vLLM goes on writing."""
+    """The state of a request, and its token list, to which vLLM appends."""
 
     def __init__(self, follower: Follower, tokens: list[int]) -> None:
         self.follower, self.tokens, self._taken = follower, tokens, 0
 
     def go_on(self) -> Follower:
-        """Take the tokens that have come."""
-        if len(self.tokens) < self._taken:  # a request that was interrupted begins again
+        """Advance by the new tokens."""
+        if len(self.tokens) < self._taken:  # a preempted request starts again
             self.follower.reset()
             self._taken = 0
         self.follower.advance(self.tokens[self._taken :])
@@ -35,7 +35,7 @@ class _Row:
 
 
 class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not read here
-    """See `LogitsProcessor` in this folder."""
+    """The implementation of `LogitsProcessor` for the V1 runner."""
 
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
         self._tokenizer: Tokenizer = tokenizer_of_engine(vllm_config)
@@ -44,20 +44,20 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """ValueError for arguments that say no constraint; what the constraint itself says is read by `plugin`."""
+        """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
         asked(sampling_params)
 
     def is_argmax_invariant(self) -> bool:
-        """Masks change what is most probable."""
+        """Return False: masks can change the most probable token."""
         return False
 
     @property
     def is_used(self) -> bool:
-        """Whether any request of the batch has a constraint."""
+        """Whether a request of the batch has a constraint."""
         return bool(self._rows)
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """Rows that left, came and moved."""
+        """Apply removed, added and moved rows."""
         process_dict_updates(self._rows, batch_update, self._new_row)
 
     def _new_row(self, params: Any, prompt: list[int] | None, tokens: list[int]) -> _Row | None:
@@ -65,7 +65,7 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return None if follower is None else _Row(follower, tokens)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """`logits`: float32 [rows, vocabulary]; masked where they lie. Rows without a constraint are not touched."""
+        """Mask logits, float32, shape [rows, vocabulary], in place. Rows without a constraint are not changed."""
         if self._rows:
             followers = [row.go_on() for row in self._rows.values()]
             rows = np.empty((len(followers), -(-logits.shape[1] // 32)), np.uint32)
@@ -76,10 +76,10 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
 @functools.cache
 def _show_tokens() -> None:
-    """The list of a request's tokens holds them, and not -1, when masks are made.
+    """Ensure that token lists contain the sampled ids, not -1, when masks are made.
 
-    With async scheduling vLLM (0.32) fills in what was drawn only where it knows that somebody reads it, and does not
-    ask processors that come by an entry point. So it is told, while a constrained request is in the batch.
+    With async scheduling, vLLM (0.32) fills in the ids only if a processor needs them, and does not ask processors from
+    entry points. The flag is set while a constrained request is in the batch.
     """
     from vllm.v1.worker.gpu_input_batch import InputBatch
 

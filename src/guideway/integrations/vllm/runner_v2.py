@@ -1,4 +1,4 @@
-"""The logits processor as vLLM's V2 model runner wants it: slots, and rows that may be a draft's."""
+"""The logits processor for vLLM's V2 model runner, which has request slots, and several rows per draft."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RunnerV2"]
 
 
 class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not read here
-    """See `LogitsProcessor` in this folder. Each step waits for the tokens that were drawn in the last one."""
+    """The implementation of `LogitsProcessor` for the V2 runner. Each step waits for the last sampled tokens."""
 
     def __init__(self, vllm_config: Any, req_states: LogitsProcRequestState) -> None:
         self._tokenizer: Tokenizer = tokenizer_of_engine(vllm_config)
@@ -26,11 +26,11 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """ValueError for arguments that say no constraint; what the constraint itself says is read by `plugin`."""
+        """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
         asked(sampling_params)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """The slot has a new request; whether it has a constraint."""
+        """Start a request in a slot. Returns whether it has a constraint."""
         self._slots.pop(req_idx, None)
         follower = follower_of(sampling_params, self._tokenizer)
         if follower is not None:
@@ -38,7 +38,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return follower is not None
 
     def apply(self, logits: torch.Tensor, ctx: LogitsContext) -> torch.Tensor:
-        """`logits`: float32 [rows, vocabulary], masked where they lie; a draft's rows each behind its own tokens."""
+        """Mask logits, float32, shape [rows, vocabulary], in place. Each draft row is masked after its tokens."""
         if not any(int(slot) in self._slots for slot in ctx.idx_mapping_np):
             return logits
         slots, tokens, places = (
@@ -57,14 +57,14 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         followers = [follower for _, follower in held]
         fill(followers, rows)
         mask(logits, [row for row, _ in held], rows, followers)
-        for row, copied in held:  # what went wrong is the request's own
+        for row, copied in held:  # keep errors of the copies
             self._slots[slots[row]].error = self._slots[slots[row]].error or copied.error
         return logits
 
     def _go_on(self, slot: int, follower: Follower, token: int, place: int, *, is_draft: bool) -> bool:
-        """Bring the follower to behind this token, which stands at `place`. False: a draft that is not legal."""
+        """Advance the follower to after `token` at position `place`. Returns False for a draft that is not allowed."""
         start = int(self._states.prompt_len.np[slot])
-        before = place - start  # tokens of the output before this one
+        before = place - start  # number of output tokens before this one
         if before < 0:
             follower.reset()
             return True
@@ -72,7 +72,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
             follower.rollback(follower.position - before)
         elif before > follower.position and not follower.is_finished and follower.error is None:
             missed = self._states.all_token_ids.gpu[slot, start + follower.position : start + before]
-            follower.advance(missed.tolist())  # the request was interrupted, and goes on
+            follower.advance(missed.tolist())  # a preempted request continues
         if is_draft and not follower.validate([token]):
             return False
         follower.advance([token])

@@ -1,4 +1,4 @@
-"""Lark's notation -> rules.
+"""Parser of Lark's notation. It produces rules.
 
 statements.py        rules, terminals, directives
 terminals.py         the languages of terminals

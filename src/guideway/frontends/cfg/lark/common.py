@@ -1,4 +1,4 @@
-"""The terminals of Lark's library `common`, as languages: name -> a pattern, with the meaning of Python's `re`."""
+"""The terminals of Lark's library `common`, as patterns with the meaning of Python's `re`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMON = {
     "SIGNED_FLOAT": rf"[+-]?{_FLOAT}",
     "NUMBER": _NUMBER,
     "SIGNED_NUMBER": rf"[+-]?{_NUMBER}",
-    # The library writes it with a lazy inside and looks back; these are the texts that it then finds.
+    # The library's pattern has a lazy repetition and a lookbehind; this pattern has the same matches.
     "ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"',
     "LCASE_LETTER": "[a-z]",
     "UCASE_LETTER": "[A-Z]",
@@ -67,4 +67,4 @@ LENGTHS = {
     "C_COMMENT": 13,
     "SQL_COMMENT": 7,
 }
-"""How long the library's own patterns are, which decides between terminals in the contextual lexer."""
+"""Lengths of the library's patterns as written. The contextual lexer uses them to order terminals."""

@@ -1,4 +1,4 @@
-"""A grammar in Lark's notation for its contextual lexer: the terminals as Lark ranks them, and what cannot be told."""
+"""Prepares a Lark grammar for the contextual lexer: terminals with Lark's order, and checks of what is supported."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ def split_by_context(
     parts: Mapping[str, object],
     pieces: Mapping[str, object],
 ) -> Split:
-    """The rules as Lark's contextual lexer reads texts. Raises `UnsupportedError` where that cannot be held exactly."""
+    """Return the rules with the meaning of Lark's contextual lexer. Raises `UnsupportedError` if that is not exact."""
     same = _Same(reader, terminals)
     reached = _reached(reader, start)
     for name in sorted(parts):
         if name in reached:
             at = reader.mentioned.get(name, 0)
             reader.fail(
-                f"lexer='contextual': the part {name!r} has no place among Lark's terminals", at, UnsupportedError
+                f"lexer='contextual' does not support parts, because they are not terminals of Lark: {name!r}",
+                at,
+                UnsupportedError,
             )
     rules = {name: same.renamed(one.term) for name, one in reader.rules.items() if name in reached}
     ignored = tuple(dict.fromkeys(same.ignored(number) for number in range(len(reader.ignored))))
@@ -55,7 +57,7 @@ def _reached(reader: LarkReader, start: str) -> set[str]:
 
 
 class _Same:
-    """Literals take the name of a terminal that is written the same, as in Lark."""
+    """Merges literals with terminals that have the same pattern, as Lark does."""
 
     def __init__(self, reader: LarkReader, terminals: Terminals) -> None:
         self._reader, self._terminals = reader, terminals
@@ -65,7 +67,7 @@ class _Same:
                 self._named[self._key(name)] = name
 
     def _ignores(self, number: int) -> str | None:
-        """The terminal that an `%ignore` names; None: it is one of its own."""
+        """Return the terminal that an `%ignore` refers to, or None if it has its own pattern."""
         term = self._reader.ignored[number].term
         known = isinstance(term, Ref) and (term.name in self._reader.terminals or term.name in self._reader.common)
         return term.name if isinstance(term, Ref) and known else None
@@ -75,7 +77,7 @@ class _Same:
         return written.value, written.flags, written.fixed
 
     def ignored(self, number: int) -> str:
-        """The terminal of an `%ignore`."""
+        """Return the terminal of an `%ignore`."""
         return self._ignores(number) or f"%ignore {number}"
 
     def _of(self, name: str) -> str:
@@ -87,7 +89,7 @@ class _Same:
         return self._named.setdefault(self._key(name), name)
 
     def renamed(self, root: Term) -> Term:
-        """The term."""
+        """Return a term with merged terminals."""
         made: dict[int, Term] = {}
         for term in parts_first(root):
             match term:
@@ -100,7 +102,7 @@ class _Same:
         return made[id(root)]
 
     def terminal(self, name: str) -> Terminal:
-        """A terminal as Lark ranks it."""
+        """Return a terminal with the properties that determine Lark's order."""
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)
         at = terminals.at(name)
@@ -110,14 +112,14 @@ class _Same:
                 taken = preferred(parse_tree(written.pattern, "python")[0], language)
                 if taken is None:
                     reader.fail(
-                        f"lexer='contextual': the terminal {name} looks around, so that how much of a text it takes is "
-                        "not known",
+                        f"lexer='contextual' does not support the terminal {name}: it has assertions, so the length of "
+                        "its match is not known",
                         at,
                         UnsupportedError,
                     )
                 language = taken
         except LimitExceededError as error:
-            reader.fail(f"the terminal {name}: {error}", at, LimitExceededError)
+            reader.fail(f"terminal {name}: {error}", at, LimitExceededError)
         invented = name not in reader.terminals and name not in reader.common
         shown = f"__IGNORE_{name.split()[1]}" if name.startswith("%") else "__ANON" if invented else name
         text = written.value if written.fixed else None

@@ -1,4 +1,4 @@
-"""The terminals of a grammar in Lark's notation: what each comes to, with those that it refers to."""
+"""The terminals of a Lark grammar, with references to other terminals resolved."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from guideway.grammar.regular import Regular
 
 __all__ = ["Terminals", "names_of"]
 
-_MAX_PATTERN = 100_000  # characters of a terminal, the terminals in it written out
+_MAX_PATTERN = 100_000  # maximum length of a resolved pattern, in characters
 
 
 class Terminals:
-    """Terminals as patterns, those in them written out, and as languages. `ordered`: alternatives as they are tried."""
+    """Terminals as resolved patterns and as languages. `ordered`: sort alternatives as Lark does."""
 
     def __init__(self, reader: LarkReader, ordered: bool) -> None:
         self._reader, self._ordered = reader, ordered
@@ -34,59 +34,63 @@ class Terminals:
         for knot in knots(range(len(names)), callees):
             one = self._defined[names[knot[0]]]
             if len(knot) > 1 or knot[0] in callees(knot[0]):
-                reader.fail(f"the terminal {names[knot[0]]!r} refers to itself; only rules may", one.at)
+                reader.fail(f"the terminal {names[knot[0]]!r} is recursive; only rules may be recursive", one.at)
             self._patterns[names[knot[0]]] = self._pattern(one)
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
+        """The names of all terminals."""
         return list(self._patterns)
 
     def place(self, name: str) -> str | None:
-        """Where it is defined."""
+        """Return the place of a definition, for messages."""
         return self._reader.place(self._defined[name].at) if name in self._defined else None
 
     def at(self, name: str) -> int:
-        """The character of the grammar where it stands."""
+        """Return the position of a definition in the grammar text."""
         return self._defined[name].at if name in self._defined else max(self._reader.text.find(name), 0)
 
     def language(self, name: str) -> Regular:
-        """Its texts."""
+        """Return the language of a terminal."""
         if name not in self._languages:
             at = self.at(name)
             try:
                 self._languages[name] = language_of(self._patterns[name].pattern)
             except TerminalError as error:
                 kind = InvalidConstraintError if error.kind is ConstraintError else error.kind
-                self._reader.fail(f"the terminal {name}: {error}", at, kind)
+                self._reader.fail(f"terminal {name}: {error}", at, kind)
             except ConstraintError as error:
-                self._reader.fail(f"the terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
+                self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
         return self._languages[name]
 
     def written(self, name: str) -> Written:
-        """How it is written, all that it refers to put in."""
+        """Return the resolved pattern of a terminal."""
         return self._patterns[name]
 
     def priority(self, name: str) -> int:
-        """That which it was given."""
+        """Return the priority of a terminal."""
         return self._defined[name].priority if name in self._defined else 0
 
     def _pattern(self, definition: Definition) -> Written:
-        """The definition as one pattern."""
+        """Return a definition as one pattern."""
         made: dict[int, Written] = {}
         for term in parts_first(definition.term):
             made[id(term)] = self._written(term, [made[id(part)] for part in parts_of(term)], definition)
             if len(made[id(term)].value) > _MAX_PATTERN:
-                self._reader.fail("a terminal whose pattern is too long", definition.at, LimitExceededError)
+                self._reader.fail(
+                    f"the pattern of a terminal may have at most {_MAX_PATTERN:,} characters",
+                    definition.at,
+                    LimitExceededError,
+                )
         return made[id(definition.term)]
 
     def _written(self, term: Term, parts: list[Written], definition: Definition) -> Written:
         match term:
             case Ref(name):
                 if name not in self._patterns:
-                    what = "the rule" if name in self._reader.rules else "what is not defined:"
+                    what = "the rule" if name in self._reader.rules else "the undefined name"
                     what = "the special token" if name in self._reader.special else what
-                    self._reader.fail(f"a terminal refers to {what} {name!r}", definition.at)
+                    self._reader.fail(f"a terminal may refer only to terminals, got {what} {name!r}", definition.at)
                 return self._patterns[name]
             case Series():
                 return joined(parts)
@@ -98,5 +102,5 @@ class Terminals:
 
 
 def names_of(root: Term) -> list[str]:
-    """What a term refers to."""
+    """Return the names that a term refers to."""
     return [term.name for term in parts_first(root) if isinstance(term, Ref)]

@@ -1,4 +1,4 @@
-"""The statements of a grammar in Lark's notation."""
+"""Parser of the statements of a Lark grammar."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _TOKENS = re.compile(
     |(?P<rule>_?[a-z][_a-z0-9]*)""",
     re.VERBOSE,
 )
-_MAX_INSTANCES = 10_000  # of templates
-_MAX_ARGUMENTS = 100  # nested in each other
+_MAX_INSTANCES = 10_000  # maximum number of template instances
+_MAX_ARGUMENTS = 100  # maximum nesting depth of template arguments
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Token:
 
 @dataclass(slots=True)
 class Definition:
-    """A rule or terminal: its alternatives, over names; and where it stands."""
+    """A rule or terminal: its alternatives as a term, its position, and its priority."""
 
     term: Term
     at: int
@@ -49,21 +49,21 @@ class Definition:
 
 @dataclass(slots=True)
 class LarkReader:
-    """Reads all of it. Literals are terminals whose name is how they are written."""
+    """Parser of a whole grammar. A literal is a terminal whose name is its notation."""
 
     text: str
     rules: dict[str, Definition] = field(default_factory=dict)
     terminals: dict[str, Definition] = field(default_factory=dict)
-    patterns: dict[str, Written] = field(default_factory=dict)  # of literals, ranges and imported terminals
-    common: set[str] = field(default_factory=set)  # those of them that are imported
+    patterns: dict[str, Written] = field(default_factory=dict)  # literals, ranges and imported terminals
+    common: set[str] = field(default_factory=set)  # imported terminals
     ignored: list[Definition] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)
     mentioned: dict[str, int] = field(default_factory=dict)
-    special: dict[str, int] = field(default_factory=dict)  # tokens by name, and where each stands
-    _source: Reader = field(init=False)  # for places in the text
-    _position: int = 0  # in the tokens
+    special: dict[str, int] = field(default_factory=dict)  # special tokens: name, position
+    _source: Reader = field(init=False)  # for places in messages
+    _position: int = 0  # index of the current token
     _tokens: list[_Token] = field(default_factory=list)
-    _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, and where the body begins
+    _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the body
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
     _bound: dict[str, Term] = field(default_factory=dict)
 
@@ -71,17 +71,17 @@ class LarkReader:
         self._source = Reader(self.text)
 
     def place(self, at: int) -> str:
-        """Where a character stands."""
+        """Return line and column of a position, for messages."""
         return self._source.place(at)
 
     def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraintError) -> NoReturn:
-        """Something is wrong at this character."""
+        """Raise an error at a position."""
         self._source.fail(message, at, kind)
 
     def read(self) -> None:
-        """Every statement, then every use of a template."""
+        """Parse all statements, then instantiate all templates that are used."""
         self._cut()
-        for position, token in enumerate(self._tokens):  # uses may come before their template
+        for position, token in enumerate(self._tokens):  # a template can be used before its definition
             if token.text == "{" and position and (position < 2 or self._starts(position - 1)):
                 self._templates[self._tokens[position - 1].text] = ([], 0)
         self._position = 0
@@ -96,13 +96,13 @@ class LarkReader:
             parameters, body = self._templates[template]
             here = self._tokens[body].at
             if len(parameters) != len(arguments):
-                self._stop(f"{template!r} takes {len(parameters)} arguments, not {len(arguments)}", here)
+                self._stop(f"template {template!r} needs {len(parameters)} arguments, got {len(arguments)}", here)
             self._bound = dict(zip(parameters, arguments, strict=True))
             self._position = body
             self.rules[name] = Definition(self._expansions(), here)
             done += 1
             if done > _MAX_INSTANCES:
-                self._stop(f"more than {_MAX_INSTANCES} uses of templates", here, LimitExceededError)
+                self._stop(f"at most {_MAX_INSTANCES:,} template instances are supported", here, LimitExceededError)
 
     # Tokens.
 
@@ -116,7 +116,7 @@ class LarkReader:
                 made.append(_Token(str(found.lastgroup), found[0], at))
             at = found.end()
         joined: list[_Token] = []
-        for token in made:  # a line that begins with a bar goes on
+        for token in made:  # a line that begins with '|' continues the previous one
             if token.text == "|" or token.kind == "line":
                 while joined and joined[-1].kind == "line":
                     joined.pop()
@@ -124,7 +124,7 @@ class LarkReader:
         self._tokens = [*joined, _Token("end", "", len(self.text))]
 
     def _starts(self, position: int) -> bool:
-        """Whether a statement begins at this token, modifiers aside."""
+        """Return whether a statement begins at this token, ignoring modifiers."""
         before = position - 1
         while before >= 0 and self._tokens[before].text in ("?", "!"):
             before -= 1
@@ -166,7 +166,7 @@ class LarkReader:
                 known = {"%ignore": self._ignore, "%import": self._import, "%declare": self._declare}
                 if token.text not in known:
                     self._stop(
-                        f"unknown directive {token.text!r}; there are {', '.join(known)}, %override, %extend", token.at
+                        f"unknown directive {token.text!r}; known: {', '.join(known)}, %override, %extend", token.at
                     )
                 known[token.text]()
         else:
@@ -192,9 +192,9 @@ class LarkReader:
         self._take(":")
         known = token.text in where or token.text in self.patterns or self._templates.get(token.text, ([], 0))[1] > 0
         if how == "new" and known:
-            self._stop(f"{token.text!r} is given twice", token.at)
+            self._stop(f"{token.text!r} is defined twice", token.at)
         if how != "new" and not known:
-            self._stop(f"there is no {token.text!r} to {how}", token.at)
+            self._stop(f"cannot {how} {token.text!r}, which is not defined", token.at)
         if template:
             self._templates[token.text] = (parameters, self._position)
             while self._now.kind not in ("line", "end"):
@@ -212,7 +212,7 @@ class LarkReader:
     def _priority(self) -> int:
         token = self._take("number", what="a priority")
         if len(token.text) > 9:
-            self._stop("a priority of more than nine digits", token.at, LimitExceededError)
+            self._stop("a priority may have at most nine digits", token.at, LimitExceededError)
         return int(token.text)
 
     def _ignore(self) -> None:
@@ -227,12 +227,16 @@ class LarkReader:
     def _import(self) -> None:
         at = self._now.at
         if self._skip("."):
-            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, UnsupportedError)
+            self._stop(
+                "only the library 'common' can be imported; pass other definitions as `parts`", at, UnsupportedError
+            )
         path = [self._take("rule", "terminal", what="a library").text]
         while self._skip("."):
             path.append(self._take("rule", "terminal", what="a name").text)
         if path[0] != "common" or len(path) > 2:
-            self._stop("only the library 'common' can be imported; pass other things as `parts`", at, UnsupportedError)
+            self._stop(
+                "only the library 'common' can be imported; pass other definitions as `parts`", at, UnsupportedError
+            )
         names: list[tuple[str, str]]
         if len(path) == 2:
             new = self._take("terminal", what="a new name").text if self._skip("->") else path[1]
@@ -246,9 +250,9 @@ class LarkReader:
             self._take(")")
         for name, new in names:
             if name not in COMMON:
-                self._stop(f"there is no {name!r} in 'common'; there are {', '.join(COMMON)}", at)
+                self._stop(f"'common' has no {name!r}; it has {', '.join(COMMON)}", at)
             if new in self.patterns or new in self.terminals:
-                self._stop(f"{new!r} is given twice", at)
+                self._stop(f"{new!r} is defined twice", at)
             self.patterns[new] = Written(COMMON[name], length=LENGTHS[name])
             self.common.add(new)
 
@@ -272,7 +276,7 @@ class LarkReader:
                 self._position += 1
                 self._take("rule", what="the name of an alias")
                 if self._now.kind not in ("line", "end") and self._now.text not in ("|", ")", "]"):
-                    self._stop_expecting("'|' or the end of the line behind an alias")
+                    self._stop_expecting("'|' or the end of the line after an alias")
             elif token.text in ("?", "*", "+", "~"):
                 self._count(groups, token)
             else:
@@ -281,7 +285,7 @@ class LarkReader:
 
     def _close(self, groups: Groups, token: _Token) -> None:
         if groups.inside != token.text:
-            self._stop(f"{token.text!r} closes nothing that is open", token.at)
+            self._stop(f"{token.text!r} has no matching opening bracket", token.at)
         self._position += 1
         groups.add(groups.close())
         if token.text == "]":
@@ -295,7 +299,7 @@ class LarkReader:
     def _count(self, groups: Groups, token: _Token) -> None:
         self._position += 1
         if not groups.series:
-            self._stop("there is nothing here to repeat", token.at)
+            self._stop("nothing precedes the repetition", token.at)
         if token.text != "~":
             least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}[token.text]
         else:
@@ -303,15 +307,15 @@ class LarkReader:
             if self._skip(".."):
                 most = self._number()
         if most is not None and most < least:
-            self._stop(f"at least {least} and at most {most} times", token.at)
+            self._stop(f"a repetition needs minimum <= maximum, got {least} and {most}", token.at)
         groups.repeat(least, most, token.at)
 
     def _number(self) -> int:
         token = self._take("number", what="a count")
         if len(token.text) > 7 or int(token.text) > 1_000_000:
-            self._stop("a count of more than 1000000", token.at, LimitExceededError)
+            self._stop("repetition counts must be at most 1,000,000", token.at, LimitExceededError)
         if int(token.text) < 0:
-            self._stop("a count below zero", token.at)
+            self._stop("repetition counts must not be negative", token.at)
         return int(token.text)
 
     def _value(self, depth: int) -> Term:
@@ -330,15 +334,15 @@ class LarkReader:
         if self._now.text == "{":
             return self._use(token, depth)
         if token.text in self._templates:
-            self._stop(f"{token.text!r} is a template: it needs arguments in braces", token.at)
+            self._stop(f"{token.text!r} is a template; pass its arguments in braces", token.at)
         self.mentioned.setdefault(token.text, token.at)
         return Ref(token.text)
 
     def _use(self, token: _Token, depth: int) -> Term:
         if token.text not in self._templates:
-            self._stop(f"there is no template {token.text!r}", token.at)
+            self._stop(f"the template {token.text!r} is not defined", token.at)
         if depth > _MAX_ARGUMENTS:
-            self._stop(f"arguments nested more than {_MAX_ARGUMENTS} deep", token.at, LimitExceededError)
+            self._stop(f"template arguments may be nested at most {_MAX_ARGUMENTS} deep", token.at, LimitExceededError)
         self._take("{")
         arguments = [self._value(depth + 1)]
         while self._skip(","):
@@ -346,7 +350,7 @@ class LarkReader:
         self._take("}")
         name = f"{token.text}{{{','.join(one.name if isinstance(one, Ref) else '' for one in arguments)}}}"
         if name not in self.rules:
-            self.rules[name] = Definition(Ref(name), token.at)  # until its turn comes
+            self.rules[name] = Definition(Ref(name), token.at)  # replaced when the template is instantiated
             self._instances.append((name, token.text, arguments))
         return Ref(name)
 
@@ -361,7 +365,7 @@ class LarkReader:
         last = self._take("string", what="the end of the range")
         ends = [self._pattern(one).value for one in (first, last)]
         if any(len(one) != 1 for one in ends) or ends[0] > ends[1]:
-            self._stop("a range goes from one character up to another", first.at)
+            self._stop("the ends of a range must be single characters in ascending order", first.at)
         name = f"{first.text}..{last.text}"
         self.patterns[name] = Written(f"[{re.escape(ends[0])}-{re.escape(ends[1])}]", length=len(f"[{''.join(ends)}-]"))
         return Ref(name)

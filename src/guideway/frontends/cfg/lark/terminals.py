@@ -1,4 +1,4 @@
-"""Terminals of Lark: each becomes one pattern, as in Lark itself, and that a language."""
+"""Terminals of Lark: each is translated to one pattern, as in Lark itself, and that to a language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAZY = re.compile(r"[*+?}]\?")
 
 
 class TerminalError(Exception):
-    """A terminal that cannot be used: the text says why; `kind` is the class to raise."""
+    """A terminal is not supported or not valid. `kind`: the class of the error to raise."""
 
     def __init__(self, message: str, kind: type[ConstraintError]) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class TerminalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A terminal as Lark has it: a fixed text, or a pattern with its flags; how long it is, which decides ties."""
+    """A terminal as in Lark: a fixed text, or a pattern with flags. `length`: used to order terminals."""
 
     value: str
     flags: frozenset[str] = frozenset()
@@ -40,29 +40,29 @@ class Written:
 
     @property
     def pattern(self) -> str:
-        """As a pattern that can stand in others."""
+        """The terminal as a pattern that can be embedded."""
         flags = "".join(sorted(self.flags - {"u"}))
         return f"(?{flags}:{re.escape(self.value) if self.fixed else self.value})"
 
     @property
     def inside(self) -> int:
-        """How long it is inside another one."""
+        """Its length when embedded in another terminal."""
         return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
 
     def widths(self) -> tuple[int, int | None]:
-        """The fewest and the most characters."""
+        """Return the minimum and maximum length of its texts, in characters."""
         return (len(self.value),) * 2 if self.fixed else width(parse_tree(self.pattern, "python")[0])
 
 
 def joined(parts: list[Written]) -> Written:
-    """One after the other."""
+    """Return a concatenation."""
     if len(parts) == 1:
         return parts[0]
     return Written("".join(one.pattern for one in parts), length=sum(one.inside for one in parts))
 
 
 def either(options: list[Written], ordered: bool) -> Written:
-    """Any of some, in the order in which they are tried: long ones first, as Lark sorts them."""
+    """Return an alternation. `ordered`: sort as Lark does, longest first."""
     if len(options) == 1:
         return options[0]
     if ordered:
@@ -77,20 +77,20 @@ def _endless(most: int | None) -> int:
 
 
 def repeated(part: Written, least: int, most: int | None) -> Written:
-    """So many times."""
+    """Return `least` to `most` repetitions."""
     short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
     sign = short or (f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}")
     return Written(f"(?:{part.pattern}){sign}", part.flags, length=len("(?:)") + part.inside + len(sign))
 
 
 def written(literal: str) -> Written:
-    """What `"text"i` or `/pattern/flags` is, with the escapes that Lark takes."""
+    """Return the terminal of a literal `"text"i` or `/pattern/flags`, with Lark's escapes."""
     end = literal.rindex(literal[0])
     inner, flags = literal[1:end], literal[end + 1 :]
     if "l" in flags:
-        raise TerminalError("the flag l: what it means depends on the machine", UnsupportedError)
+        raise TerminalError("the flag l (locale) is not supported, because it depends on the machine", UnsupportedError)
     made, at = "", 0
-    while at < len(inner):  # Python's own escapes count; every other backslash stays
+    while at < len(inner):  # keep Python's escapes, double all other backslashes
         char, after = inner[at], inner[at + 1 : at + 2]
         at += 2 if char == "\\" else 1
         made += (
@@ -104,7 +104,7 @@ def written(literal: str) -> Written:
     try:
         text = str(literal_eval(f"'{made}'"))
     except (SyntaxError, ValueError):
-        raise TerminalError("an escape that Python does not know", ConstraintError) from None
+        raise TerminalError("it has an escape that Python does not know", ConstraintError) from None
     fixed = literal[0] == '"'
     if fixed:
         text = text.replace("\\\\", "\\")
@@ -112,19 +112,19 @@ def written(literal: str) -> Written:
 
 
 def language_of(pattern: str) -> Regular:
-    """The texts that a terminal with this pattern can stand for.
+    """Return the texts that a terminal with this pattern matches.
 
-    A pattern with a lazy repetition stands for its shortest texts: those that do not begin with another one. Patterns
-    that look beyond the terminal's own text are refused.
+    A pattern with a lazy repetition matches its shortest texts: those that have no proper prefix in the language.
+    Patterns that depend on text around the terminal are refused.
     """
     language = parse_pattern(pattern, "python")
     if Expressions().nullable(language):
-        raise TerminalError("it can be empty text, which no terminal may", ConstraintError)
+        raise TerminalError("it matches the empty text, which Lark does not allow", ConstraintError)
     bare = _ASIDE.sub("x", pattern)
     if _LOOKS.search(bare):
         behind, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
         if not (_same(behind, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
-            raise TerminalError("it looks beyond its own text, at what stands around it", UnsupportedError)
+            raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
     if _LAZY.search(bare):
         language = Both((language, Not(Cat((language, Repeat(ANY_CHAR, 1, None))))))
     return language

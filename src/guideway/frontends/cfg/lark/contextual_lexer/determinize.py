@@ -1,4 +1,4 @@
-"""States numbered as they are met; places that may be in several of them at once made deterministic."""
+"""The subset construction, with states numbered in order of discovery."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from guideway.errors import LimitExceededError
 __all__ = ["DEAD", "Numbered", "determined"]
 
 DEAD = -1
-"""Stands for the states that lead to no end."""
+"""The dead state, from which no accepting state is reachable."""
 
 State = TypeVar("State", bound=Hashable)
 
 
 class Numbered(Generic[State]):
-    """States by number, from `first`, number 0; `order` grows while it is walked through.
+    """States by number; the initial state is number 0. `order` can be iterated while it grows.
 
-    More than `most` raise `LimitExceededError` with `why`.
+    More than `most` states raise `LimitExceededError` with the message `why`.
     """
 
     def __init__(self, first: State, most: int, why: str) -> None:
@@ -27,7 +27,7 @@ class Numbered(Generic[State]):
         self._most, self._why = most, why
 
     def number(self, state: State) -> int:
-        """The number of a state, new or not."""
+        """Return the number of a state, which is added if it is new."""
         found = self._numbers.setdefault(state, len(self.order))
         if found == len(self.order):
             self.order.append(state)
@@ -44,9 +44,18 @@ def determined(
     most: int,
     why: str,
 ) -> tuple[list[frozenset[int]], list[list[int]]]:
-    """The subset construction: the places of each state, and by letter the state after it.
+    """Determinize an NFA by the subset construction.
 
-    `free`: by place, those reached without a letter. `steps`: of a place, letters and the places after them.
+    Args:
+        starts: Initial NFA states.
+        free: Per NFA state, the targets of its epsilon transitions.
+        steps: Returns the transitions of an NFA state as (letter, target).
+        letters: Number of letters.
+        most: Maximum number of DFA states.
+        why: Message of the `LimitExceededError` beyond that.
+
+    Returns:
+        Per DFA state its set of NFA states, and its transitions by letter.
     """
 
     def closed(seeds: Iterable[int]) -> frozenset[int]:

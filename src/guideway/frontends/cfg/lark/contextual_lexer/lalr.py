@@ -1,4 +1,4 @@
-"""Rules as Lark writes them out, and their LALR(1) automaton."""
+"""Expands rules as Lark does, and computes their LALR(1) automaton."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from guideway.grammar.cfg.scc import knots
 __all__ = ["END", "Conflict", "Plain", "Symbol", "Tables"]
 
 END = "%end"
-"""The terminal behind every text."""
+"""The end-of-text terminal."""
 
-_MAX_SYMBOLS = 200_000  # of all productions
+_MAX_SYMBOLS = 200_000  # maximum size of all productions
 _MAX_STATES = 20_000
-_AT_ONCE = 50  # counted repetitions up to this are written out as alternatives
+_AT_ONCE = 50  # counted repetitions below this are expanded to alternatives
 
-Symbol = int | str  # a rule, a terminal
+Symbol = int | str  # nonterminal, terminal
 Production = tuple[Symbol, ...]
 
 
 class Conflict(Exception):
-    """The rules are not LALR(1). `rule`: one that takes part."""
+    """The grammar is not LALR(1). `rule`: a rule that is involved."""
 
     def __init__(self, message: str, rule: str | None) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class Conflict(Exception):
 
 
 class Plain:
-    """Rules without choices and repetitions inside: by rule, its productions. What repeats is a rule of its own."""
+    """Productions by rule, without nested choices and repetitions. Repetitions become new rules."""
 
     def __init__(self, rules: Mapping[str, Term]) -> None:
         self.names: list[str] = list(rules)
@@ -44,7 +44,7 @@ class Plain:
             self.of[number] = self._options(term)
 
     def _options(self, root: Term) -> list[Production]:
-        """The alternatives of a term."""
+        """Return the alternatives of a term."""
         made: dict[int, list[Production]] = {}
         for term in parts_first(root):
             made[id(term)] = self._distinct(self._written(term, [made[id(part)] for part in parts_of(term)]))
@@ -67,7 +67,7 @@ class Plain:
         raise TypeError(term)
 
     def _counted(self, part: list[Production], least: int, most: int) -> list[Production]:
-        if most >= _AT_ONCE and most > least:  # one rule for each time more, so that it stays small
+        if most >= _AT_ONCE and most > least:  # one new rule per optional repetition, so the size is linear
             start = self._joined([part] * least)
             more: list[Production] = [()]
             for number in range(most - least):
@@ -79,7 +79,7 @@ class Plain:
         return [one for times in range(least, most + 1) for one in self._joined([part] * times)]
 
     def _repeated(self, part: list[Production]) -> int:
-        """The rule of a part once or more."""
+        """Return the rule for one or more repetitions of a part."""
         key = tuple(part)
         if key not in self._more:
             self._more[key] = again = self._rule([])
@@ -108,12 +108,12 @@ class Plain:
         self._size += max(more, 0)
         if self._size > _MAX_SYMBOLS:
             raise LimitExceededError(
-                f"lexer='contextual': rules without choices inside come to more than {_MAX_SYMBOLS} symbols"
+                f"lexer='contextual': the rules expand to more than {_MAX_SYMBOLS:,} symbols; use fewer alternatives"
             )
 
 
 class Tables:
-    """The LALR(1) automaton of some rules: state 0 begins. A conflict of shift and reduce is a shift, as in Lark."""
+    """The LALR(1) automaton. State 0 is initial. Shift/reduce conflicts are resolved as shift, as in Lark."""
 
     def __init__(self, plain: Plain, start: int) -> None:
         self.start = start
@@ -124,22 +124,22 @@ class Tables:
             self.productions += [(rule, one) for one in options]
         self._plain = plain
         self.goto: list[dict[Symbol, int]] = []
-        """By state: the state behind each symbol."""
+        """Per state: its transitions by symbol."""
         self._draw()
         ends = self._lookahead()
         self.accepted = [
             frozenset({s for s in row if isinstance(s, str)} | {t for _, found in ends.get(state, ()) for t in found})
             for state, row in enumerate(self.goto)
         ]
-        """By state: the terminals that the parser has an action for."""
+        """Per state: the terminals for which the parser has an action."""
         self.lost: dict[tuple[int, int], frozenset[str]] = {}
-        """By state and production: the terminals before which it does not end there, since they are shifted."""
+        """Per state and production: the lookahead terminals for which it is not reduced, because they are shifted."""
         for state, found in ends.items():
             self._settle(state, found)
 
     def _draw(self) -> None:
-        """States are sets of places in productions."""
-        why = f"lexer='contextual': a parser of more than {_MAX_STATES} states"
+        """Compute the states: sets of LR(0) items."""
+        why = f"lexer='contextual': the parser needs more than {_MAX_STATES:,} states; use a smaller grammar"
         states = Numbered(frozenset({(0, 0)}), _MAX_STATES, why)
         for kernel in states.order:
             after: dict[Symbol, set[tuple[int, int]]] = {}
@@ -157,7 +157,7 @@ class Tables:
             self.goto.append({symbol: states.number(frozenset(places)) for symbol, places in after.items()})
 
     def _lookahead(self) -> dict[int, list[tuple[int, list[str]]]]:
-        """By state: the productions that end there, and before which terminals (DeRemer and Pennello, 1982)."""
+        """Return, per state, the reductions with their lookahead terminals (DeRemer and Pennello, 1982)."""
         goto = self.goto
         moves = [(state, symbol) for state, row in enumerate(goto) for symbol in row if isinstance(symbol, int)]
         number = {move: n for n, move in enumerate(moves)}
@@ -217,16 +217,16 @@ class Tables:
     def _conflict(self, one: int, other: int, terminal: str) -> None:
         rules = [self.productions[production][0] for production in (one, other)]
         before = "the end of the text" if terminal == END else f"the terminal {terminal}"
-        names = ["the whole" if rule < 0 else self._plain.names[rule] or "a repetition" for rule in rules]
+        names = ["the whole grammar" if rule < 0 else self._plain.names[rule] or "a repetition" for rule in rules]
         raise Conflict(
-            f"lexer='contextual' is for grammars that are LALR(1): before {before} the parser cannot know which of two "
-            f"has come to its end, {names[0]} or {names[1]} (a reduce/reduce conflict)",
+            f"lexer='contextual' needs an LALR(1) grammar: before {before} the parser cannot decide between reducing "
+            f"{names[0]} and {names[1]} (reduce/reduce conflict)",
             next((self._plain.names[rule] for rule in rules if rule >= 0 and self._plain.names[rule]), None),
         )
 
 
 def _union(own: list[int], edges: list[list[int]]) -> list[int]:
-    """The sets of all that each one leads to, its own included."""
+    """Return, per node, the union of the sets of all nodes that are reachable from it."""
     made = list(own)
     to: Callable[[int], list[int]] = edges.__getitem__
     for knot in knots(range(len(own)), to):

@@ -1,8 +1,8 @@
-"""What a pattern takes of a text, which need not be the longest that it could.
+"""The texts that a pattern matches in Python's `re`, if that is not always the longest possible match.
 
-Python's `re` takes the first of all ways to match: alternatives in the order written, repetitions as long as they can.
-Threads in that order, as in Pike's machine, less those behind one that has matched, make an automaton: of the texts
-that it takes, the longest is the one that `re` finds.
+`re` takes the first match in order of priority: alternatives as written, repetitions greedy. The states of the
+automaton here are ordered lists of threads, as in Pike's virtual machine, without threads after one that has matched.
+Of the texts that this automaton accepts, the longest prefix of an input is the match of `re`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["preferred"]
 
 _MAX_STATES = 5_000
 _MAX_PLACES = 50_000
-_MATCH = 0  # the place where the whole pattern has matched
+_MATCH = 0  # the accepting NFA state
 
 
 class _Threads:
-    """A pattern as places: those that take a character, those that go on at others, the first choice first."""
+    """The NFA of a pattern: states that read a character, and states with epsilon transitions in order of priority."""
 
     def __init__(self, root: Part, alphabet: Alphabet) -> None:
         self.takes: list[tuple[tuple[int, ...], int] | None] = [None]
@@ -38,7 +38,7 @@ class _Threads:
         self.takes.append(None)
         self.options.append([])
         if len(self.takes) > _MAX_PLACES:
-            raise LimitExceededError(f"its pattern takes more than {_MAX_PLACES} places")
+            raise LimitExceededError(f"its pattern needs more than {_MAX_PLACES:,} NFA states; use a smaller pattern")
         return len(self.takes) - 1
 
     def _add(self, part: Part, at: int, after: int) -> list[tuple[Part, int, int]]:
@@ -56,7 +56,7 @@ class _Threads:
             case Plain(Either(())):
                 pass
             case Plain():
-                self.asserts = True  # more than a character at once: not as it was written
+                self.asserts = True  # merged languages: the order of alternatives is lost
             case Series(parts):
                 ends = [self._place() for _ in parts[1:]]
                 return list(zip(parts, [at, *ends], [*ends, after], strict=True))
@@ -92,7 +92,7 @@ class _Threads:
         return todo
 
     def ordered(self, seeds: list[int]) -> tuple[int, ...]:
-        """The places reached without a character, the first choice first, up to the first whole match."""
+        """Return the epsilon closure in order of priority, up to the first accepting state."""
         found: list[int] = []
         seen: set[int] = set()
         todo = seeds[::-1]
@@ -109,19 +109,20 @@ class _Threads:
         return tuple(found)
 
     def moved(self, state: tuple[int, ...], letter: int) -> tuple[int, ...]:
-        """The same after a character."""
+        """Return the threads after a character."""
         return self.ordered([take[1] for at in state if (take := self.takes[at]) is not None and letter in take[0]])
 
 
 def preferred(root: Part, language: Regular) -> Regular | None:
-    """The texts that a pattern can take, so that it takes the longest of them that a text begins with: its language,
-    or fewer. None: it asserts something, so that this is not known. Raises `LimitExceededError`.
+    """Return the language whose longest match is the match of a pattern: `language` or a subset of it.
+
+    Returns None for patterns with assertions, for which it is not known. Raises `LimitExceededError`.
     """
     alphabet = Alphabet([language, *_plain(root)])
     threads = _Threads(root, alphabet)
     if threads.asserts:
         return None
-    why = f"what its pattern takes first takes more than {_MAX_STATES} states"
+    why = f"the automaton of the preferred matches needs more than {_MAX_STATES:,} states; use a smaller pattern"
     states = Numbered(threads.ordered([threads.start]), _MAX_STATES, why)
     steps = [[states.number(threads.moved(state, letter)) for letter in range(len(alphabet))] for state in states.order]
     found = alphabet.graph(steps, [_MATCH in state for state in states.order])

@@ -1,9 +1,9 @@
-"""Rules split by the states of parser and lexer, equal ones joined, written as rules again.
+"""Splits rules by the states of parser and lexer, merges equivalent ones, and writes them as rules.
 
-A copy of a rule is what it derives from a state of the parser and a seam on, with the seams that it leaves. Copies
-whose productions are the same up to equal copies are one: first all copies of a rule are, then those that differ are
-parted until none do. Which seam a text leaves is known at its end only, so seams behind which all goes on the same way
-are asked for together.
+A specialised rule (`_Copy`) is what a rule derives from a parser state and a lexer context (`steps.py`), with the set
+of lexer contexts after it. Specialised rules with equal productions up to equivalence are merged by partition
+refinement, starting with one block per rule. The lexer context after a text is known only at its end. Therefore
+contexts with the same continuation are requested together, as sets.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from guideway.grammar.regular import Regular
 __all__ = ["Split", "contextual_rules"]
 
 _MAX_CELLS = 1_000_000
-_ENDS = -1_000_000_000  # less than the number of any terminal
+_ENDS = -1_000_000_000  # less than all keys of terminals
 _ROOT = "%start"
 
 _Seams = frozenset[int]
 
-# A cell: whether a production begins there; the copy that stands there (None: a terminal, or the end) or the number of
-# what does; by seam that it leaves, the cell behind it.
+# A prepared item: whether it is at the start of a production; the specialised rule after the dot, or None for a terminal
+# or the end; the key of the terminal or the end; per lexer context after the symbol, the index of the next item.
 _Prepared = tuple[bool, int | None, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(slots=True, eq=False)
 class _Copy:
-    """A rule from a state and a seam on. `cells`: places in its productions, last ones last."""
+    """A specialised rule. `cells`: items in its productions, as (production, dot, parser state, lexer context)."""
 
     state: int
     rule: int
     seam: int
     exits: set[int] = field(default_factory=set)
-    cells: dict[tuple[int, int, int, int], None] = field(default_factory=dict)  # production, place, state, seam
+    cells: dict[tuple[int, int, int, int], None] = field(default_factory=dict)  # used as an ordered set
     users: list[tuple[_Copy, tuple[int, int, int, int]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The rules, the one to start with, and which rule of the grammar each is a copy of."""
+    """The rules, the start symbol, and per rule the rule of the grammar that it specialises."""
 
     rules: list[Rule]
     start: str
@@ -60,11 +60,21 @@ def contextual_rules(
     special: Mapping[str, Regular],
     pieces: Mapping[str, object],
 ) -> Split:
-    """The texts that the rules derive as Lark's contextual lexer reads them.
+    """Return rules for the texts that Lark's contextual lexer and parser accept.
 
-    `special`: terminals that are special tokens, which the lexer does not look into. `pieces`: by terminal, what a
-    `Text` of it with the ignored text behind it is made of, for captures. Raises `Conflict` for grammars that are
-    not LALR(1), `UnsupportedError`, `UnsatisfiableError`, `LimitExceededError`.
+    Args:
+        rules: The rules of the grammar.
+        start: Its start symbol.
+        terminals: The terminals.
+        ignored: Names of ignored terminals.
+        special: Terminals that are special tokens, which the lexer does not inspect.
+        pieces: Per terminal, the source of its `Text` with the ignored text after it, for captures.
+
+    Raises:
+        Conflict: The grammar is not LALR(1).
+        UnsupportedError: The order of terminals depends on names that Lark generates.
+        UnsatisfiableError: No text is accepted.
+        LimitExceededError: The grammar is too large.
     """
     plain = Plain(rules)
     tables = Tables(plain, plain.numbers[start])
@@ -74,7 +84,7 @@ def contextual_rules(
 
 
 class _Splitting:
-    """The copies that are reached, and the seams that they leave."""
+    """Computes the reachable specialised rules and the lexer contexts after each."""
 
     def __init__(self, plain: Plain, tables: Tables, steps: Steps, ignored: frozenset[str]) -> None:
         self.plain, self.tables, self.steps = plain, tables, steps
@@ -89,7 +99,7 @@ class _Splitting:
             self._follow(*self._todo.pop())
 
     def copy(self, state: int, rule: int, seam: int) -> _Copy:
-        """The copy, with all of its productions begun."""
+        """Return a specialised rule; a new one is added with the initial items of its productions."""
         key = state, rule, seam
         if key not in self.copies:
             made = self.copies[key] = _Copy(state, rule, seam)
@@ -102,7 +112,9 @@ class _Splitting:
             return
         self._cells += 1
         if self._cells > _MAX_CELLS:
-            raise LimitExceededError("lexer='contextual': the rules, split by what the lexer looks for, are too many")
+            raise LimitExceededError(
+                f"lexer='contextual': splitting the rules by lexer states gives more than {_MAX_CELLS:,} items"
+            )
         copy.cells[cell] = None
         self._todo.append((copy, cell))
 
@@ -128,30 +140,30 @@ class _Splitting:
             self._add(copy, self.after(cell, symbol, one))
 
     def after(self, cell: tuple[int, int, int, int], symbol: Symbol, seam: int) -> tuple[int, int, int, int]:
-        """The cell behind a symbol that left a seam."""
+        """Return the item after a symbol, with the lexer context after it."""
         production, place, state, _ = cell
         return production, place + 1, self.tables.goto[state][symbol], seam
 
     def left(self, copy: _Copy, cell: tuple[int, int, int, int]) -> Iterable[int]:
-        """The seams that the symbol of a cell leaves."""
+        """Return the lexer contexts after the symbol of an item."""
         symbol = body_symbol(self.tables, cell)
         if isinstance(symbol, str):
             return self.steps.step(symbol, cell[3], self.accepted[self.tables.goto[cell[2]][symbol]])
         return self.copies[cell[2], symbol, cell[3]].exits
 
     def end(self, cell: tuple[int, int, int, int]) -> int:
-        """The seam that a whole production leaves."""
+        """Return the lexer context after a complete production."""
         lost = self.tables.lost.get((cell[2], cell[0]))
         return self.steps.closed(cell[3], lost) if lost else cell[3]
 
 
 def body_symbol(tables: Tables, cell: tuple[int, int, int, int]) -> Symbol:
-    """What stands at a cell."""
+    """Return the symbol after the dot of an item."""
     return tables.productions[cell[0]][1][cell[1]]
 
 
 class _Writing:
-    """Blocks of equal copies, and rules of them by the seams that are asked for."""
+    """Merges equivalent specialised rules, and writes rules per requested set of lexer contexts."""
 
     def __init__(self, made: _Splitting, pieces: Mapping[str, object]) -> None:
         self._made, self._pieces = made, pieces
@@ -165,7 +177,7 @@ class _Writing:
         self._part()
 
     def run(self) -> Split:
-        """From the start on."""
+        """Write all rules that are reachable from the start."""
         made, steps = self._made, self._made.steps
         options: list[Term] = []
         for seam in made.begins:
@@ -175,14 +187,16 @@ class _Writing:
                 gap = Text(steps.gap(made.accepted[0], frozenset((seam,))), "ignored")
                 options.append(Series((gap, self._rule(copy, exits))))
         if not options:
-            raise UnsatisfiableError("no text can fit: the contextual lexer takes terminals so that no rule ends")
+            raise UnsatisfiableError(
+                "no text is accepted: with the order of terminals of the contextual lexer, no rule can be completed"
+            )
         while self._todo:
             name, copy, seams = self._todo.pop()
             self._rules.append(Rule(name, self._term(copy, seams)))
         return Split([*self._rules, Rule(_ROOT, Choice(tuple(options)))], _ROOT, self._names)
 
     def _part(self) -> None:
-        """Blocks of copies that are the same."""
+        """Compute the equivalence classes of specialised rules by partition refinement."""
         names = self._made.plain.names
         block = {id(one): one.rule if names[one.rule] else -1 for one in self._copies}
         prepared = [(id(one), self._prepared(one)) for one in self._copies]
@@ -243,7 +257,7 @@ class _Writing:
         made = self._made
         accepted = made.accepted[made.tables.goto[cell[2]][name]]
         language = made.steps.text(name, cell[3], accepted, seams)
-        key = name, id(language)  # which the steps keep
+        key = name, id(language)  # `steps` keeps the language alive
         if key not in self._known:
             self._known[key] = f"%{name} {len(self._known)}"
             self._names[self._known[key]] = name
@@ -251,7 +265,7 @@ class _Writing:
         return Ref(self._known[key])
 
     def _term(self, copy: _Copy, seams: _Seams) -> Term:
-        """What a copy derives that leaves some of the seams."""
+        """Return what a specialised rule derives with one of the lexer contexts after it."""
         made = self._made
         tables = made.tables
         rest: dict[tuple[int, int, int, int], tuple[int, Term] | None] = {}
@@ -276,7 +290,7 @@ class _Writing:
         rest: dict[tuple[int, int, int, int], tuple[int, Term] | None],
         numbers: dict[object, int],
     ) -> tuple[int, Term] | None:
-        """What stands from a cell on, and a number that is equal where that is."""
+        """Return what follows from an item on, and a number that is equal for equal continuations."""
         made = self._made
         groups: dict[int, tuple[Term, set[int]]] = {}
         for seam in sorted(made.left(copy, cell)):

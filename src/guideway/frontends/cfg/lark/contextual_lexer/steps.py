@@ -1,9 +1,12 @@
-"""One terminal with the ignored text behind it, as the lexer takes it.
+"""One step of the contextual lexer: a terminal and the ignored text after it.
 
-Between two terminals stands a seam: what the lexer has before it for each terminal that may come. It is kept as how it
-differs from what stands before that terminal elsewhere, so that there are few. A scanner that is tried before another
-must not take anything, and a text is the longest that its scanner can take: both are kills, which begin with the text
-and go on behind it, until nothing that may follow can set them off.
+A *lexer context* describes a position between two terminals: for each terminal that may follow, how the lexer can
+recognise it there. It is stored as the difference from the usual case of that terminal, so that there are few distinct
+contexts.
+
+A *forbidden continuation* (`Kills`) is a match that would make the tokenization wrong: a match of a terminal that is
+tried earlier, or a longer match of the same terminal. It starts with the text of a terminal and is tracked through the
+following text, until it can no longer occur.
 """
 
 from __future__ import annotations
@@ -19,30 +22,34 @@ from guideway.grammar.regular import Cat, Either, Regular, Repeat
 
 __all__ = ["Accepted", "Steps"]
 
-Accepted = frozenset[str]  # what the parser could take, ignored terminals included
-Pending = frozenset[int]  # kills
+Accepted = frozenset[str]  # terminals that the parser accepts in a state, and ignored terminals
+Pending = frozenset[int]  # forbidden continuations that can still occur
 
-_MAX_NODES = 100_000  # of one terminal
+_MAX_NODES = 100_000  # maximum number of states of one terminal
 _NONE: Pending = frozenset()
 
-# How a text is taken for a terminal: by which scanner, which keywords it may be (the first that fits counts), the
-# number of the terminal among these or -1, and the kills that are pending before it.
+# A way to recognise a terminal: the scanner; the keywords that its match can be (the first that matches applies); the
+# index of the terminal in these, or -1 if it is the scanner's own; the forbidden continuations before it.
 _Way = tuple[str, tuple[str, ...], int, Pending]
 _Ways = tuple[_Way, ...]
 
 
 class _Run:
-    """A terminal, from its first character to its last: nodes, steps by class of characters, kills behind its ends."""
+    """The automaton of a terminal: initial states, transitions by character class, and accepting states.
+
+    `ends`: per accepting state, the forbidden continuations after it; None for other states. `whole`: whether it accepts
+    all texts of the terminal.
+    """
 
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.edges: list[list[tuple[int, int]]] = []
         self.ends: list[Pending | None] = []
-        self.whole = True  # whether its texts are all those of the terminal
+        self.whole = True
 
 
 class Steps:
-    """Seams by number, and what leads from one to the next."""
+    """Lexer contexts by number, and the transitions between them."""
 
     def __init__(self, scanners: Scanners, ignored: tuple[str, ...], special: Mapping[str, Regular]) -> None:
         self._scanners = scanners
@@ -66,19 +73,19 @@ class Steps:
         self._gaps: dict[tuple[Accepted, Pending], bool] = {}
 
     def ends(self, seam: int) -> bool:
-        """Whether the text may end at a seam."""
+        """Return whether the text may end at a lexer context."""
         return END not in self._differs[seam]
 
     def closed(self, seam: int, names: Iterable[str]) -> int:
-        """The seam at which some terminals must not come."""
+        """Return the lexer context with some terminals excluded."""
         return self._seam({**self._differs[seam], **dict.fromkeys(names)})
 
     def begin(self, accepted: Accepted) -> frozenset[int]:
-        """The seams behind the ignored text at the start."""
+        """Return the lexer contexts after the ignored text at the start."""
         return self._behind(accepted, _NONE)
 
     def step(self, name: str, seam: int, accepted: Accepted) -> frozenset[int]:
-        """The seams behind a terminal and the ignored text that follows, in the state of the parser that follows."""
+        """Return the lexer contexts after a terminal and ignored text. `accepted`: of the next parser state."""
         ways = self._ways(name, seam)
         key = name, ways, accepted
         if key not in self._steps:
@@ -93,15 +100,15 @@ class Steps:
         return self._steps[key]
 
     def gap(self, accepted: Accepted, seams: frozenset[int]) -> Regular:
-        """The ignored text at the start that leads to some of the seams."""
+        """Return the ignored text at the start that leads to one of the lexer contexts."""
         return self._text(None, (), accepted, seams)
 
     def text(self, name: str, seam: int, accepted: Accepted, seams: frozenset[int]) -> Regular:
-        """The texts of a terminal, with what is ignored behind it, that lead to some of the seams."""
+        """Return the texts of a terminal, with ignored text after it, that lead to one of the lexer contexts."""
         return self._text(name, self._ways(name, seam) or (), accepted, seams)
 
     def key(self, name: str, seam: int, accepted: Accepted) -> int:
-        """Equal for steps that are the same."""
+        """Return a key that is equal for equal steps."""
         return self._step_key(name, self._ways(name, seam), accepted)
 
     def _step_key(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> int:
@@ -120,7 +127,7 @@ class Steps:
         return name, ways, frozenset((end, self._gap_key(accepted, end)) for end in ends)
 
     def _gap_key(self, accepted: Accepted, pending: Pending) -> object:
-        """What the ignored text behind a terminal depends on: how each boundary goes on, and its seam."""
+        """Return what determines the ignored text after a terminal: the boundaries and their lexer contexts."""
         return frozenset(
             (
                 at,
@@ -130,7 +137,7 @@ class Steps:
             for at in self._boundaries(accepted, pending)
         )
 
-    # Seams.
+    # Lexer contexts.
 
     def _seam(self, differs: dict[str, _Ways | None]) -> int:
         content = frozenset(differs.items())
@@ -140,7 +147,7 @@ class Steps:
         return self._seams[content]
 
     def _at(self, accepted: Accepted, pending: Pending) -> int:
-        """The seam in a state of the parser, with some kills pending."""
+        """Return the lexer context for a parser state and forbidden continuations."""
         key = accepted, pending
         if key not in self._at_known:
             self._at_known[key] = self._made_at(accepted, pending)
@@ -163,7 +170,7 @@ class Steps:
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
         made = []
         for scanner in self._scanners.of(accepted)[name]:
-            if ignored != (scanner.name in self._ignored):  # Lark drops text before it looks for keywords in it
+            if ignored != (scanner.name in self._ignored):  # Lark drops ignored text before it checks keywords
                 continue
             number = -1 if scanner.name == name else scanner.keywords.index(name)
             if ignored and number >= 0:
@@ -172,8 +179,8 @@ class Steps:
             for one in scanner.tied:
                 if self._touches(scanner.name, self._kills.of(one, 0)):
                     raise UnsupportedError(
-                        f"lexer='contextual': {one} and {scanner.name} can take the same text, and which does depends "
-                        "on names that Lark makes up: define one of them as a terminal, with a priority"
+                        f"lexer='contextual': {one} and {scanner.name} can match the same text, and their order depends"
+                        " on names that Lark generates; define one of them as a terminal with a priority"
                     )
             kills = {*pending, *(self._kills.of(one, 0) for one in scanner.before)}
             kept = frozenset(kill for kill in kills if kill and self._touches(scanner.name, kill))
@@ -181,7 +188,7 @@ class Steps:
         return tuple(made)
 
     def _touches(self, name: str, kill: int) -> bool:
-        """Whether a kill can be set off by a text that begins with the terminal."""
+        """Return whether a forbidden continuation can occur in a text that begins with the terminal."""
         key = name, kill
         if key not in self._touched:
             machine, after = self._scanners.machines[name], self._kills.after
@@ -203,14 +210,14 @@ class Steps:
         return self._touched[key]
 
     def _prune(self, accepted: Accepted, pending: Pending) -> Pending:
-        """The kills that what follows could set off."""
+        """Return the forbidden continuations that can occur in the following text."""
         key = accepted, pending
         if key not in self._pruned:
             names = [name for name in accepted if name in self._scanners.machines]
             self._pruned[key] = frozenset(kill for kill in pending if any(self._touches(name, kill) for name in names))
         return self._pruned[key]
 
-    # Runs.
+    # Automata of terminals.
 
     def _run(self, ways: _Ways) -> _Run:
         if ways not in self._runs:
@@ -228,13 +235,15 @@ class Steps:
                 numbers[node] = len(order)
                 order.append(node)
                 if len(order) > _MAX_NODES:
-                    raise LimitExceededError("lexer='contextual': what a terminal must not be takes too many states")
+                    raise LimitExceededError(
+                        f"lexer='contextual': the automaton of a terminal needs more than {_MAX_NODES:,} states"
+                    )
             return numbers[node]
 
         run.whole = len(ways) == 1 and (ways[0][2] < 0 or self._scanners.is_word(ways[0][1][ways[0][2]]))
         for name, keywords, which, pending in ways:
             run.starts.append(number((name, keywords, which, 0, tuple((k, 0) for k in range(len(keywords))), pending)))
-        for name, keywords, which, state, words, pending in order:  # grows while it is read
+        for name, keywords, which, state, words, pending in order:  # the list grows during iteration
             machine = machines[name]
             fits = next((k for k, at in words if machines[keywords[k]].accepting[at]), -1)
             ends = machine.accepting[state] and fits == which
@@ -256,9 +265,9 @@ class Steps:
         return run
 
     def _boundaries(self, accepted: Accepted, pending: Pending) -> list[Pending]:
-        """What may be pending at the ends of ignored terminals, from none of them on."""
+        """Return the sets of forbidden continuations at the ends of ignored terminals, including none of these."""
         order = [pending]
-        for at in order:  # grows while it is read
+        for at in order:  # the list grows during iteration
             for run in self._ignoring(accepted, at):
                 for end in run.ends:
                     if end is not None and (then := self._prune(accepted, end)) not in order:
@@ -275,7 +284,7 @@ class Steps:
             self._ends[key] = frozenset(self._at(accepted, at) for at in self._boundaries(accepted, pending))
         return self._ends[key]
 
-    # Texts.
+    # Languages.
 
     def _text(self, name: str | None, ways: _Ways, accepted: Accepted, seams: frozenset[int]) -> Regular:
         key = self._step_key(name, ways, accepted), seams
@@ -303,7 +312,7 @@ class Steps:
         return _Assembled(self, accepted, seams).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
-        """Whether any ignored text may follow."""
+        """Return whether any ignored text may follow."""
         key = accepted, pending
         if key not in self._gaps:
             if self._gap is None:
@@ -316,7 +325,7 @@ class Steps:
 
 
 class _Assembled:
-    """A terminal and the ignored text behind it as one automaton."""
+    """The automaton of a terminal with the ignored text after it."""
 
     def __init__(self, steps: Steps, accepted: Accepted, seams: frozenset[int]) -> None:
         self._of, self._accepted, self._seams = steps, accepted, seams
@@ -327,14 +336,14 @@ class _Assembled:
         self._todo: list[Pending] = []
 
     def graph(self, run: _Run | None, pending: Pending = _NONE) -> Regular:
-        """The automaton, made deterministic; None: the ignored text alone, from a boundary on."""
+        """Return the deterministic automaton. `run` None: only the ignored text, from a boundary on."""
         starts = [self._boundary(pending)] if run is None else self._add(run)
         while self._todo:
             at = self._todo.pop()
             for ignored in self._of._ignoring(self._accepted, at):
                 self._free[self._boundaries[at]] += self._add(ignored)
         alphabet = self._of._scanners.alphabet
-        why = "lexer='contextual': a terminal takes too many states"
+        why = f"lexer='contextual': the automaton of a terminal needs more than {_MAX_NODES:,} states"
         order, rows = determined(starts, self._free, self._edges.__getitem__, len(alphabet), _MAX_NODES, why)
         return alphabet.graph(rows, [not self._final.isdisjoint(state) for state in order])
 

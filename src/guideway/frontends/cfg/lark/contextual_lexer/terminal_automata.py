@@ -1,4 +1,4 @@
-"""Regular expressions as automata over classes of characters, and what must not come behind a terminal."""
+"""DFAs of terminals over character classes, and the forbidden continuations after terminals."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, 
 
 __all__ = ["Alphabet", "Kills", "Machine", "machine_of"]
 
-_MAX_STATES = 20_000  # of one terminal, before and after it is made deterministic
-_TOO_MANY = f"a terminal takes more than {_MAX_STATES} states"
-_MAX_WITHIN = 20  # intersections and complements in each other
+_MAX_STATES = 20_000  # maximum number of NFA and DFA states of one terminal
+_TOO_MANY = f"the automaton of a terminal needs more than {_MAX_STATES:,} states"
+_MAX_WITHIN = 20  # maximum nesting depth of intersections and complements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """Deterministic, from state 0: by state the state after each class of characters, and whether a text may end.
+    """A DFA with initial state 0: transitions by character class, and whether a state is accepting.
 
-    Every state leads to an end; `DEAD` stands for those that do not.
+    Dead states are replaced by `DEAD`.
     """
 
     steps: list[list[int]]
@@ -31,13 +31,13 @@ class Machine:
 
 
 class Alphabet:
-    """The characters in classes that some expressions do not tell apart."""
+    """The equivalence classes of characters under a list of languages."""
 
     def __init__(self, languages: Iterable[Regular]) -> None:
         sets = list(dict.fromkeys(ranges for language in languages for ranges in _sets(language)))
         found = classes(sets)
         self.ranges: list[Ranges] = [ranges for ranges, _ in found]
-        """By class."""
+        """The characters of each class."""
         self._classes = {
             ranges: tuple(n for n, (_, held) in enumerate(found) if held >> number & 1)
             for number, ranges in enumerate(sets)
@@ -47,11 +47,11 @@ class Alphabet:
         return len(self.ranges)
 
     def of(self, ranges: Ranges) -> tuple[int, ...]:
-        """The classes that make up one of the sets."""
+        """Return the classes that are the union of one of the character sets."""
         return self._classes[ranges]
 
     def graph(self, steps: list[list[int]], accepting: list[bool]) -> Regular:
-        """An automaton over the classes as an expression: the same one for the same texts."""
+        """Return the minimal automaton as an expression. Equal languages give equal expressions."""
         rows = []
         for step in steps:
             row: dict[int, list[Ranges]] = {}
@@ -85,7 +85,7 @@ def _sets(language: Regular) -> Iterator[Ranges]:
 
 
 class _Places:
-    """An automaton that may be in several places: free steps, and steps that take a character."""
+    """An NFA: epsilon transitions (`free`), and transitions by characters (`takes`)."""
 
     def __init__(self, alphabet: Alphabet, within: int) -> None:
         self._alphabet, self._within = alphabet, within
@@ -151,7 +151,7 @@ class _Places:
             todo.append((part, start, after))
             start = after
         if most is None:
-            loop = self.place()  # of its own: nothing else leads round it
+            loop = self.place()  # a new state, which has no other transitions
             self.free[start].append(loop)
             todo.append((part, loop, loop))
             start = loop
@@ -167,9 +167,9 @@ class _Places:
 
 
 def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machine:
-    """The automaton of an expression over text. Raises `LimitExceededError`."""
+    """Return the DFA of an expression. Raises `LimitExceededError`."""
     if within > _MAX_WITHIN:
-        raise LimitExceededError(f"intersections and complements in each other more than {_MAX_WITHIN} deep")
+        raise LimitExceededError(f"intersections and complements may be nested at most {_MAX_WITHIN} deep")
     places = _Places(alphabet, within)
     start, final = places.place(), places.place()
     places.add(language, start, final)
@@ -199,7 +199,7 @@ def _combined(one: Both | Not, alphabet: Alphabet, within: int) -> Machine:
 
 
 def _alive(steps: list[list[int]], accepting: list[bool]) -> Machine:
-    """Without states that lead to no end, but for the first."""
+    """Remove dead states, except the initial state."""
     known = alive([set(row) - {DEAD} for row in steps], accepting)
     kept = [state for state in range(len(steps)) if state in known or state == 0]
     numbers = {state: number if state in known else DEAD for number, state in enumerate(kept)}
@@ -209,14 +209,14 @@ def _alive(steps: list[list[int]], accepting: list[bool]) -> Machine:
 
 
 class Kills:
-    """What must not come: a kill is all that a terminal, which has come so far, could still take. 0: nothing.
+    """Forbidden continuations: what a partially matched terminal could still match. 0: none.
 
-    Of a kill, its shortest texts are all that matters; those that agree in them are one number.
+    Only the shortest matches matter. States with equal sets of shortest matches have the same number.
     """
 
     def __init__(self, machines: dict[str, Machine]) -> None:
         self._first: dict[str, int] = {}
-        rows: list[list[int]] = []  # DEAD: no kill any more; -2: it has come; else the state after
+        rows: list[list[int]] = []  # transitions; DEAD: no longer possible, -2: the match occurred
         for name, machine in machines.items():
             self._first[name] = by = len(rows)
             for row in machine.steps:
@@ -238,8 +238,8 @@ class Kills:
             else [0 if to == DEAD else DEAD if to == -2 else block[to] for to in rows[one_of[number]]]
             for number in range(count)
         ]
-        """By kill and class of characters: the kill after it; `DEAD`: what must not come has come."""
+        """Per number and character class: the number after it; `DEAD` if the forbidden match occurred."""
 
     def of(self, name: str, state: int) -> int:
-        """What a terminal could still take."""
+        """Return the number of what a terminal could still match from a state."""
         return self._block[self._first[name] + state]

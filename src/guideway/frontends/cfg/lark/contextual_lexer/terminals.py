@@ -1,4 +1,4 @@
-"""Which terminal the lexer takes: Lark's order, and keywords within patterns."""
+"""Lark's order of terminals, and keywords that patterns match."""
 
 from __future__ import annotations
 
@@ -15,13 +15,24 @@ _ENDLESS = 1 << 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terminal:
-    """A terminal as Lark sees it. `most`: characters of its longest text; `length`: of its pattern as written; `text`:
-    if it is a fixed one; `shown`: the name that Lark gives it, `invented` if that is not one of the grammar."""
+    """A terminal with the properties that determine Lark's order.
+
+    Attributes:
+        name: The name in the grammar.
+        language: The texts.
+        priority: The priority.
+        most: Length of the longest text in characters; None if unbounded.
+        length: Length of the pattern as written.
+        text: The text, if it is a fixed one.
+        flags: The flags of the pattern.
+        shown: The name in Lark.
+        invented: Whether Lark generates that name.
+    """
 
     name: str
     language: Regular
     priority: int
-    most: int | None  # characters
+    most: int | None
     length: int
     text: str | None
     flags: frozenset[str]
@@ -30,15 +41,20 @@ class Terminal:
 
     @property
     def rank(self) -> tuple[int, int, int, str]:
-        """Terminals are tried in the order of these: priority, longest text, length of the pattern, name."""
+        """The sort key: priority, length of the longest text, length of the pattern, name."""
         return -self.priority, -(_ENDLESS if self.most is None else self.most), -self.length, self.shown
 
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """What takes text for a terminal: the terminal that is looked for, those tried before it, and the keywords that
-    its text may be instead, the first that fits. `tied`: those of the others that nothing but a name that Lark makes
-    up sets before or behind it."""
+    """A terminal as the lexer tries it.
+
+    Attributes:
+        name: The terminal.
+        before: The terminals that are tried before it.
+        keywords: Keywords that its match can be instead; the first that matches applies.
+        tied: Terminals whose order relative to it depends only on a name that Lark generates.
+    """
 
     name: str
     before: tuple[str, ...]
@@ -47,7 +63,7 @@ class Scanner:
 
 
 class Scanners:
-    """By a set of terminals that the parser could take: what stands for each."""
+    """The scanners of each terminal, by the set of terminals that the parser accepts."""
 
     def __init__(self, terminals: list[Terminal]) -> None:
         self._order = sorted(terminals, key=lambda one: one.rank)
@@ -63,13 +79,13 @@ class Scanners:
         self._within: dict[tuple[str, str], bool] = {}
 
     def of(self, accepted: frozenset[str]) -> dict[str, tuple[Scanner, ...]]:
-        """By terminal of the set: the scanners whose text it may be."""
+        """Return the scanners of each terminal of the set."""
         if accepted not in self._known:
             self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
         return self._known[accepted]
 
     def is_word(self, name: str) -> bool:
-        """Whether a terminal is one fixed text."""
+        """Return whether a terminal is one fixed text."""
         return name in self._words
 
     def _made(self, terminals: list[Terminal]) -> dict[str, tuple[Scanner, ...]]:
@@ -94,7 +110,7 @@ class Scanners:
         return result
 
     def _takes(self, pattern: Terminal, word: Terminal) -> bool:
-        """Whether a pattern takes the whole of a fixed text."""
+        """Return whether a pattern matches a fixed text completely."""
         key = pattern.name, word.name
         if key not in self._within:
             machine, at = self.machines[pattern.name], 0
