@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.grammar.cfg import Choice, Ref, Rule, Series, Term, Text, Times, lower
+from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Rule, Term, Text, lower
 from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.regular import EMPTY, literal
 from tests.oracle.earley import EarleyOracle, Rules
@@ -46,7 +46,7 @@ def as_rules(rules: Rules) -> list[Rule]:
         return Text(literal(part.decode())) if isinstance(part, bytes) else Ref(part)
 
     return [
-        Rule(name, Choice(tuple(Series(tuple(map(term, option))) for option in options)), name)
+        Rule(name, Choice(tuple(Concatenation(tuple(map(term, option))) for option in options)), name)
         for name, options in rules.items()
     ]
 
@@ -103,30 +103,32 @@ def test_drawn_rules() -> None:
 
 def test_counts_of_nothing() -> None:
     rules = [
-        Rule("S", Choice((Series((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
-        Rule("X", Times(Text(literal("a")), 0, 0)),
+        Rule("S", Choice((Concatenation((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
+        Rule("X", Repetition(Text(literal("a")), 0, 0)),
     ]
     automaton = byte_automaton(lower(rules, "S").grammar)
     assert [text for text in ("", "c", "cb", "cbb", "ac", "acb") if accepts(automaton, text)] == ["c", "cb", "cbb"]
     with pytest.raises(gw.InvalidConstraintError, match="got -1"):
-        lower([Rule("S", Times(Text(literal("a")), -1, 1))], "S")
+        lower([Rule("S", Repetition(Text(literal("a")), -1, 1))], "S")
 
 
 def test_long_chains_and_counts_take_linear_time() -> None:
     count = 1000
     chain = [
-        Rule(f"A{n}", Choice((Ref(f"A{n + 1}"), Series((Text(literal("x")), Ref("S"), Text(literal("y")))))))
+        Rule(f"A{n}", Choice((Ref(f"A{n + 1}"), Concatenation((Text(literal("x")), Ref("S"), Text(literal("y")))))))
         for n in range(count)
     ]
-    start = Rule("S", Choice((Ref("A0"), Series((Text(literal("(")), Ref("S"), Text(literal(")")))))))
+    start = Rule("S", Choice((Ref("A0"), Concatenation((Text(literal("(")), Ref("S"), Text(literal(")")))))))
     end = Rule(f"A{count}", Choice((Text(EMPTY), Ref("S"))))
     automaton = byte_automaton(lower([start, *chain, end], "S").grammar)
     assert accepts(automaton, "(x()y)")
-    rules = [Rule(f"B{n}", Choice((Ref(f"B{n + 1}"), Series((Ref("B0"), Text(literal("x"))))))) for n in range(4000)]
+    rules = [
+        Rule(f"B{n}", Choice((Ref(f"B{n + 1}"), Concatenation((Ref("B0"), Text(literal("x"))))))) for n in range(4000)
+    ]
     with pytest.raises(gw.LimitExceededError):
         lower([*rules, Rule("B4000", Text(literal("b")))], "B0")
     count = 20_000
-    counted = Series((Text(literal("(")), Times(Ref("S"), count, count), Text(literal(")"))))
+    counted = Concatenation((Text(literal("(")), Repetition(Ref("S"), count, count), Text(literal(")"))))
     automaton = byte_automaton(lower([Rule("S", Choice((counted, Text(literal("a")))))], "S").grammar)
     assert accepts(automaton, "(" + "a" * count + ")")
     assert not accepts(automaton, "(" + "a" * (count - 1) + ")")
@@ -134,7 +136,9 @@ def test_long_chains_and_counts_take_linear_time() -> None:
 
 def test_masks_of_long_tokens() -> None:
     """As many ways through a token as it has parts in order: they are followed together."""
-    inner = tuple(Series((Text(literal("a" * count)), Ref("S"), Text(literal("b" * count)))) for count in range(1, 5))
+    inner = tuple(
+        Concatenation((Text(literal("a" * count)), Ref("S"), Text(literal("b" * count)))) for count in range(1, 5)
+    )
     grammar = lower([Rule("S", Choice((*inner, Text(literal("c")))))], "S").grammar
     texts = [b"a", b"b", b"c", b"a" * 16, b"a" * 40, b"b" * 9, b"ccc"]
     table = gw.Vocabulary([*texts, b""], eos_ids=[len(texts)], special_ids=[])

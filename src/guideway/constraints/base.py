@@ -124,9 +124,9 @@ class Constraint(ABC, Generic[T_co]):
         Raises:
             InvalidConstraintError: `name` has other characters.
         """
-        from guideway.constraints.capture import Named  # imports this module
+        from guideway.constraints.capture import Captured  # imports this module
 
-        return Named(self, name)
+        return Captured(self, name)
 
     def captures(self, text: str) -> Captures:
         """Return the text that each named part of this constraint matched.
@@ -276,7 +276,7 @@ class _Combined(Constraint[T_co]):
         parts = [("(", part, ")") if isinstance(part, _Combined) else (part,) for part in self._parts]
         return (*parts[0], *(one for part in parts[1:] for one in (f" {self._sign} ", *part)))
 
-    def _rules(self, kind: type[terms.Choice | terms.Series]) -> Rules:
+    def _rules(self, kind: type[terms.Choice | terms.Concatenation]) -> Rules:
         from guideway.constraints.captures import Rules
         from guideway.constraints.embed import term_of
 
@@ -310,7 +310,7 @@ class _Joined(_Combined[str]):
 
     def shape(self) -> Rules:
         """Return the concatenation."""
-        return self._rules(terms.Series)
+        return self._rules(terms.Concatenation)
 
     def grammar(self) -> Grammar:
         return self._combined(Sequence)

@@ -12,12 +12,12 @@ from guideway.grammar.cfg import Rule
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
-__all__ = ["Named"]
+__all__ = ["Captured"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Named(Constraint[T_co]):
+class Captured(Constraint[T_co]):
     """A constraint whose text is captured under a name. Its language and values are those of the inner constraint."""
 
     def __init__(self, part: Constraint[T_co], name: str) -> None:
@@ -28,7 +28,7 @@ class Named(Constraint[T_co]):
                 f"capture name must have letters, digits, '_', '-' and '.' only and not begin with a digit, got {name!r}"
             )
         self.part, self.name = part, name
-        self._plain: Constraint[T_co] = part._plain if isinstance(part, Named) else part  # without nested names
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without nested names
 
     def grammar(self) -> Grammar:
         """Return the grammar of the inner constraint."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from guideway.constraints.base import Constraint, Literal
 from guideway.constraints.coerce import of
-from guideway.grammar.cfg import Series, Term, Text, Times, Whole
+from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 
 __all__ = ["separated", "source_of", "term_of"]
 
@@ -19,12 +19,12 @@ def source_of(thing: object) -> Constraint[Any]:
 def term_of(source: Constraint[Any]) -> Term:
     """Return a constraint as a term of a rule."""
     language = source.regular()
-    return Text(language, source) if language is not None else Whole(source.grammar(), source)
+    return Text(language, source) if language is not None else Embedded(source.grammar(), source)
 
 
 def separated(term: Term, least: int, most: int | None, separator: Term) -> Term:
     """Return the term repeated `least` to `most` times, with the separator between repetitions."""
     if most == 0:
-        return Series(())
-    more = Times(Series((separator, term)), max(least - 1, 0), None if most is None else most - 1)
-    return Times(Series((term, more)), min(least, 1), 1)
+        return Concatenation(())
+    more = Repetition(Concatenation((separator, term)), max(least - 1, 0), None if most is None else most - 1)
+    return Repetition(Concatenation((term, more)), min(least, 1), 1)

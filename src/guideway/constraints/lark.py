@@ -14,7 +14,7 @@ from guideway.frontends.cfg.lark.contextual_lexer import Split
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
-from guideway.grammar.cfg import Ref, Rule, Series, Term, Text
+from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text
 from guideway.grammar.regular import Cat, Either, Repeat
 
 __all__ = ["Lark"]
@@ -75,7 +75,7 @@ class Lark(RuleConstraint):
         def with_gap(term: Term) -> Term:
             if gap is None:
                 return term
-            both = Series((term, Text(gap, IGNORED)))
+            both = Concatenation((term, Text(gap, IGNORED)))
             return Text(Cat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
@@ -90,7 +90,7 @@ class Lark(RuleConstraint):
             pieces = {rule.name: rule.term.source for rule in rules if isinstance(rule.term, Text)}
             self._splits = [split_by_context(reader, terminals, start or "start", self.parts, pieces)]
         first: Term = Ref(start or "start")
-        return [*rules, Rule(_ROOT, first if gap is None else Series((Text(gap, IGNORED), first)))], _ROOT
+        return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
 
     def _content(self) -> object:
         return super()._content(), self.lexer
@@ -114,7 +114,7 @@ class Lark(RuleConstraint):
 class _Spaced:
     """A terminal followed by ignored text: one language, and two parts for captures."""
 
-    def __init__(self, both: Series) -> None:
+    def __init__(self, both: Concatenation) -> None:
         self._shape = Rules((Rule("%spaced", both),), "%spaced")
 
     def shape(self) -> Rules:

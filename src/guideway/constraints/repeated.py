@@ -6,7 +6,7 @@ from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, term_of
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
-from guideway.grammar.cfg import Rule, Text, Times, lower
+from guideway.grammar.cfg import Repetition, Rule, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import Literals
@@ -35,7 +35,7 @@ class Repeated(Constraint[str]):
         self.part, self.least, self.most, self.separator = part, least, most, separator
         one = term_of(part)
         between = Text(Literals((separator,)))
-        term = separated(one, least, most, between) if separator else Times(one, least, most)
+        term = separated(one, least, most, between) if separator else Repetition(one, least, most)
         self._shape = Rules((Rule("repeated", term),), "repeated")
         self._grammar = lower(list(self._shape.rules), "repeated").grammar
 

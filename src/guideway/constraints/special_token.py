@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from guideway.constraints.base import Constraint, check_text, leaf
 from guideway.errors import InvalidConstraintError, InvalidTextError
-from guideway.grammar.cfg import Series, Term, Text
+from guideway.grammar.cfg import Concatenation, Term, Text
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat, Special
 
@@ -61,7 +61,7 @@ def marker(text: str, special: Iterable[str]) -> Term:
     for found in _names(special).finditer(text):
         parts += [Literals((text[at : found.start()],)), Special(found[0])]
         at = found.end()
-    return Series(tuple(map(Text, [*parts, Literals((text[at:],))])))
+    return Concatenation(tuple(map(Text, [*parts, Literals((text[at:],))])))
 
 
 def cuts_name(text: str, at: int, special: Iterable[str]) -> bool:
@@ -94,4 +94,4 @@ def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
             f"the marker {text!r} has a suffix that is also a prefix, so it cannot contain special tokens"
         )
     free = Not(Cat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
-    return Series((Text(free), marker(text, special)))
+    return Concatenation((Text(free), marker(text, special)))

@@ -11,7 +11,7 @@ from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, source_of, term_of
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
-from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
+from guideway.grammar.cfg import Choice, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
@@ -125,7 +125,7 @@ class Tags(Constraint[list["str | Tagged"]]):
             one = Choice(tuple(self._after(tag, "") for tag in self.tags))
             return separated(one, self.least, self.most, marker(self.separator, self.special))
         options = [
-            Series(
+            Concatenation(
                 (
                     up_to_marker(trigger, self.special, *self.triggers),
                     Choice(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
@@ -133,11 +133,11 @@ class Tags(Constraint[list["str | Tagged"]]):
             )
             for trigger in self.triggers
         ]
-        return Series((Times(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
+        return Concatenation((Repetition(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
 
     def _after(self, tag: Tag, trigger: str) -> Term:
         begin, end = (marker(text, self.special) for text in (tag.begin[len(trigger) :], tag.end))
-        return Series((begin, term_of(tag.content), end))
+        return Concatenation((begin, term_of(tag.content), end))
 
     def grammar(self) -> Grammar:
         """Return the lowered rules."""
@@ -222,9 +222,9 @@ class Reasoning(Constraint[tuple[str, Any]]):
         if not end:
             raise InvalidConstraintError("end of Reasoning must not be empty")
         gap = Text(Literals(("", "\n", "\n\n")))
-        thought = Series((marker(begin, self.special), up_to_marker(end, self.special), gap))
-        parts = (Times(thought, 0, 1) if optional else thought, term_of(self.answer))
-        self._shape = Rules((Rule("reasoning", Series(parts)),), "reasoning")
+        thought = Concatenation((marker(begin, self.special), up_to_marker(end, self.special), gap))
+        parts = (Repetition(thought, 0, 1) if optional else thought, term_of(self.answer))
+        self._shape = Rules((Rule("reasoning", Concatenation(parts)),), "reasoning")
         self._grammar = lower(list(self._shape.rules), "reasoning").grammar
 
     def grammar(self) -> Grammar:

@@ -19,13 +19,13 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from guideway.constraints.captures.program import (
+    AnchorState,
     Call,
     Close,
-    Edge,
     Exit,
-    Fork,
-    Look,
-    Loop,
+    ForkState,
+    LookState,
+    LoopState,
     Open,
     Program,
     Read,
@@ -129,7 +129,7 @@ class _Table:
             self._inner = _Table(self.program, self.text, self.begun, self._within + 1)
         return self._inner
 
-    def holds(self, look: Look, at: int) -> bool:
+    def holds(self, look: LookState, at: int) -> bool:
         """Return whether an assertion holds at a position."""
         if look.ahead:
             seen = self.ends_within(at, look.entry) != 0
@@ -175,21 +175,21 @@ class _Table:
             case Read(piece, after):
                 for end in piece.ends(self.text, at, self.spend):
                     self._link(node, self.node(end, after))
-            case Fork(options):
+            case ForkState(options):
                 for option in options:
                     self._link(node, self.node(at, option))
             case Call(entry, after):
                 self._use(node, self.node(at, entry), after, 0)
-            case Loop(entry, least, next=after):
+            case LoopState(entry, least, next=after):
                 again = self.again(state, node.count)
                 if again is not None:
                     self._use(node, self.node(at, entry), node.state, again)
                 if node.count >= least:
                     self._link(node, self.node(at, after))
-            case Look(next=after):
+            case LookState(next=after):
                 if self.holds(state, at):
                     self._link(node, self.node(at, after))
-            case Edge(start, after):
+            case AnchorState(start, after):
                 if at == (0 if start else len(self.text)):
                     self._link(node, self.node(at, after))
             case Open(_, after) | Close(after):
@@ -229,7 +229,7 @@ class _Table:
         for end in self.possible(user, ends):
             self._link(user, self.behind(user, end, after, count))
 
-    def again(self, loop: Loop, count: int) -> int | None:
+    def again(self, loop: LoopState, count: int) -> int | None:
         """Return the count after one more repetition, or None if the maximum is reached.
 
         Counts beyond `least` are not distinguished if the text is too short to reach `most`.
@@ -241,7 +241,7 @@ class _Table:
     def possible(self, user: _Node, ends: int) -> Iterator[int]:
         """Return the ends of a called rule that the calling state accepts."""
         state = self.program.states[user.state]
-        if isinstance(state, Loop) and user.count >= state.least and not state.empty:
+        if isinstance(state, LoopState) and user.count >= state.least and not state.empty:
             ends &= ~1
         if isinstance(state, Call) and state.without is not None:
             ends &= ~self.ends_within(user.at, state.without)
@@ -250,7 +250,7 @@ class _Table:
     def behind(self, user: _Node, end: int, after: int, count: int) -> _Node:
         """Return the entry that follows a called rule that ended at `end`."""
         state = self.program.states[user.state]
-        if isinstance(state, Loop) and user.count >= state.least and end == user.at:
+        if isinstance(state, LoopState) and user.count >= state.least and end == user.at:
             return self.node(end, state.next)  # an empty repetition beyond the minimum is the last one
         return self.node(end, after, count)
 
@@ -304,7 +304,7 @@ class _Walk:
                 if not self._frames:
                     return [span for span in self._spans if span is not None]
                 node, wanted = self._leave(node.at)
-            elif isinstance(one, (Call, Loop)):
+            elif isinstance(one, (Call, LoopState)):
                 node, wanted = self._call(node, one, wanted)
             else:
                 after = self._step(node, one, wanted)
@@ -320,7 +320,7 @@ class _Walk:
                 chosen = self._first(node, [(end, after) for end in (ends if lazy else reversed(ends))], wanted)
                 self._read(state, node.at, chosen.at)
                 return chosen
-            case Fork(options):
+            case ForkState(options):
                 return self._first(node, [(node.at, option) for option in options], wanted)
             case Open(name):
                 self._open.append((len(self._spans), name, node.at))
@@ -329,14 +329,14 @@ class _Walk:
                 number, name, start = self._open.pop()
                 end = max(start, min(node.at, self._last))
                 self._spans[number] = Capture(name, start, end, self._text)
-            case Look():
+            case LookState():
                 self._look(state, node.at)
         return self._first(node, [(node.at, state.next)], wanted)
 
-    def _call(self, node: _Node, state: Call | Loop, wanted: int) -> tuple[_Node, int]:
+    def _call(self, node: _Node, state: Call | LoopState, wanted: int) -> tuple[_Node, int]:
         """Enter a rule, or leave a repetition."""
         after, count = state.next, 0
-        if isinstance(state, Loop):
+        if isinstance(state, LoopState):
             enough = node.count >= state.least
             if enough and state.lazy and self._can(self._table.node(node.at, after), wanted):
                 return self._first(node, [(node.at, after)], wanted), wanted
@@ -356,7 +356,7 @@ class _Walk:
         self._active.add(key)
         return callee, ends
 
-    def _ends(self, node: _Node, state: Call | Loop, wanted: int, after: int, count: int) -> int:
+    def _ends(self, node: _Node, state: Call | LoopState, wanted: int, after: int, count: int) -> int:
         """Return the ends of the called rule from which a wanted end is reachable."""
         callee, found = self._table.node(node.at, state.entry), 0
         for end in self._table.possible(node, callee.ends):
@@ -392,7 +392,7 @@ class _Walk:
                 return one
         raise AssertionError("the table has an end that no option reaches")
 
-    def _look(self, look: Look, at: int) -> None:
+    def _look(self, look: LookState, at: int) -> None:
         """Add the captures of an assertion that holds."""
         if look.negative or (look.width is None and not look.ahead):
             return

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from guideway.constraints.base import Constraint
 
 __all__ = [
+    "AnchorState",
     "Call",
     "Close",
-    "Edge",
     "Exit",
-    "Fork",
-    "Look",
-    "Loop",
+    "ForkState",
+    "LookState",
+    "LoopState",
     "Open",
     "Program",
     "Read",
@@ -58,7 +58,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class ForkState:
     """An ordered choice of states."""
 
     options: tuple[int, ...]
@@ -74,7 +74,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopState:
     """A rule repeated `least` to `most` times. Beyond `least`, an empty repetition ends the loop, or is not allowed
     (`empty` is false).
     """
@@ -88,7 +88,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookState:
     """An assertion: a rule matches after the position (`ahead`) or before it, or does not (`negative`).
 
     `width`: length of a lookbehind in characters; None for any length.
@@ -102,7 +102,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class AnchorState:
     """An anchor: the start or the end of the text."""
 
     start: bool
@@ -124,11 +124,11 @@ class Close:
     next: int
 
 
-State = Exit | Read | Fork | Call | Loop | Look | Edge | Open | Close
+State = Exit | Read | ForkState | Call | LoopState | LookState | AnchorState | Open | Close
 _Part = terms.Term | syntax.Part | Shape
 
 
-class _Times(NamedTuple):
+class _Repeat(NamedTuple):
     """A repetition in rules or in a pattern."""
 
     part: _Part
@@ -195,33 +195,35 @@ class _Builder:
     def _fill(self, at: int, part: _Part, after: int, names: dict[str, int], outermost: bool) -> None:
         """Translate a part into the state `at`, followed by `after`."""
         match part:
-            case terms.Text(_, source) | terms.Whole(_, source):
+            case terms.Text(_, source) | terms.Embedded(_, source):
                 self._text(at, part, source, after, outermost)
             case syntax.Plain(language):
                 self._set(at, Read(self._piece(language), after))
             case terms.Ref(name):
                 self._set(at, Call(names[name], after))
-            case terms.Series(parts) | syntax.Series(parts):
+            case terms.Concatenation(parts) | syntax.ConcatPart(parts):
                 self._series(at, parts, after, names, outermost)
-            case terms.Choice(parts) | syntax.Choice(parts):
+            case terms.Choice(parts) | syntax.AlternationPart(parts):
                 options = [self._state(outermost) for _ in parts]
-                self._set(at, Fork(tuple(options)))
+                self._set(at, ForkState(tuple(options)))
                 self._waiting += [
                     (one, inner, after, names, outermost) for one, inner in zip(options, parts, strict=True)
                 ]
-            case terms.Times(inner, least, most):
-                self._times(at, _Times(inner, least, most, False, False), after, names, outermost)
-            case syntax.Times(inner, least, most, _, lazy, empty):
-                self._times(at, _Times(inner, least, most, lazy, empty), after, names, outermost)
+            case terms.Repetition(inner, least, most):
+                self._times(at, _Repeat(inner, least, most, False, False), after, names, outermost)
+            case syntax.RepeatPart(inner, least, most, _, lazy, empty):
+                self._times(at, _Repeat(inner, least, most, lazy, empty), after, names, outermost)
             case terms.Except(inner, without):
                 self._set(at, Call(self._rule(inner, names), after, self._rule(without, names)))
-            case syntax.Named(inner, name):
+            case syntax.NamedGroup(inner, name):
                 self._named(at, inner, name, after, names, outermost)
-            case syntax.Edge(start):
-                self._set(at, Edge(start, after))
-            case syntax.Look(inner, ahead, negative):
+            case syntax.Anchor(start):
+                self._set(at, AnchorState(start, after))
+            case syntax.Lookaround(inner, ahead, negative):
                 least, most = (0, None) if ahead else syntax.width(inner)
-                self._set(at, Look(self._rule(inner, names), ahead, negative, least if least == most else None, after))
+                self._set(
+                    at, LookState(self._rule(inner, names), ahead, negative, least if least == most else None, after)
+                )
             case Rules():
                 self._rules(at, part, after, outermost)
             case Pattern(tree):
@@ -234,7 +236,7 @@ class _Builder:
 
     def _series(self, at: int, parts: tuple[_Part, ...], after: int, names: dict[str, int], outermost: bool) -> None:
         if not parts:
-            self._set(at, Fork((after,)))
+            self._set(at, ForkState((after,)))
         for number, inner in enumerate(parts):
             then = after if number == len(parts) - 1 else self._state(outermost)
             self._waiting.append((at, inner, then, names, outermost))
@@ -245,7 +247,7 @@ class _Builder:
         self._set(at, Open(name, inner))
         self._waiting.append((inner, part, close, names, outermost))
 
-    def _text(self, at: int, part: terms.Text | terms.Whole, source: object, after: int, outermost: bool) -> None:
+    def _text(self, at: int, part: terms.Text | terms.Embedded, source: object, after: int, outermost: bool) -> None:
         """Translate a leaf. If its constraint has a structure, that structure is translated too."""
         shape = None if source is None or source is IGNORED else source.shape()  # type: ignore[attr-defined]  # a source
         if isinstance(shape, Rules) or (isinstance(shape, Pattern) and not shape.asserts):
@@ -259,12 +261,12 @@ class _Builder:
             self._pieces[id(language)] = language, piece_of(language)
         return self._pieces[id(language)][1]
 
-    def _whole(self, part: terms.Whole) -> Piece:
+    def _whole(self, part: terms.Embedded) -> Piece:
         if id(part.grammar) not in self._pieces:
             self._pieces[id(part.grammar)] = part.grammar, Walked(part.grammar)
         return self._pieces[id(part.grammar)][1]
 
-    def _times(self, at: int, times: _Times, after: int, names: dict[str, int], outermost: bool) -> None:
+    def _times(self, at: int, times: _Repeat, after: int, names: dict[str, int], outermost: bool) -> None:
         part, least, most, lazy, empty = times
         one = self._character(part)
         if one is not None and most is not None:
@@ -272,16 +274,16 @@ class _Builder:
         elif one is not None:
             loop, again = self._state(outermost), self._state(outermost)
             self._set(at, Read(Characters(one.points, least, least), loop))
-            self._set(loop, Fork((after, again) if lazy else (again, after)))
+            self._set(loop, ForkState((after, again) if lazy else (again, after)))
             self._set(again, Read(one, loop))
         elif (least, most) == (1, 1):
             self._waiting.append((at, part, after, names, outermost))
         elif (least, most) == (0, 1) and empty:
             inner = self._state(outermost)
-            self._set(at, Fork((after, inner) if lazy else (inner, after)))
+            self._set(at, ForkState((after, inner) if lazy else (inner, after)))
             self._waiting.append((inner, part, after, names, outermost))
         else:
-            self._set(at, Loop(self._rule(part, names), least, most, lazy, empty, after))
+            self._set(at, LoopState(self._rule(part, names), least, most, lazy, empty, after))
 
     def _character(self, part: _Part) -> Characters | None:
         """Return the part as a character class if it is one character without captures."""
@@ -319,9 +321,9 @@ def _within(term: terms.Term) -> Iterator[terms.Term]:
     while todo:
         one = todo.pop()
         yield one
-        if isinstance(one, (terms.Series, terms.Choice)):
+        if isinstance(one, (terms.Concatenation, terms.Choice)):
             todo += one.parts
-        elif isinstance(one, terms.Times):
+        elif isinstance(one, terms.Repetition):
             todo.append(one.part)
         elif isinstance(one, terms.Except):
             todo += (one.part, one.without)

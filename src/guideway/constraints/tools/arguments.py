@@ -13,7 +13,7 @@ from guideway.constraints.tags import without
 from guideway.constraints.tools.families import Family
 from guideway.constraints.tools.tool import NAME, Tool
 from guideway.errors import UnsupportedError
-from guideway.grammar.cfg import Series, Term, Text, Times, Whole
+from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
 from guideway.grammar.regular import Either, Literals, Regular
 
@@ -75,9 +75,9 @@ def pairs(tool: Tool, family: Family) -> Term:
         else:
             value = term_of(_source(tool, schema))
         head, tail = marker(before + name + between, family.special), marker(after, family.special)
-        pair = Series((head, value, tail))
-        made.append(pair if required else Times(pair, 0, 1))
-    return Series(tuple(made))
+        pair = Concatenation((head, value, tail))
+        made.append(pair if required else Repetition(pair, 0, 1))
+    return Concatenation(tuple(made))
 
 
 # Python's notation differs from JSON in three words and in the keys.
@@ -101,7 +101,7 @@ def python(tool: Tool) -> Term:
             made.places.append(place)
         entries.append(Property(Literals((name,)), inner.root + by, required))
     made.define(made.root, Object(Punctuation("(", ", ", "=", ")"), tuple(entries)))
-    return Whole(made)
+    return Embedded(made)
 
 
 def _in_python(text: Regular) -> Regular:

@@ -17,7 +17,7 @@ from guideway.constraints.tools.reply_parser import read
 from guideway.constraints.tools.tool import Tool
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
-from guideway.grammar.cfg import Choice, Rule, Series, Term, Text, Times, lower
+from guideway.grammar.cfg import Choice, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
 from guideway.tokenizers.tokenizer import Tokenizer
@@ -125,7 +125,9 @@ class ToolCalls(Constraint[Reply]):
             return reply
         before, after = family.thoughts
         inside = Text(without(family.trigger if family.answer else after))
-        return Series((Times(Series((self._marker(before), inside, self._marker(after))), 0, 1), reply))
+        return Concatenation(
+            (Repetition(Concatenation((self._marker(before), inside, self._marker(after))), 0, 1), reply)
+        )
 
     def _choice(self) -> Term:
         family = self.family
@@ -133,29 +135,35 @@ class ToolCalls(Constraint[Reply]):
             text: Term = Text(without(family.trigger))
         else:
             text = Text(Not(Cat((parse_pattern(family.begins, "python"), ANY_TEXT))))
-        text = Series((self._marker(family.answer), text))
+        text = Concatenation((self._marker(family.answer), text))
         if self.choice == "none":
             return text
         if self.choice != "auto":
             return self._calls("")
         if not family.trigger or family.answer:
             return Choice((text, self._calls("")))
-        return Choice((text, Series((up_to_marker(family.trigger, family.special), self._calls(family.trigger)))))
+        return Choice(
+            (text, Concatenation((up_to_marker(family.trigger, family.special), self._calls(family.trigger))))
+        )
 
     def _calls(self, written: str) -> Term:
         """Return the calls, without the prefix `written` that precedes them already."""
         family = self.family
-        lead = Times(self._marker(family.lead), 0, 1 if family.lead else 0)
+        lead = Repetition(self._marker(family.lead), 0, 1 if family.lead else 0)
         first = self._marker((family.opening + family.prefix)[len(written) :])
         one = Choice(tuple(map(self._call, self._called.values())))
         several = self.parallel and family.several
-        more = Times(Series((self._marker(family.separator + family.prefix), one)), 0, None if several else 0)
-        return Series((lead, first, one, more, self._marker(family.closing)))
+        more = Repetition(
+            Concatenation((self._marker(family.separator + family.prefix), one)), 0, None if several else 0
+        )
+        return Concatenation((lead, first, one, more, self._marker(family.closing)))
 
     def _call(self, tool: Tool) -> Term:
         family = self.family
         before, after = family.call_id or ("", "")
-        call_id = Times(Series((self._marker(before), Text(_ID), self._marker(after))), 0, 1 if family.call_id else 0)
+        call_id = Repetition(
+            Concatenation((self._marker(before), Text(_ID), self._marker(after))), 0, 1 if family.call_id else 0
+        )
         forms: dict[str, Callable[[], Term]] = {
             "json": lambda: term_of(tool.parameters.capture(tool.name)),
             "pairs": lambda: pairs(tool, family),
@@ -164,7 +172,7 @@ class ToolCalls(Constraint[Reply]):
         name, middle, suffix = (self._marker(text) for text in (tool.name, family.middle, family.suffix))
         arguments = forms[family.arguments]()
         parts = (name, middle, arguments, call_id) if family.is_object else (name, call_id, middle, arguments)
-        return Series((*parts, suffix))
+        return Concatenation((*parts, suffix))
 
     def grammar(self) -> Grammar:
         """Return the lowered rules."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
-from guideway.grammar.cfg import Choice, Except, Ref, Rule, Series, Term, Text, Times
+from guideway.grammar.cfg import Choice, Concatenation, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.regular import EMPTY, literal
 
 __all__ = ["IsoReader"]
@@ -31,7 +31,7 @@ class _Group:
     def put(self, part: Term, place: str) -> None:
         """Add a part."""
         if self.count is not None:
-            part, self.count = Times(part, self.count, self.count), None
+            part, self.count = Repetition(part, self.count, self.count), None
         if self.left is not None:
             part, self.left = Except(self.left, part, place), None
         self.options[-1].append(part)
@@ -39,7 +39,7 @@ class _Group:
 
     def term(self) -> Term:
         """Return the term of the group."""
-        return Choice(tuple(Series(tuple(one)) for one in self.options))
+        return Choice(tuple(Concatenation(tuple(one)) for one in self.options))
 
 
 class IsoReader(Reader):
@@ -150,7 +150,7 @@ class IsoReader(Reader):
         if groups[-1].closing != sign:
             self.fail(f"{sign!r} has no matching opening bracket", at)
         part = groups.pop().term()
-        groups[-1].put(part if sign == ")" else Times(part, 0, 1 if sign == "]" else None), self.place(at))
+        groups[-1].put(part if sign == ")" else Repetition(part, 0, 1 if sign == "]" else None), self.place(at))
 
     def _atom(self, at: int) -> Term:
         quote = self.next

@@ -6,7 +6,7 @@ import re
 from typing import NoReturn
 
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
-from guideway.grammar.cfg import Choice, Series, Term, Times
+from guideway.grammar.cfg import Choice, Concatenation, Repetition, Term
 from guideway.grammar.regular import Chars, Special, chars
 
 __all__ = ["MAX_COUNT", "MAX_NESTING", "Groups", "Reader", "special_of"]
@@ -155,7 +155,7 @@ class Groups:
             self._reader.fail("nothing precedes the repetition", at)
         if most is not None and most < least:
             self._reader.fail(f"a repetition needs minimum <= maximum, got {least} and {most}", at)
-        self.series[-1] = Times(self.series[-1], least, most)
+        self.series[-1] = Repetition(self.series[-1], least, most)
 
     def done(self) -> Term:
         """Return the whole term. All groups must be closed."""
@@ -166,5 +166,5 @@ class Groups:
 
     @staticmethod
     def _term(options: list[list[Term]]) -> Term:
-        made = [one[0] if len(one) == 1 else Series(tuple(one)) for one in options]
+        made = [one[0] if len(one) == 1 else Concatenation(tuple(one)) for one in options]
         return made[0] if len(made) == 1 else Choice(tuple(made))

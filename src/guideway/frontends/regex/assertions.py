@@ -8,7 +8,7 @@ from functools import lru_cache
 from guideway.frontends.regex import character_ranges as tables
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.scanner import Dialect
-from guideway.frontends.regex.syntax import AT_END, AT_START, Look, Part, characters, choice, series, times
+from guideway.frontends.regex.syntax import AT_END, AT_START, Lookaround, Part, characters, choice, series, times
 from guideway.frontends.regex.unicode_properties import fold
 
 __all__ = ["boundary", "line_end", "line_start", "no_boundary"]
@@ -22,7 +22,7 @@ def line_start(dialect: Dialect, multi_line: bool, at: int) -> Part:
     if not multi_line:
         return AT_START
     newline = _NEWLINE if dialect == "python" else tables.ECMA_NEWLINE
-    return choice([AT_START, Look(characters(newline), False, False, at)])
+    return choice([AT_START, Lookaround(characters(newline), False, False, at)])
 
 
 def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
@@ -30,10 +30,10 @@ def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
     if dialect == "python":
         newline = characters(_NEWLINE)
         if multi_line:
-            return choice([AT_END, Look(newline, True, False, at)])
-        return Look(series([times(newline, 0, 1, at), AT_END]), True, False, at)
+            return choice([AT_END, Lookaround(newline, True, False, at)])
+        return Lookaround(series([times(newline, 0, 1, at), AT_END]), True, False, at)
     if multi_line:
-        return choice([AT_END, Look(characters(tables.ECMA_NEWLINE), True, False, at)])
+        return choice([AT_END, Lookaround(characters(tables.ECMA_NEWLINE), True, False, at)])
     return AT_END
 
 
@@ -44,8 +44,8 @@ def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tu
     else:
         word = fold(tables.ECMA_WORD) if ignore_case else tables.ECMA_WORD
     part = characters(word)
-    before, after = Look(part, False, False, at), Look(part, True, False, at)
-    return before, Look(part, False, True, at), after, Look(part, True, True, at)
+    before, after = Lookaround(part, False, False, at), Lookaround(part, True, False, at)
+    return before, Lookaround(part, False, True, at), after, Lookaround(part, True, True, at)
 
 
 def boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
@@ -60,7 +60,7 @@ def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) 
     neither = series([none_before, none_after])
     if dialect == "python" and not _holds_in_nothing():
         any_character = characters(_ANY_CHARACTER)
-        some = [Look(any_character, ahead, False, at) for ahead in (False, True)]
+        some = [Lookaround(any_character, ahead, False, at) for ahead in (False, True)]
         neither = series([neither, choice(list(some))])
     return choice([series([before, after]), neither])
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from guideway.frontends.regex.character_ranges import Ranges, merge
-from guideway.frontends.regex.nfa import Places, TooLargeToDraw, classes
-from guideway.frontends.regex.syntax import Choice, Edge, Look, Part, Series, Times
+from guideway.frontends.regex.nfa import Nfa, TooLargeError, classes
+from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, RepeatPart
 from guideway.grammar.regular import NEVER, Chars, Graph, Regular
 
-__all__ = ["MAX_STATES", "TooLarge", "alive", "draw", "tidy"]
+__all__ = ["MAX_STATES", "TooLarge", "alive", "minimal_automaton", "to_dfa"]
 
 MAX_STATES = 4_000
 """Maximum number of states of the DFA."""
@@ -38,13 +38,13 @@ _AT_END: Formula = frozenset({frozenset({0})})
 TooLarge = Callable[[str, int], object]
 
 
-def draw(part: Part, too_large: TooLarge) -> Regular:
+def to_dfa(part: Part, too_large: TooLarge) -> Regular:
     """Return the language that a part matches completely."""
     try:
-        places = Places()
-        start, final = places.add(part)
-        return _Drawing(places, start, final).graph()
-    except TooLargeToDraw as problem:
+        nfa = Nfa()
+        start, final = nfa.add(part)
+        return _Determinizer(nfa, start, final).graph()
+    except TooLargeError as problem:
         too_large(f"repeated or backward-looking assertions (lookaround, \\b, anchors) need {problem}", _first(part))
         raise
 
@@ -54,9 +54,9 @@ def _first(part: Part) -> int:
     waiting = [part]
     while waiting:
         match waiting.pop(0):
-            case Look(at=at) | Times(at=at):
+            case Lookaround(at=at) | RepeatPart(at=at):
                 return at
-            case Series(parts) | Choice(parts):
+            case ConcatPart(parts) | AlternationPart(parts):
                 waiting = [*parts, *waiting]
             case _:
                 pass
@@ -78,21 +78,21 @@ class _State:
     tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # per lookbehind: states with their formulas
 
 
-class _Drawing:
-    def __init__(self, places: Places, start: int, final: int) -> None:
-        self._places, self._start = places, start
+class _Determinizer:
+    def __init__(self, nfa: Nfa, start: int, final: int) -> None:
+        self._nfa, self._start = nfa, start
         self._ends = {final: _AT_END}
         self._back: list[int] = []
-        for number in reversed(range(len(places.watches))):
-            look = places.watches[number].look
-            if isinstance(look, Look) and not look.ahead:
+        for number in reversed(range(len(nfa.assertions))):
+            look = nfa.assertions[number].look
+            if isinstance(look, Lookaround) and not look.ahead:
                 self._back.append(number)
-            elif isinstance(look, Look):
-                self._ends[places.watches[number].final] = TRUE
-        sets = list(dict.fromkeys(take[0] for take in places.takes if take))
+            elif isinstance(look, Lookaround):
+                self._ends[nfa.assertions[number].final] = TRUE
+        sets = list(dict.fromkeys(take[0] for take in nfa.takes if take))
         self._classes = classes(sets)
         number_of = {ranges: number for number, ranges in enumerate(sets)}
-        self._sets = [number_of[take[0]] if take else -1 for take in places.takes]
+        self._sets = [number_of[take[0]] if take else -1 for take in nfa.takes]
         self._heres: dict[tuple[Formula, ...], _Here] = {}
         self._work = 0
 
@@ -110,14 +110,14 @@ class _Drawing:
                     continue
                 if after not in numbers:
                     if len(order) >= MAX_STATES:
-                        raise TooLargeToDraw(
+                        raise TooLargeError(
                             f"more than {MAX_STATES:,} automaton states; use fewer repetitions or assertions"
                         )
                     numbers[after] = len(order)
                     order.append(after)
                 row.setdefault(numbers[after], []).append(ranges)
             rows.append(row)
-        return tidy(rows, [_holds_at_end(state.claim) for state in order])
+        return minimal_automaton(rows, [_holds_at_end(state.claim) for state in order])
 
     def _moved(self, state: _State, held: int) -> _State:
         """Return the state after a character of a class; `held`: bit set of the character sets that contain it."""
@@ -132,14 +132,14 @@ class _Drawing:
             return self._heres.setdefault(key, here), ()
         tracked = []
         for at, number in enumerate(self._back):  # nested lookbehinds first
-            watch = self._places.watches[number]
-            seeds = {watch.start: TRUE}
+            assertion = self._nfa.assertions[number]
+            seeds = {assertion.start: TRUE}
             for place, formula in state.tracked[at] if state else ():
                 target = self._target(place, held)
                 if target is not None:
                     seeds[target] = self._either(seeds.get(target, FALSE), self._after(formula, held, here))
             reached = self._reached(seeds, here)
-            here.held[number] = reached.get(watch.final, FALSE)
+            here.held[number] = reached.get(assertion.final, FALSE)
             taking = ((place, formula) for place, formula in reached.items() if self._sets[place] >= 0)
             tracked.append(tuple(sorted(taking, key=lambda pair: pair[0])))
         key = (*here.held.values(), TRUE) if here.first else tuple(here.held.values())
@@ -147,7 +147,7 @@ class _Drawing:
 
     def _target(self, place: int, held: int) -> int | None:
         """Return the transition from an NFA state."""
-        take = self._places.takes[place]
+        take = self._nfa.takes[place]
         return take[1] if take and held >> self._sets[place] & 1 else None
 
     def _after(self, formula: Formula, held: int, here: _Here) -> Formula:
@@ -184,10 +184,10 @@ class _Drawing:
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
-            for target, watch in self._places.free[place]:
+            for target, assertion in self._nfa.free[place]:
                 formula = reached[place]
-                if watch is not None:
-                    formula = self._both(formula, self._condition(*watch, here))
+                if assertion is not None:
+                    formula = self._both(formula, self._condition(*assertion, here))
                 old = reached.get(target, FALSE)
                 new = self._either(old, formula)
                 if new != old:
@@ -196,11 +196,11 @@ class _Drawing:
         return reached
 
     def _condition(self, number: int, opposite: bool, here: _Here) -> Formula:
-        watch = self._places.watches[number]
-        if isinstance(watch.look, Edge):
-            return _AT_END if not watch.look.start else TRUE if here.first else FALSE
+        assertion = self._nfa.assertions[number]
+        if isinstance(assertion.look, Anchor):
+            return _AT_END if not assertion.look.start else TRUE if here.first else FALSE
         # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
-        formula = self._claim(watch.start, here) if watch.look.ahead else here.held[number]
+        formula = self._claim(assertion.start, here) if assertion.look.ahead else here.held[number]
         return self._not(formula) if opposite else formula
 
     def _both(self, left: Formula, right: Formula) -> Formula:
@@ -232,7 +232,7 @@ class _Drawing:
             kept.append(clause)
         self._work += 1 + len(clauses)
         if len(kept) > _MAX_CLAUSES or self._work > _MAX_WORK:
-            raise TooLargeToDraw(f"more than {_MAX_CLAUSES} clauses or {_MAX_WORK:,} operations on formulas")
+            raise TooLargeError(f"more than {_MAX_CLAUSES} clauses or {_MAX_WORK:,} operations on formulas")
         return frozenset(kept)
 
 
@@ -255,7 +255,7 @@ def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]
     return known
 
 
-def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
+def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
     """Return the minimal automaton: without dead states, and with equivalent states merged."""
     known = alive(rows, accepting)
     if 0 not in known:

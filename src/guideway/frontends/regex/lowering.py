@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guideway.frontends.regex.lookaround import TooLarge, draw
+from guideway.frontends.regex.lookaround import TooLarge, to_dfa
 from guideway.frontends.regex.syntax import (
     ANYTHING,
-    Choice,
-    Edge,
-    Look,
+    AlternationPart,
+    Anchor,
+    ConcatPart,
+    Lookaround,
     Part,
     Plain,
-    Series,
     choice,
     either,
     joined,
@@ -37,7 +37,7 @@ def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
 
     `too_large` is called with a message and a position, and raises `LimitExceededError`.
     """
-    branches = part.parts if isinstance(part, Choice) else (part,)
+    branches = part.parts if isinstance(part, AlternationPart) else (part,)
     if search:
         branches = tuple(series([ANYTHING, one, ANYTHING]) for one in branches)
     whole = choice(list(branches))
@@ -72,22 +72,22 @@ class _Languages:
     def whole(self, part: Part) -> Plain:
         """Return the language that a part matches completely."""
         # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
-        parts: list[Part] = list(part.parts) if isinstance(part, Series) else [part]
-        if len(parts) > 1 and parts[0] is ANYTHING and isinstance(parts[1], Edge) and parts[1].start:
+        parts: list[Part] = list(part.parts) if isinstance(part, ConcatPart) else [part]
+        if len(parts) > 1 and parts[0] is ANYTHING and isinstance(parts[1], Anchor) and parts[1].start:
             parts = parts[1:]
         made = _ALL
-        while parts and isinstance(parts[0], (Edge, Look)):  # leading assertions apply to the whole text
+        while parts and isinstance(parts[0], (Anchor, Lookaround)):  # leading assertions apply to the whole text
             one = parts[0]
-            if isinstance(one, Look) and one.ahead:
+            if isinstance(one, Lookaround) and one.ahead:
                 made = self.both(made, self.looked(one, self.whole(series([one.part, ANYTHING]))))
-            elif not (isinstance(one, Edge) and one.start):
+            elif not (isinstance(one, Anchor) and one.start):
                 break
             parts = parts[1:]
         rest = series(parts)
         try:
             language = self.in_order(parts)
         except _NotInOrder:
-            graph = draw(rest, self._too_large)
+            graph = to_dfa(rest, self._too_large)
             empty = isinstance(graph, Graph) and graph.states[0][0]
             language = Plain(graph, 0 if empty else 1, None)
         return self.both(made, language)
@@ -98,9 +98,9 @@ class _Languages:
         for at, one in enumerate([*parts, None]):
             if isinstance(one, Plain):
                 before = self.joined(before, one)
-            elif isinstance(one, Edge) and one.start:
+            elif isinstance(one, Anchor) and one.start:
                 before = _END if before.least == 0 else _NONE
-            elif isinstance(one, Look) and not one.ahead:
+            elif isinstance(one, Lookaround) and not one.ahead:
                 before = self.both(before, self.looked(one, self.joined(_ALL, self.plain(one.part))))
             else:
                 return self.after(before, self.rest(series(parts[at:]), _Rest(_END, _END)))
@@ -113,20 +113,20 @@ class _Languages:
             case Plain():
                 later = self.joined(part, rest.later)
                 return _Rest(self.after(part, rest) if part.least == 0 else later, later)
-            case Series(parts):
+            case ConcatPart(parts):
                 for one in reversed(parts):
                     rest = self.rest(one, rest)
                 return rest
-            case Choice(parts):
+            case AlternationPart(parts):
                 rests = [self.rest(one, rest) for one in parts]
                 later = self.either([one.later for one in rests])
                 same = all(one.first is one.later for one in rests)
                 return _Rest(later if same else self.either([one.first for one in rests]), later)
-            case Edge(start):
+            case Anchor(start):
                 if start:
                     return _Rest(rest.first, _NONE)
                 return _Rest(*(_END if one.least == 0 else _NONE for one in (rest.first, rest.later)))
-            case Look(inner, True):
+            case Lookaround(inner, True):
                 seen = self.rest(inner, _Rest(_ALL, _ALL))
                 later = self.both(self.looked(part, seen.later), rest.later)
                 if seen.first is seen.later and rest.first is rest.later:
@@ -140,7 +140,7 @@ class _Languages:
             raise _NotInOrder
         return part
 
-    def looked(self, look: Look, language: Plain) -> Plain:
+    def looked(self, look: Lookaround, language: Plain) -> Plain:
         if not look.negative:
             return language
         if language.language is ANY_TEXT:

@@ -9,52 +9,52 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from guideway.frontends.regex.character_ranges import Ranges
-from guideway.frontends.regex.syntax import Choice, Edge, Look, Part, Plain, Series, Times
+from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, Plain, RepeatPart
 from guideway.grammar.regular import MAX_CODE_POINT, Cat, Chars, Either, Literals, Regular, Repeat
 
-__all__ = ["MAX_PLACES", "Places", "TooLargeToDraw", "Watch", "classes"]
+__all__ = ["MAX_NFA_STATES", "Assertion", "Nfa", "TooLargeError", "classes"]
 
-MAX_PLACES = 20_000
+MAX_NFA_STATES = 20_000
 """Maximum number of states of the NFA, with counted repetitions unrolled."""
 
 
-class TooLargeToDraw(Exception):
+class TooLargeError(Exception):
     """A limit was exceeded. The message names it."""
 
 
 @dataclass(slots=True)
-class Watch:
+class Assertion:
     """An assertion, with the initial and final state of its part."""
 
-    look: Look | Edge
+    look: Lookaround | Anchor
     start: int = 0
     final: int = 0
 
 
 @dataclass(slots=True)
-class Places:
+class Nfa:
     """The states of the NFA.
 
     Attributes:
         free: Per state, its epsilon transitions: target, and the condition (number of the assertion, and whether it is
             negated) or None.
         takes: Per state, its character transition: characters and target, or None.
-        watches: The assertions. Nested assertions have greater numbers.
+        assertions: The assertions. Nested assertions have greater numbers.
     """
 
     free: list[list[tuple[int, tuple[int, bool] | None]]] = field(default_factory=lambda: [[]])
     takes: list[tuple[Ranges, int] | None] = field(default_factory=lambda: [None])
-    watches: list[Watch] = field(default_factory=list)
+    assertions: list[Assertion] = field(default_factory=list)
 
     def place(self) -> int:
-        if len(self.free) >= MAX_PLACES:
-            raise TooLargeToDraw(f"more than {MAX_PLACES:,} NFA states; use fewer repetitions")
+        if len(self.free) >= MAX_NFA_STATES:
+            raise TooLargeError(f"more than {MAX_NFA_STATES:,} NFA states; use fewer repetitions")
         self.free.append([])
         self.takes.append(None)
         return len(self.free) - 1
 
-    def link(self, start: int, end: int, watch: tuple[int, bool] | None = None) -> None:
-        self.free[start].append((end, watch))
+    def link(self, start: int, end: int, assertion: tuple[int, bool] | None = None) -> None:
+        self.free[start].append((end, assertion))
 
     def add(self, part: Part) -> tuple[int, int]:
         """Add a part between two new states, and return these."""
@@ -65,7 +65,7 @@ class Places:
             match one:
                 case Plain(language):
                     work.append((language, low, high))
-                case Series(parts) | Cat(parts):
+                case ConcatPart(parts) | Cat(parts):
                     for inner in parts[:-1]:
                         between = self.place()
                         work.append((inner, low, between))
@@ -74,9 +74,9 @@ class Places:
                         work.append((parts[-1], low, high))
                     else:
                         self.link(low, high)
-                case Choice(parts) | Either(parts):
+                case AlternationPart(parts) | Either(parts):
                     work += [(inner, low, high) for inner in parts]
-                case Times(inner, least, most) | Repeat(inner, least, most):
+                case RepeatPart(inner, least, most) | Repeat(inner, least, most):
                     self._repeat(inner, least, most, low, high, work)
                 case Chars(ranges):
                     between = self.place()
@@ -85,8 +85,8 @@ class Places:
                 case Literals(texts):
                     for text in texts:
                         self._text(text, low, high)
-                case Look() | Edge():
-                    self._watch(one, low, high, work)
+                case Lookaround() | Anchor():
+                    self._assertion(one, low, high, work)
                 case _:
                     raise TypeError(one)
         return start, final
@@ -109,8 +109,8 @@ class Places:
         work: list[tuple[Part | Regular, int, int]],
     ) -> None:
         copies = least if most is None else most
-        if copies > MAX_PLACES:
-            raise TooLargeToDraw(f"more than {MAX_PLACES:,} NFA states; use fewer repetitions")
+        if copies > MAX_NFA_STATES:
+            raise TooLargeError(f"more than {MAX_NFA_STATES:,} NFA states; use fewer repetitions")
         for count in range(copies):
             if count >= least:
                 self.link(low, high)
@@ -124,13 +124,15 @@ class Places:
             low = loop
         self.link(low, high)
 
-    def _watch(self, one: Look | Edge, low: int, high: int, work: list[tuple[Part | Regular, int, int]]) -> None:
-        watch = Watch(one)
-        if isinstance(one, Look):
-            watch.start, watch.final = self.place(), self.place()
-            work.append((one.part, watch.start, watch.final))
-        self.watches.append(watch)
-        self.link(low, high, (len(self.watches) - 1, isinstance(one, Look) and one.negative))
+    def _assertion(
+        self, one: Lookaround | Anchor, low: int, high: int, work: list[tuple[Part | Regular, int, int]]
+    ) -> None:
+        assertion = Assertion(one)
+        if isinstance(one, Lookaround):
+            assertion.start, assertion.final = self.place(), self.place()
+            work.append((one.part, assertion.start, assertion.final))
+        self.assertions.append(assertion)
+        self.link(low, high, (len(self.assertions) - 1, isinstance(one, Lookaround) and one.negative))
 
 
 def classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:

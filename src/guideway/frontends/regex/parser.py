@@ -18,13 +18,13 @@ from guideway.frontends.regex.syntax import (
     AT_END,
     AT_START,
     MAX_COUNT,
-    Choice,
-    Look,
-    Named,
+    AlternationPart,
+    ConcatPart,
+    Lookaround,
+    NamedGroup,
     Part,
     Plain,
-    Series,
-    Times,
+    RepeatPart,
     characters,
     choice,
     series,
@@ -244,7 +244,7 @@ class _Parser:
             scanner.unsupported("a possessive quantifier")
         lazy = scanner.skip("?")  # affects captures, not the language
         if self._keep and (minimum, maximum) != (1, 1) and maximum != 0:
-            group.items[-1] = Times(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
+            group.items[-1] = RepeatPart(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
         else:
             group.items[-1] = times(group.items[-1], minimum, maximum, at)
         group.repeatable, group.repeated = False, True
@@ -351,10 +351,10 @@ class _Parser:
             low, high = (0, 0) if ahead else width(part)
             if self._scanner.dialect == "python" and low != high:
                 self._scanner.invalid("a lookbehind must have a fixed width in Python's re", group.at)
-            part = Look(part, ahead, negative, group.at)
+            part = Lookaround(part, ahead, negative, group.at)
             self.asserts = True
         if group.name is not None and self._keep:
-            part = Named(part, group.name)
+            part = NamedGroup(part, group.name)
         elif not isinstance(part, Plain) and not self._keep:
             outer = self._stack[-1]
             outer.deep = max(outer.deep, group.deep + 1)
@@ -366,7 +366,7 @@ class _Parser:
 
     def _closed(self, group: _Group) -> Part:
         options = [*group.done, self._series(group.items)]
-        return Choice(tuple(options)) if self._keep and len(options) > 1 else choice(options)
+        return AlternationPart(tuple(options)) if self._keep and len(options) > 1 else choice(options)
 
     def _series(self, items: list[Part]) -> Part:
-        return Series(tuple(items)) if self._keep and len(items) > 1 else series(items)
+        return ConcatPart(tuple(items)) if self._keep and len(items) > 1 else series(items)

@@ -18,14 +18,14 @@ __all__ = [
     "AT_START",
     "MAX_COUNT",
     "NOTHING",
-    "Choice",
-    "Edge",
-    "Look",
-    "Named",
+    "AlternationPart",
+    "Anchor",
+    "ConcatPart",
+    "Lookaround",
+    "NamedGroup",
     "Part",
     "Plain",
-    "Series",
-    "Times",
+    "RepeatPart",
     "characters",
     "choice",
     "either",
@@ -49,21 +49,21 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Series:
+class ConcatPart:
     """A concatenation."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class AlternationPart:
     """An alternation."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Times:
+class RepeatPart:
     """`least` to `most` repetitions of the part, greedy or `lazy`.
 
     `at`: position in the pattern. `empty`: beyond `least`, one empty repetition is allowed, which is then the last.
@@ -78,14 +78,14 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class Anchor:
     """An anchor: the start or the end of the text."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class Lookaround:
     """A lookaround: a text of the part follows (`ahead`) or precedes the position, or does not (`negative`)."""
 
     part: Part
@@ -95,18 +95,18 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Named:
+class NamedGroup:
     """A named group; only in trees for captures."""
 
     part: Part
     name: str
 
 
-Part = Plain | Series | Choice | Times | Edge | Look | Named
+Part = Plain | ConcatPart | AlternationPart | RepeatPart | Anchor | Lookaround | NamedGroup
 
 NOTHING = Plain(EMPTY, 0, 0)
 ANYTHING = Plain(ANY_TEXT, 0, None)
-AT_START, AT_END = Edge(True), Edge(False)
+AT_START, AT_END = Anchor(True), Anchor(False)
 
 
 def characters(ranges: Ranges) -> Plain:
@@ -124,7 +124,7 @@ def series(parts: Iterable[Part]) -> Part:
     made: list[Part] = []
     run: list[Plain] = []
     for part in parts:
-        for one in part.parts if isinstance(part, Series) else (part,):
+        for one in part.parts if isinstance(part, ConcatPart) else (part,):
             if isinstance(one, Plain):
                 run.append(one)
                 continue
@@ -136,7 +136,7 @@ def series(parts: Iterable[Part]) -> Part:
         made.append(joined(run))
     if not made:
         return NOTHING
-    return made[0] if len(made) == 1 else Series(tuple(made))
+    return made[0] if len(made) == 1 else ConcatPart(tuple(made))
 
 
 def joined(parts: list[Plain]) -> Plain:
@@ -178,7 +178,7 @@ def choice(parts: list[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
     plain = [part for part in parts if isinstance(part, Plain)]
-    return either(plain) if len(plain) == len(parts) else Choice(tuple(parts))
+    return either(plain) if len(plain) == len(parts) else AlternationPart(tuple(parts))
 
 
 def either(plain: list[Plain]) -> Plain:
@@ -211,7 +211,7 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
     if (least, most) == (1, 1):
         return part
     if not isinstance(part, Plain):
-        return choice([part, NOTHING]) if (least, most) == (0, 1) else Times(part, least, most, at)
+        return choice([part, NOTHING]) if (least, most) == (0, 1) else RepeatPart(part, least, most, at)
     longest = None if most is None or part.most is None else _bounded(part.most * most)
     if part.language is NEVER:
         return Plain(NEVER, part.least, part.most) if least else NOTHING
@@ -225,18 +225,18 @@ def width(part: Part) -> tuple[int, int | None]:
     match part:
         case Plain(_, least, most):
             return least, most
-        case Series(parts):
+        case ConcatPart(parts):
             widths = [width(one) for one in parts]
             return _bounded(sum(least for least, _ in widths)), _added([most for _, most in widths])
-        case Choice(parts):
+        case AlternationPart(parts):
             widths = [width(one) for one in parts]
             mosts = [most for _, most in widths]
             longest = None if None in mosts else max(most for most in mosts if most is not None)
             return min(least for least, _ in widths), longest
-        case Times(inner, least, most):
+        case RepeatPart(inner, least, most):
             low, high = width(inner)
             return _bounded(low * least), 0 if high == 0 else None if high is None or most is None else high * most
-        case Named(inner):
+        case NamedGroup(inner):
             return width(inner)
         case _:
             return 0, 0

@@ -8,7 +8,7 @@ is derived by a new variable, which extends the corner upwards to A. New variabl
 from __future__ import annotations
 
 from guideway.grammar.cfg.productions import Production, Productions
-from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg.scc import strongly_connected_components
 
 __all__ = ["without_left_recursion"]
 
@@ -21,35 +21,39 @@ def without_left_recursion(group: Group, wanted: set[int], made: Productions) ->
     def corners(variable: int) -> list[int]:
         return [one[0] for one in group[variable] if isinstance(one[0], int) and one[0] in group]
 
-    tied: dict[int, int] = {}  # variable -> index of its component, for left-recursive variables
-    found = knots(group, corners)
-    for number, knot in enumerate(found):
-        if len(knot) > 1 or knot[0] in corners(knot[0]):
-            tied |= dict.fromkeys(knot, number)
-    if not tied:
+    component_of: dict[int, int] = {}  # variable -> index of its component, for left-recursive variables
+    found = strongly_connected_components(group, corners)
+    for number, component in enumerate(found):
+        if len(component) > 1 or component[0] in corners(component[0]):
+            component_of |= dict.fromkeys(component, number)
+    if not component_of:
         return group
     needed = set(wanted)
     for variable, productions in group.items():
         for one in productions:
-            inside = isinstance(one[0], int) and variable in tied and tied.get(one[0]) == tied[variable]
+            inside = (
+                isinstance(one[0], int)
+                and variable in component_of
+                and component_of.get(one[0]) == component_of[variable]
+            )
             needed.update(symbol for symbol in one[1 if inside else 0 :] if isinstance(symbol, int))
-    result = {variable: productions for variable, productions in group.items() if variable not in tied}
-    for knot in found:
-        if knot[0] in tied:
-            _Knot(knot, group, made).turn([variable for variable in knot if variable in needed], result)
+    result = {variable: productions for variable, productions in group.items() if variable not in component_of}
+    for component in found:
+        if component[0] in component_of:
+            _Component(component, group, made).turn([variable for variable in component if variable in needed], result)
     return result
 
 
-class _Knot:
+class _Component:
     """A left-recursive component, as a graph from left corners to the variables whose productions they begin."""
 
-    def __init__(self, knot: list[int], group: Group, made: Productions) -> None:
+    def __init__(self, component: list[int], group: Group, made: Productions) -> None:
         self._made = made
-        members = set(knot)
+        members = set(component)
         self._bases: list[tuple[Production, int]] = []
-        self._edges: dict[int, list[tuple[Production, int]]] = {variable: [] for variable in knot}
-        alone: dict[int, list[int]] = {variable: [] for variable in knot}
-        for variable in knot:
+        self._edges: dict[int, list[tuple[Production, int]]] = {variable: [] for variable in component}
+        alone: dict[int, list[int]] = {variable: [] for variable in component}
+        for variable in component:
             for one in group[variable]:
                 corner = one[0]
                 if not isinstance(corner, int) or corner not in members:
@@ -59,7 +63,7 @@ class _Knot:
                 else:
                     self._edges[corner].append((one[1:], variable))
         self._same: dict[int, list[int]] = {}  # variables reachable by unit productions
-        for variable in knot:
+        for variable in component:
             self._same[variable] = _reached(variable, alone)
             made.work(len(self._same[variable]))
 

@@ -9,7 +9,7 @@ from guideway.grammar.cfg.fixpoint import reached
 from guideway.grammar.cfg.left_recursion import without_left_recursion
 from guideway.grammar.cfg.productions import Difference, Production, Productions, Repeated, Symbol, flatten
 from guideway.grammar.cfg.regular_rules import fold, joined
-from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.cfg.terms import Rule
 from guideway.grammar.cfg.writing import Writer
 from guideway.grammar.nodes import Grammar
@@ -55,7 +55,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
         numbers[rule.name] = number
     made = flatten(rules, numbers)
     root = numbers[start]
-    reached = {variable for knot in knots([root], made.callees) for variable in knot}
+    reached = {variable for component in strongly_connected_components([root], made.callees) for variable in component}
     unreachable = tuple(
         rule.name for number, rule in enumerate(rules) if number not in reached and not rule.name.startswith(_HIDDEN)
     )
@@ -87,16 +87,16 @@ class _Lowering:
 
     def run(self) -> None:
         edges = self._made.callees
-        order = knots([self._root], edges)
-        place = {variable: number for number, knot in enumerate(order) for variable in knot}
+        order = strongly_connected_components([self._root], edges)
+        place = {variable: number for number, component in enumerate(order) for variable in component}
         outside: dict[int, set[int]] = {number: set() for number in range(len(order))}
         for variable, number in place.items():
             for callee in edges(variable):
                 if place[callee] != number:
                     outside[place[callee]].add(callee)
         outside[place[self._root]].add(self._root)
-        for number, knot in enumerate(order):
-            self._group(knot, outside[number])
+        for number, component in enumerate(order):
+            self._group(component, outside[number])
 
     def is_never(self, variable: int) -> bool:
         """Return whether a variable derives no text."""
@@ -109,16 +109,16 @@ class _Lowering:
             return writer.leaf(self._regular[self._root])
         return writer.write(self._root, self._root in self._nullable)
 
-    def _group(self, knot: list[int], wanted: set[int]) -> None:
-        if self._is_simple(knot):
+    def _group(self, component: list[int], wanted: set[int]) -> None:
+        if self._is_simple(component):
             return
         before = len(self._made.of)
-        group = {variable: self._made.productions(variable) for variable in knot}
+        group = {variable: self._made.productions(variable) for variable in component}
         group |= {more: self._made.productions(more) for more in range(before, len(self._made.of))}
         group = {variable: self._put(productions) for variable, productions in group.items()}
-        if len(group) == 1 and all(isinstance(s, Regular) for one in group[knot[0]] for s in one):
-            self._regular[knot[0]] = self._expressions.either(
-                [self._expressions.cat(list(one)) for one in group[knot[0]]]  # type: ignore[arg-type]  # all regular
+        if len(group) == 1 and all(isinstance(s, Regular) for one in group[component[0]] for s in one):
+            self._regular[component[0]] = self._expressions.either(
+                [self._expressions.cat(list(one)) for one in group[component[0]]]  # type: ignore[arg-type]  # all regular
             )
             return
         nullable = nullable_variables(group, self._nullable.__contains__, self._expressions, self._solid)
@@ -140,14 +140,14 @@ class _Lowering:
         self._nullable |= nullable & left.keys()
         self._final |= left
 
-    def _is_simple(self, knot: list[int]) -> bool:
+    def _is_simple(self, component: list[int]) -> bool:
         """Lower a regular repetition or a difference without productions. Return whether the component is one."""
-        variable, made = knot[0], self._made.of[knot[0]]
-        for one in knot:
+        variable, made = component[0], self._made.of[component[0]]
+        for one in component:
             exception = self._made.of[one]
-            if isinstance(exception, Difference) and not (len(knot) == 1 and self._excepted(one, exception)):
+            if isinstance(exception, Difference) and not (len(component) == 1 and self._excepted(one, exception)):
                 self._without_empty(one, exception)
-        if len(knot) > 1 or not isinstance(made, Repeated):
+        if len(component) > 1 or not isinstance(made, Repeated):
             return variable in self._regular
         part = self._known(made.part)
         if part is not None:

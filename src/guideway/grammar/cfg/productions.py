@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.grammar.cfg.terms import Choice, Except, Ref, Rule, Series, Term, Text, Times, Whole
+from guideway.grammar.cfg.terms import Choice, Concatenation, Embedded, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
 
@@ -138,12 +138,12 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
                     return language
                 case Ref(name):
                     return numbers[name]
-                case Whole(grammar):
+                case Embedded(grammar):
                     return Opaque(grammar)
             fresh.append((made.variable(rule), part))
             return fresh[-1][0]
 
-        if isinstance(term, Times):
+        if isinstance(term, Repetition):
             if term.least < 0:
                 raise InvalidConstraintError(
                     f"a repetition count must be at least 0, got {term.least}", rules[rule].place
@@ -175,7 +175,7 @@ def _parts(term: Term) -> list[Term]:
     todo = [term]
     while todo:
         one = todo.pop()
-        if isinstance(one, Series):
+        if isinstance(one, Concatenation):
             todo += reversed(one.parts)
         elif isinstance(one, Choice) and not one.parts:
             return [Text(NEVER)]

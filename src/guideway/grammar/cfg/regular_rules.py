@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from guideway.grammar.cfg.expressions import Expressions
 from guideway.grammar.cfg.productions import Production, Symbol
-from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.regular import Regular, Repeat
 
 __all__ = ["fold"]
@@ -24,8 +24,8 @@ def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Gr
 
     solved: dict[int, Regular] = {}
     left: Group = {}
-    for knot in knots(group, callees):
-        put = {variable: joined(group[variable], solved, expressions) for variable in knot}
+    for component in strongly_connected_components(group, callees):
+        put = {variable: joined(group[variable], solved, expressions) for variable in component}
         answer = _solved(put, expressions)
         if answer is None:
             left |= put
@@ -54,31 +54,31 @@ def joined(productions: list[Production], known: dict[int, Regular], expressions
     return list(made.values())
 
 
-def _solved(knot: Group, expressions: Expressions) -> dict[int, Regular] | None:
+def _solved(component: Group, expressions: Expressions) -> dict[int, Regular] | None:
     """Solve right-linear equations by Arden's rule. Returns None if they are not right linear."""
-    if len(knot) > _MAX_EQUATIONS:
+    if len(component) > _MAX_EQUATIONS:
         return None
-    steps: dict[int, dict[int, list[Regular]]] = {variable: {} for variable in knot}
-    ends: dict[int, list[Regular]] = {variable: [] for variable in knot}
-    for variable, productions in knot.items():
+    steps: dict[int, dict[int, list[Regular]]] = {variable: {} for variable in component}
+    ends: dict[int, list[Regular]] = {variable: [] for variable in component}
+    for variable, productions in component.items():
         for one in productions:
             *text, last = one
             if any(not isinstance(symbol, Regular) for symbol in text):
                 return None
             if isinstance(last, Regular):
                 ends[variable].append(expressions.cat([*text, last]))  # type: ignore[list-item]  # checked above
-            elif isinstance(last, int) and last in knot and text:
+            elif isinstance(last, int) and last in component and text:
                 steps[variable].setdefault(last, []).append(expressions.cat(text))  # type: ignore[arg-type]  # as above
             else:
                 return None
-    for variable in knot:
+    for variable in component:
         again = steps[variable].pop(variable, None)
         if again is not None:
             loop = Repeat(expressions.either(again), 0, None)
             after = steps[variable]
             steps[variable] = {to: [expressions.cat([loop, expressions.either(texts)])] for to, texts in after.items()}
             ends[variable] = [expressions.cat([loop, expressions.either(ends[variable])])] if ends[variable] else []
-        for other in knot:
+        for other in component:
             way = steps[other].pop(variable, None) if other != variable else None
             if way is None:
                 continue
@@ -87,4 +87,4 @@ def _solved(knot: Group, expressions: Expressions) -> dict[int, Regular] | None:
                 steps[other].setdefault(to, []).append(expressions.cat([start, expressions.either(texts)]))
             if ends[variable]:
                 ends[other].append(expressions.cat([start, expressions.either(ends[variable])]))
-    return {variable: expressions.either(ends[variable]) for variable in knot}
+    return {variable: expressions.either(ends[variable]) for variable in component}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["knots"]
+__all__ = ["strongly_connected_components"]
 
 
-def knots(starts: Iterable[int], edges: Callable[[int], Iterable[int]]) -> list[list[int]]:
+def strongly_connected_components(starts: Iterable[int], edges: Callable[[int], Iterable[int]]) -> list[list[int]]:
     """Return the strongly connected components that are reachable from `starts`, callees first."""
     found: list[list[int]] = []
     index: dict[int, int] = {}

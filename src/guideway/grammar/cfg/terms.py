@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
-__all__ = ["Choice", "Except", "Ref", "Rule", "Series", "Term", "Text", "Times", "Whole", "parts_first", "parts_of"]
+__all__ = [
+    "Choice",
+    "Concatenation",
+    "Embedded",
+    "Except",
+    "Ref",
+    "Repetition",
+    "Rule",
+    "Term",
+    "Text",
+    "parts_first",
+    "parts_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +39,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Concatenation:
     """A concatenation; without parts: the empty text."""
 
     parts: tuple[Term, ...]
@@ -41,7 +53,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class Repetition:
     """`least` to `most` repetitions of a part (None: unbounded)."""
 
     part: Term
@@ -62,22 +74,22 @@ class Except:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class Embedded:
     """An embedded grammar, such as that of a JSON Schema. `source`: as for `Text`."""
 
     grammar: Grammar
     source: object = None
 
 
-Term = Text | Ref | Series | Choice | Times | Except | Whole
+Term = Text | Ref | Concatenation | Choice | Repetition | Except | Embedded
 
 
 def parts_of(term: Term) -> tuple[Term, ...]:
     """Return the direct subterms."""
     match term:
-        case Series(parts) | Choice(parts):
+        case Concatenation(parts) | Choice(parts):
             return parts
-        case Times(part):
+        case Repetition(part):
             return (part,)
         case Except(part, without):
             return (part, without)

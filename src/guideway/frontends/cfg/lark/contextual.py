@@ -10,7 +10,7 @@ from guideway.frontends.cfg.lark.definitions import Terminals, names_of
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.frontends.regex import parse_tree
-from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first
+from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first
 
 __all__ = ["split_by_context"]
 
@@ -95,9 +95,9 @@ class _Same:
             match term:
                 case Ref(name):
                     made[id(term)] = Ref(self._of(name))
-                case Times(part, least, most):
-                    made[id(term)] = Times(made[id(part)], least, most)
-                case Series(parts) | Choice(parts):
+                case Repetition(part, least, most):
+                    made[id(term)] = Repetition(made[id(part)], least, most)
+                case Concatenation(parts) | Choice(parts):
                     made[id(term)] = type(term)(tuple(made[id(part)] for part in parts))
         return made[id(root)]
 

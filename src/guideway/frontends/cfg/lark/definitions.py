@@ -5,8 +5,8 @@ from __future__ import annotations
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
-from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first, parts_of
-from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first, parts_of
+from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.regular import Regular
 
 __all__ = ["Terminals", "names_of"]
@@ -31,11 +31,11 @@ class Terminals:
         def callees(number: int) -> list[int]:
             return [numbers[name] for name in names_of(self._defined[names[number]].term) if name in numbers]
 
-        for knot in knots(range(len(names)), callees):
-            one = self._defined[names[knot[0]]]
-            if len(knot) > 1 or knot[0] in callees(knot[0]):
-                reader.fail(f"the terminal {names[knot[0]]!r} is recursive; only rules may be recursive", one.at)
-            self._patterns[names[knot[0]]] = self._pattern(one)
+        for component in strongly_connected_components(range(len(names)), callees):
+            one = self._defined[names[component[0]]]
+            if len(component) > 1 or component[0] in callees(component[0]):
+                reader.fail(f"the terminal {names[component[0]]!r} is recursive; only rules may be recursive", one.at)
+            self._patterns[names[component[0]]] = self._pattern(one)
 
     @property
     def names(self) -> list[str]:
@@ -92,11 +92,11 @@ class Terminals:
                     what = "the special token" if name in self._reader.special else what
                     self._reader.fail(f"a terminal may refer only to terminals, got {what} {name!r}", definition.at)
                 return self._patterns[name]
-            case Series():
+            case Concatenation():
                 return joined(parts)
             case Choice():
                 return either(parts, self._ordered)
-            case Times(_, least, most):
+            case Repetition(_, least, most):
                 return repeated(parts[0], least, most)
         raise TypeError(term)
 

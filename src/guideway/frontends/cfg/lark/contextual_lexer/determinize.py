@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from guideway.errors import LimitExceededError
 
-__all__ = ["DEAD", "Numbered", "determined"]
+__all__ = ["DEAD", "Numbered", "determinize"]
 
 DEAD = -1
 """The dead state, from which no accepting state is reachable."""
@@ -36,7 +36,7 @@ class Numbered(Generic[State]):
         return found
 
 
-def determined(
+def determinize(
     starts: Iterable[int],
     free: Sequence[Sequence[int]],
     steps: Callable[[int], Iterable[tuple[int, int]]],

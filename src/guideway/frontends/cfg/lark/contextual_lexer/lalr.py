@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
-from guideway.grammar.cfg import Choice, Ref, Series, Term, Times, parts_first, parts_of
+from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.fixpoint import reached
-from guideway.grammar.cfg.scc import knots
+from guideway.grammar.cfg.scc import strongly_connected_components
 
-__all__ = ["END", "Conflict", "Plain", "Symbol", "Tables"]
+__all__ = ["END", "Conflict", "PlainRules", "Symbol", "Tables"]
 
 END = "%end"
 """The end-of-text terminal."""
@@ -31,7 +31,7 @@ class Conflict(Exception):
         self.rule = rule
 
 
-class Plain:
+class PlainRules:
     """Productions by rule, without nested choices and repetitions. Repetitions become new rules."""
 
     def __init__(self, rules: Mapping[str, Term]) -> None:
@@ -56,13 +56,13 @@ class Plain:
                 return [(self.numbers.get(name, name),)]
             case Choice():
                 return (one for part in parts for one in part)
-            case Series():
+            case Concatenation():
                 return self._joined(parts)
-            case Times(_, least, None):
+            case Repetition(_, least, None):
                 again = self._repeated(parts[0])
                 some: list[Production] = [(again,)]
                 return self._joined([parts[0]] * (least - 1) + [some]) if least else [*some, ()]
-            case Times(_, least, int(most)):
+            case Repetition(_, least, int(most)):
                 return self._counted(parts[0], least, most)
         raise TypeError(term)
 
@@ -115,7 +115,7 @@ class Plain:
 class Tables:
     """The LALR(1) automaton. State 0 is initial. Shift/reduce conflicts are resolved as shift, as in Lark."""
 
-    def __init__(self, plain: Plain, start: int) -> None:
+    def __init__(self, plain: PlainRules, start: int) -> None:
         self.start = start
         self.productions: list[tuple[int, Production]] = [(-1, (start,))]
         self.by_rule: dict[int, list[int]] = {-1: [0]}
@@ -229,12 +229,12 @@ def _union(own: list[int], edges: list[list[int]]) -> list[int]:
     """Return, per node, the union of the sets of all nodes that are reachable from it."""
     made = list(own)
     to: Callable[[int], list[int]] = edges.__getitem__
-    for knot in knots(range(len(own)), to):
+    for component in strongly_connected_components(range(len(own)), to):
         whole = 0
-        for one in knot:
+        for one in component:
             whole |= own[one]
             for after in edges[one]:
                 whole |= made[after]
-        for one in knot:
+        for one in component:
             made[one] = whole
     return made

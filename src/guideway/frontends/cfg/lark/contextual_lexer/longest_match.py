@@ -10,7 +10,16 @@ from __future__ import annotations
 from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
 from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, machine_of
-from guideway.frontends.regex.syntax import Choice, Edge, Look, Named, Part, Plain, Series, Times
+from guideway.frontends.regex.syntax import (
+    AlternationPart,
+    Anchor,
+    ConcatPart,
+    Lookaround,
+    NamedGroup,
+    Part,
+    Plain,
+    RepeatPart,
+)
 from guideway.grammar.regular import Cat, Chars, Either, Literals, Regular
 
 __all__ = ["preferred"]
@@ -52,22 +61,22 @@ class _Threads:
             case Plain(Cat(())):
                 self.options[at] = [after]
             case Plain(Cat(parts)):
-                return self._add(Series(tuple(Plain(one, 0, None) for one in parts)), at, after)
+                return self._add(ConcatPart(tuple(Plain(one, 0, None) for one in parts)), at, after)
             case Plain(Either(())):
                 pass
             case Plain():
                 self.asserts = True  # merged languages: the order of alternatives is lost
-            case Series(parts):
+            case ConcatPart(parts):
                 ends = [self._place() for _ in parts[1:]]
                 return list(zip(parts, [at, *ends], [*ends, after], strict=True))
-            case Choice(parts):
+            case AlternationPart(parts):
                 self.options[at] = [self._place() for _ in parts]
                 return [(one, start, after) for one, start in zip(parts, self.options[at], strict=True)]
-            case Named(inner):
+            case NamedGroup(inner):
                 return [(inner, at, after)]
-            case Times(inner, least, most, _, lazy):
+            case RepeatPart(inner, least, most, _, lazy):
                 return self._times(inner, least, most, lazy, at, after)
-            case Edge() | Look():
+            case Anchor() | Lookaround():
                 self.asserts = True
         return []
 
@@ -137,9 +146,9 @@ def _plain(root: Part) -> list[Regular]:
         match todo.pop():
             case Plain(language):
                 found.append(language)
-            case Series(parts) | Choice(parts):
+            case ConcatPart(parts) | AlternationPart(parts):
                 todo += parts
-            case Named(inner) | Times(inner):
+            case NamedGroup(inner) | RepeatPart(inner):
                 todo.append(inner)
             case _:
                 pass

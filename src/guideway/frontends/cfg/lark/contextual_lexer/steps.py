@@ -4,7 +4,7 @@ A *lexer context* describes a position between two terminals: for each terminal 
 recognise it there. It is stored as the difference from the usual case of that terminal, so that there are few distinct
 contexts.
 
-A *forbidden continuation* (`Kills`) is a match that would make the tokenization wrong: a match of a terminal that is
+A *forbidden continuation* (`ForbiddenContinuations`) is a match that would make the tokenization wrong: a match of a terminal that is
 tried earlier, or a longer match of the same terminal. It starts with the text of a terminal and is tracked through the
 following text, until it can no longer occur.
 """
@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determined
+from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determinize
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Kills, machine_of
+from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import ForbiddenContinuations, machine_of
 from guideway.frontends.cfg.lark.contextual_lexer.terminals import Scanners
 from guideway.grammar.regular import Cat, Either, Regular, Repeat
 
@@ -55,10 +55,10 @@ class Steps:
         self._scanners = scanners
         self._ignored = ignored
         self._special = special
-        self._kills = Kills(scanners.machines)
+        self._forbidden = ForbiddenContinuations(scanners.machines)
         languages = [scanners.languages[name] for name in ignored]
         self._gap: Regular | None = Repeat(Either(tuple(languages)), 0, None) if languages else None
-        self._seams: dict[frozenset[tuple[str, _Ways | None]], int] = {}
+        self._contexts: dict[frozenset[tuple[str, _Ways | None]], int] = {}
         self._differs: list[dict[str, _Ways | None]] = []
         self._at_known: dict[tuple[Accepted, Pending], int] = {}
         self._usual: dict[str, _Ways] = {}
@@ -72,21 +72,21 @@ class Steps:
         self._texts: dict[object, Regular] = {}
         self._gaps: dict[tuple[Accepted, Pending], bool] = {}
 
-    def ends(self, seam: int) -> bool:
+    def ends(self, context: int) -> bool:
         """Return whether the text may end at a lexer context."""
-        return END not in self._differs[seam]
+        return END not in self._differs[context]
 
-    def closed(self, seam: int, names: Iterable[str]) -> int:
+    def closed(self, context: int, names: Iterable[str]) -> int:
         """Return the lexer context with some terminals excluded."""
-        return self._seam({**self._differs[seam], **dict.fromkeys(names)})
+        return self._context({**self._differs[context], **dict.fromkeys(names)})
 
     def begin(self, accepted: Accepted) -> frozenset[int]:
         """Return the lexer contexts after the ignored text at the start."""
         return self._behind(accepted, _NONE)
 
-    def step(self, name: str, seam: int, accepted: Accepted) -> frozenset[int]:
+    def step(self, name: str, context: int, accepted: Accepted) -> frozenset[int]:
         """Return the lexer contexts after a terminal and ignored text. `accepted`: of the next parser state."""
-        ways = self._ways(name, seam)
+        ways = self._ways(name, context)
         key = name, ways, accepted
         if key not in self._steps:
             if ways is None:
@@ -95,21 +95,21 @@ class Steps:
                 found = set(self._behind(accepted, _NONE))
             else:
                 ends = {self._prune(accepted, end) for end in self._run(ways).ends if end is not None}
-                found = {seam for end in ends for seam in self._behind(accepted, end)}
+                found = {context for end in ends for context in self._behind(accepted, end)}
             self._steps[key] = frozenset(found)
         return self._steps[key]
 
-    def gap(self, accepted: Accepted, seams: frozenset[int]) -> Regular:
+    def gap(self, accepted: Accepted, contexts: frozenset[int]) -> Regular:
         """Return the ignored text at the start that leads to one of the lexer contexts."""
-        return self._text(None, (), accepted, seams)
+        return self._text(None, (), accepted, contexts)
 
-    def text(self, name: str, seam: int, accepted: Accepted, seams: frozenset[int]) -> Regular:
+    def text(self, name: str, context: int, accepted: Accepted, contexts: frozenset[int]) -> Regular:
         """Return the texts of a terminal, with ignored text after it, that lead to one of the lexer contexts."""
-        return self._text(name, self._ways(name, seam) or (), accepted, seams)
+        return self._text(name, self._ways(name, context) or (), accepted, contexts)
 
-    def key(self, name: str, seam: int, accepted: Accepted) -> int:
+    def key(self, name: str, context: int, accepted: Accepted) -> int:
         """Return a key that is equal for equal steps."""
-        return self._step_key(name, self._ways(name, seam), accepted)
+        return self._step_key(name, self._ways(name, context), accepted)
 
     def _step_key(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> int:
         key = name, ways, accepted
@@ -139,12 +139,12 @@ class Steps:
 
     # Lexer contexts.
 
-    def _seam(self, differs: dict[str, _Ways | None]) -> int:
+    def _context(self, differs: dict[str, _Ways | None]) -> int:
         content = frozenset(differs.items())
-        if content not in self._seams:
-            self._seams[content] = len(self._differs)
+        if content not in self._contexts:
+            self._contexts[content] = len(self._differs)
             self._differs.append(differs)
-        return self._seams[content]
+        return self._contexts[content]
 
     def _at(self, accepted: Accepted, pending: Pending) -> int:
         """Return the lexer context for a parser state and forbidden continuations."""
@@ -161,10 +161,10 @@ class Steps:
             ways = () if name in self._special else self._ways_from(accepted, pending, name)
             if self._usual.setdefault(name, ways) != ways:
                 differs[name] = ways
-        return self._seam(differs)
+        return self._context(differs)
 
-    def _ways(self, name: str, seam: int) -> _Ways | None:
-        differs = self._differs[seam]
+    def _ways(self, name: str, context: int) -> _Ways | None:
+        differs = self._differs[context]
         return differs[name] if name in differs else self._usual.get(name, ())
 
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
@@ -177,35 +177,37 @@ class Steps:
                 continue
             keywords = () if ignored else scanner.keywords if number < 0 else scanner.keywords[: number + 1]
             for one in scanner.tied:
-                if self._touches(scanner.name, self._kills.of(one, 0)):
+                if self._touches(scanner.name, self._forbidden.of(one, 0)):
                     raise UnsupportedError(
                         f"lexer='contextual': {one} and {scanner.name} can match the same text, and their order depends"
                         " on names that Lark generates; define one of them as a terminal with a priority"
                     )
-            kills = {*pending, *(self._kills.of(one, 0) for one in scanner.before)}
-            kept = frozenset(kill for kill in kills if kill and self._touches(scanner.name, kill))
+            continuations = {*pending, *(self._forbidden.of(one, 0) for one in scanner.before)}
+            kept = frozenset(
+                forbidden for forbidden in continuations if forbidden and self._touches(scanner.name, forbidden)
+            )
             made.append((scanner.name, keywords, number, kept))
         return tuple(made)
 
-    def _touches(self, name: str, kill: int) -> bool:
+    def _touches(self, name: str, forbidden: int) -> bool:
         """Return whether a forbidden continuation can occur in a text that begins with the terminal."""
-        key = name, kill
+        key = name, forbidden
         if key not in self._touched:
-            machine, after = self._scanners.machines[name], self._kills.after
-            seen, todo = {(0, kill)}, [(0, kill)]
+            machine, after = self._scanners.machines[name], self._forbidden.after
+            seen, todo = {(0, forbidden)}, [(0, forbidden)]
             found = False
             while todo and not found:
                 state, at = todo.pop()
                 found = machine.accepting[state]
-                for then, next_kill in zip(machine.steps[state], after[at], strict=True):
-                    if then == DEAD or next_kill == 0:
+                for then, next_forbidden in zip(machine.steps[state], after[at], strict=True):
+                    if then == DEAD or next_forbidden == 0:
                         continue
-                    if next_kill == DEAD:
+                    if next_forbidden == DEAD:
                         found = True
                         break
-                    if (then, next_kill) not in seen:
-                        seen.add((then, next_kill))
-                        todo.append((then, next_kill))
+                    if (then, next_forbidden) not in seen:
+                        seen.add((then, next_forbidden))
+                        todo.append((then, next_forbidden))
             self._touched[key] = found
         return self._touched[key]
 
@@ -214,7 +216,9 @@ class Steps:
         key = accepted, pending
         if key not in self._pruned:
             names = [name for name in accepted if name in self._scanners.machines]
-            self._pruned[key] = frozenset(kill for kill in pending if any(self._touches(name, kill) for name in names))
+            self._pruned[key] = frozenset(
+                forbidden for forbidden in pending if any(self._touches(name, forbidden) for name in names)
+            )
         return self._pruned[key]
 
     # Automata of terminals.
@@ -248,19 +252,19 @@ class Steps:
             fits = next((k for k, at in words if machines[keywords[k]].accepting[at]), -1)
             ends = machine.accepting[state] and fits == which
             run.whole &= not (machine.accepting[state] and which < 0 and fits >= 0)
-            longer = self._kills.of(name, state)
+            longer = self._forbidden.of(name, state)
             run.ends.append((pending | {longer} if longer else pending) if ends else None)
             edges = []
             for letter, after in enumerate(machine.steps[state]):
                 if after == DEAD:
                     continue
-                kills = frozenset(self._kills.after[kill][letter] for kill in pending)
-                if DEAD in kills:
+                continuations = frozenset(self._forbidden.after[forbidden][letter] for forbidden in pending)
+                if DEAD in continuations:
                     run.whole = False
                     continue
                 then = tuple((k, to) for k, at in words if (to := machines[keywords[k]].steps[at][letter]) != DEAD)
                 if which < 0 or then:
-                    edges.append((letter, number((name, keywords, which, after, then, kills - {0}))))
+                    edges.append((letter, number((name, keywords, which, after, then, continuations - {0}))))
             run.edges.append(edges)
         return run
 
@@ -286,20 +290,20 @@ class Steps:
 
     # Languages.
 
-    def _text(self, name: str | None, ways: _Ways, accepted: Accepted, seams: frozenset[int]) -> Regular:
-        key = self._step_key(name, ways, accepted), seams
+    def _text(self, name: str | None, ways: _Ways, accepted: Accepted, contexts: frozenset[int]) -> Regular:
+        key = self._step_key(name, ways, accepted), contexts
         if key not in self._texts:
-            self._texts[key] = self._written(name, ways, accepted, seams)
+            self._texts[key] = self._written(name, ways, accepted, contexts)
         return self._texts[key]
 
-    def _written(self, name: str | None, ways: _Ways, accepted: Accepted, seams: frozenset[int]) -> Regular:
+    def _written(self, name: str | None, ways: _Ways, accepted: Accepted, contexts: frozenset[int]) -> Regular:
         if name is None or name in self._special:
             ends = {_NONE}
             run = None
         else:
             run = self._run(ways)
             ends = {self._prune(accepted, end) for end in run.ends if end is not None}
-        every = all(self._behind(accepted, end) <= seams for end in ends)
+        every = all(self._behind(accepted, end) <= contexts for end in ends)
         if every and (run is None or run.whole) and all(self._is_free(accepted, end) for end in ends):
             gap = self._gap or Cat(())
             if name is None:
@@ -307,9 +311,9 @@ class Steps:
             one = self._special.get(name) or self._scanners.languages[name]
             return one if self._gap is None else Cat((one, gap))
         if run is None:
-            gap = _Assembled(self, accepted, seams).graph(None)
+            gap = _Assembled(self, accepted, contexts).graph(None)
             return gap if name is None else Cat((self._special[name], gap))
-        return _Assembled(self, accepted, seams).graph(run)
+        return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
         """Return whether any ignored text may follow."""
@@ -327,8 +331,8 @@ class Steps:
 class _Assembled:
     """The automaton of a terminal with the ignored text after it."""
 
-    def __init__(self, steps: Steps, accepted: Accepted, seams: frozenset[int]) -> None:
-        self._of, self._accepted, self._seams = steps, accepted, seams
+    def __init__(self, steps: Steps, accepted: Accepted, contexts: frozenset[int]) -> None:
+        self._of, self._accepted, self._contexts = steps, accepted, contexts
         self._free: list[list[int]] = []
         self._edges: list[list[tuple[int, int]]] = []
         self._final: set[int] = set()
@@ -344,7 +348,7 @@ class _Assembled:
                 self._free[self._boundaries[at]] += self._add(ignored)
         alphabet = self._of._scanners.alphabet
         why = f"lexer='contextual': the automaton of a terminal needs more than {_MAX_NODES:,} states"
-        order, rows = determined(starts, self._free, self._edges.__getitem__, len(alphabet), _MAX_NODES, why)
+        order, rows = determinize(starts, self._free, self._edges.__getitem__, len(alphabet), _MAX_NODES, why)
         return alphabet.graph(rows, [not self._final.isdisjoint(state) for state in order])
 
     def _node(self) -> int:
@@ -356,7 +360,7 @@ class _Assembled:
         if pending not in self._boundaries:
             self._boundaries[pending] = node = self._node()
             self._todo.append(pending)
-            if self._of._at(self._accepted, pending) in self._seams:
+            if self._of._at(self._accepted, pending) in self._contexts:
                 self._final.add(node)
         return self._boundaries[pending]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, Numbered, determined
+from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, Numbered, determinize
 from guideway.frontends.regex.character_ranges import Ranges
-from guideway.frontends.regex.lookaround import alive, tidy
+from guideway.frontends.regex.lookaround import alive, minimal_automaton
 from guideway.frontends.regex.nfa import classes
 from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
 
-__all__ = ["Alphabet", "Kills", "Machine", "machine_of"]
+__all__ = ["Alphabet", "ForbiddenContinuations", "Machine", "machine_of"]
 
 _MAX_STATES = 20_000  # maximum number of NFA and DFA states of one terminal
 _TOO_MANY = f"the automaton of a terminal needs more than {_MAX_STATES:,} states"
@@ -59,7 +59,7 @@ class Alphabet:
                 if after != DEAD:
                     row.setdefault(after, []).append(self.ranges[letter])
             rows.append(row)
-        return tidy(rows, accepting)
+        return minimal_automaton(rows, accepting)
 
 
 def _one(char: str) -> Ranges:
@@ -84,7 +84,7 @@ def _sets(language: Regular) -> Iterator[Ranges]:
                 pass
 
 
-class _Places:
+class _Nfa:
     """An NFA: epsilon transitions (`free`), and transitions by characters (`takes`)."""
 
     def __init__(self, alphabet: Alphabet, within: int) -> None:
@@ -170,14 +170,14 @@ def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machin
     """Return the DFA of an expression. Raises `LimitExceededError`."""
     if within > _MAX_WITHIN:
         raise LimitExceededError(f"intersections and complements may be nested at most {_MAX_WITHIN} deep")
-    places = _Places(alphabet, within)
+    places = _Nfa(alphabet, within)
     start, final = places.place(), places.place()
     places.add(language, start, final)
 
     def taken(place: int) -> Iterator[tuple[int, int]]:
         return ((letter, after) for letters, after in places.takes[place] for letter in letters)
 
-    order, steps = determined([start], places.free, taken, len(alphabet), _MAX_STATES, _TOO_MANY)
+    order, steps = determinize([start], places.free, taken, len(alphabet), _MAX_STATES, _TOO_MANY)
     return _alive(steps, [final in state for state in order])
 
 
@@ -208,7 +208,7 @@ def _alive(steps: list[list[int]], accepting: list[bool]) -> Machine:
     )
 
 
-class Kills:
+class ForbiddenContinuations:
     """Forbidden continuations: what a partially matched terminal could still match. 0: none.
 
     Only the shortest matches matter. States with equal sets of shortest matches have the same number.
