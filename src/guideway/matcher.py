@@ -47,9 +47,9 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
     text = bytes_of(ids)
     if text == forced and _ends_there(matcher, ids, len(tokenizer.vocabulary.eos_ids)):
         return ids
-    # Text could follow. An encoding of a longer text either has a token boundary at the end of `text`, or a token across
-    # it; such a token begins where a suffix of `text` is a proper prefix of a token. Up to that boundary the encoding
-    # equals that of the text up to there. Keep the ids on which all these encodings agree.
+    # Text could follow. An encoding of a longer text either has a token boundary at the end of `text`, or a token
+    # across it; such a token begins where a suffix of `text` is a proper prefix of a token. Up to that boundary the
+    # encoding equals that of the text up to there. Keep the ids on which all these encodings agree.
     sure = len(ids)
     for place in tokenizer.vocabulary.kernel.open_ends(text):
         other = behind(text[:place])

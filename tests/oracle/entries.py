@@ -13,6 +13,7 @@ from guideway.grammar import regular as written
 
 from .machine import Oracle, Stack
 from .reader import Reader
+from .readings import readings
 
 FAR = 200  # numbers with such exponents are told apart by how they are written: a longer name would be too deep a trie
 NUMBER = re.compile(r"-?[0-9]+(/[0-9]+)?")  # the name of a number
@@ -124,7 +125,7 @@ class Feasible:
             passed = frozenset(range(min(n + 1, len(node.properties))) if node.ordered else ({n} if fixed else ()))
             if node.ordered and any(p.required for i, p in enumerate(node.properties[:n]) if i not in at.taken):
                 continue
-            for way in ir.readings(entry.value):
+            for way in readings(entry.value):
                 if self.fits(way.node):
                     count, met = at.count + 1, at.met | way.marks
                     yield n, way, self._clipped(replace(at, taken=at.taken | passed, count=count, met=met, first=False))
@@ -132,7 +133,7 @@ class Feasible:
     def _open(self, n: int) -> bool:
         """Whether an entry can be there at all."""
         entry = (*self.node.properties, *self.node.open)[n]
-        return self.possible[n] and any(self.fits(way.node) for way in ir.readings(entry.value))
+        return self.possible[n] and any(self.fits(way.node) for way in readings(entry.value))
 
     def _clipped(self, at: Members) -> Members:
         """Beyond, all counts are alike."""
@@ -200,7 +201,7 @@ class Countable:
         value = node.prefix[at.count] if at.count < len(node.prefix) else node.rest
         if value is None or (node.maximum is not None and at.count >= node.maximum):
             return
-        for way in ir.readings(value):
+        for way in readings(value):
             marked = tuple(n + (way.marks >> j & 1) for j, n in enumerate(at.marked))
             over = any(high is not None and n > high for n, (_, high) in zip(marked, node.counts, strict=True))
             if over or not self.fits(way.node):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Rule, Term, Text, lower
+from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Rule, Term, Text, lower
 from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.regular import EMPTY, literal
 from tests.oracle.earley import EarleyOracle, Rules
@@ -46,7 +46,7 @@ def as_rules(rules: Rules) -> list[Rule]:
         return Text(literal(part.decode())) if isinstance(part, bytes) else Ref(part)
 
     return [
-        Rule(name, Choice(tuple(Concatenation(tuple(map(term, option))) for option in options)), name)
+        Rule(name, Alternation(tuple(Concatenation(tuple(map(term, option))) for option in options)), name)
         for name, options in rules.items()
     ]
 
@@ -103,7 +103,7 @@ def test_drawn_rules() -> None:
 
 def test_counts_of_nothing() -> None:
     rules = [
-        Rule("S", Choice((Concatenation((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
+        Rule("S", Alternation((Concatenation((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
         Rule("X", Repetition(Text(literal("a")), 0, 0)),
     ]
     automaton = byte_automaton(lower(rules, "S").grammar)
@@ -115,21 +115,24 @@ def test_counts_of_nothing() -> None:
 def test_long_chains_and_counts_take_linear_time() -> None:
     count = 1000
     chain = [
-        Rule(f"A{n}", Choice((Ref(f"A{n + 1}"), Concatenation((Text(literal("x")), Ref("S"), Text(literal("y")))))))
+        Rule(
+            f"A{n}", Alternation((Ref(f"A{n + 1}"), Concatenation((Text(literal("x")), Ref("S"), Text(literal("y"))))))
+        )
         for n in range(count)
     ]
-    start = Rule("S", Choice((Ref("A0"), Concatenation((Text(literal("(")), Ref("S"), Text(literal(")")))))))
-    end = Rule(f"A{count}", Choice((Text(EMPTY), Ref("S"))))
+    start = Rule("S", Alternation((Ref("A0"), Concatenation((Text(literal("(")), Ref("S"), Text(literal(")")))))))
+    end = Rule(f"A{count}", Alternation((Text(EMPTY), Ref("S"))))
     automaton = byte_automaton(lower([start, *chain, end], "S").grammar)
     assert accepts(automaton, "(x()y)")
     rules = [
-        Rule(f"B{n}", Choice((Ref(f"B{n + 1}"), Concatenation((Ref("B0"), Text(literal("x"))))))) for n in range(4000)
+        Rule(f"B{n}", Alternation((Ref(f"B{n + 1}"), Concatenation((Ref("B0"), Text(literal("x")))))))
+        for n in range(4000)
     ]
     with pytest.raises(gw.LimitExceededError):
         lower([*rules, Rule("B4000", Text(literal("b")))], "B0")
     count = 20_000
     counted = Concatenation((Text(literal("(")), Repetition(Ref("S"), count, count), Text(literal(")"))))
-    automaton = byte_automaton(lower([Rule("S", Choice((counted, Text(literal("a")))))], "S").grammar)
+    automaton = byte_automaton(lower([Rule("S", Alternation((counted, Text(literal("a")))))], "S").grammar)
     assert accepts(automaton, "(" + "a" * count + ")")
     assert not accepts(automaton, "(" + "a" * (count - 1) + ")")
 
@@ -139,7 +142,7 @@ def test_masks_of_long_tokens() -> None:
     inner = tuple(
         Concatenation((Text(literal("a" * count)), Ref("S"), Text(literal("b" * count)))) for count in range(1, 5)
     )
-    grammar = lower([Rule("S", Choice((*inner, Text(literal("c")))))], "S").grammar
+    grammar = lower([Rule("S", Alternation((*inner, Text(literal("c")))))], "S").grammar
     texts = [b"a", b"b", b"c", b"a" * 16, b"a" * 40, b"b" * 9, b"ccc"]
     table = gw.Vocabulary([*texts, b""], eos_ids=[len(texts)], special_ids=[])
     matcher = gw.compile(Made(grammar), table, cache=False).matcher()

@@ -276,7 +276,7 @@ class _Combined(Constraint[T_co]):
         parts = [("(", part, ")") if isinstance(part, _Combined) else (part,) for part in self._parts]
         return (*parts[0], *(one for part in parts[1:] for one in (f" {self._sign} ", *part)))
 
-    def _rules(self, kind: type[terms.Choice | terms.Concatenation]) -> Rules:
+    def _rules(self, kind: type[terms.Alternation | terms.Concatenation]) -> Rules:
         from guideway.constraints.captures import Rules
         from guideway.constraints.embed import term_of
 
@@ -289,7 +289,7 @@ class _Any(_Combined[T_co]):
 
     def shape(self) -> Rules:
         """Return the alternatives, in order of priority."""
-        return self._rules(terms.Choice)
+        return self._rules(terms.Alternation)
 
     def grammar(self) -> Grammar:
         return self._combined(Alternative)

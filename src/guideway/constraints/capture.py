@@ -25,7 +25,7 @@ class Captured(Constraint[T_co]):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         if not name.replace("-", "_").replace(".", "_").isidentifier():
             raise InvalidConstraintError(
-                f"capture name must have letters, digits, '_', '-' and '.' only and not begin with a digit, got {name!r}"
+                f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
             )
         self.part, self.name = part, name
         self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without nested names

@@ -67,7 +67,7 @@ def _hint(value: object) -> str:
         return "for a JSON Schema written as text, pass JsonSchema(text)"
     if isinstance(value, str):
         return f"for this text only, pass Choice([{shown}]); for a pattern, pass Regex({shown})"
-    return "pass a constraint such as Regex(…), Choice([…]) or JsonSchema({…}), a JSON Schema as a dict, or a type"
+    return "pass a constraint such as Regex(…), Choice([…]) or JsonSchema({…}), a schema as a dict, or a type"
 
 
 def _shown(value: object) -> str:

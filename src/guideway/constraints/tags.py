@@ -11,7 +11,7 @@ from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, source_of, term_of
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
-from guideway.grammar.cfg import Choice, Concatenation, Repetition, Rule, Term, Text, lower
+from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
@@ -122,18 +122,20 @@ class Tags(Constraint[list["str | Tagged"]]):
 
     def _term(self) -> Term:
         if self.separator is not None:
-            one = Choice(tuple(self._after(tag, "") for tag in self.tags))
+            one = Alternation(tuple(self._after(tag, "") for tag in self.tags))
             return separated(one, self.least, self.most, marker(self.separator, self.special))
         options = [
             Concatenation(
                 (
                     up_to_marker(trigger, self.special, *self.triggers),
-                    Choice(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
+                    Alternation(tuple(self._after(tag, trigger) for tag in self.tags if tag.begin.startswith(trigger))),
                 )
             )
             for trigger in self.triggers
         ]
-        return Concatenation((Repetition(Choice(tuple(options)), self.least, self.most), Text(without(*self.triggers))))
+        return Concatenation(
+            (Repetition(Alternation(tuple(options)), self.least, self.most), Text(without(*self.triggers)))
+        )
 
     def _after(self, tag: Tag, trigger: str) -> Term:
         begin, end = (marker(text, self.special) for text in (tag.begin[len(trigger) :], tag.end))

@@ -21,7 +21,7 @@ Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
 """An exported cache: keys and values of used positions, by names that the engine defines."""
 Draw = Callable[[Any], Sequence[Sequence[int]] | None]
-"""The callback of `go_on(rows, caches, draw) -> caches`, an optional multi-step decode of engines that support rollback.
+"""The callback of `go_on(rows, caches, draw) -> caches`, an optional multi-step decode of engines with rollback.
 
 `go_on` runs `forward`, calls `draw(logits)` for the next token ids per row, and repeats until `draw` returns None or a
 later pass fails. The logits are only valid during the call of `draw`. A failure of the first pass raises as `forward`

@@ -33,7 +33,6 @@ __all__ = [
     "Value",
     "children",
     "pointer_of",
-    "readings",
     "renumbered",
 ]
 
@@ -75,18 +74,13 @@ class Punctuation:
 
 @value
 class Marked:
-    """An alternative for a value. A value that matches it counts for the demands (or counters) of the bits in `marks`."""
+    """An alternative for a value. A match counts for the demands (or counters) of the bits in `marks`."""
 
     marks: int
     node: int
 
 
 Value = int | tuple[Marked, ...]  # a node, or alternatives: the automaton follows all that match
-
-
-def readings(value: Value) -> tuple[Marked, ...]:
-    """Return the alternatives of a value; a plain node has no marks."""
-    return (Marked(0, value),) if isinstance(value, int) else value
 
 
 @value
@@ -163,8 +157,8 @@ class Cell:
 class Number:
     """JSON numbers whose exact value is in one of the cells.
 
-    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction if all values of the cell
-    are integers (it has an integer in `multiple_of`).
+    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction if all values of the
+    cell are integers (it has an integer in `multiple_of`).
     """
 
     cells: tuple[Cell, ...]
@@ -216,8 +210,8 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 
 
 Origin = str | tuple[Any, ...] | None
-"""The origin of a node: a JSON Pointer; or the origin of its parent with further reference tokens, joined on demand; None
-if it has no specific origin."""
+"""The origin of a node: a JSON Pointer; or the origin of its parent with further reference tokens, joined on demand;
+None if it has no specific origin."""
 
 
 def pointer_of(place: Origin) -> str | None:

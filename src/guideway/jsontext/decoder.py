@@ -52,10 +52,10 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
     """Return the value of a JSON text. Raises `InvalidConstraintError` with line and column if it is not JSON."""
-    return _Reader(text, deepest).read()
+    return _Decoder(text, deepest).read()
 
 
-class _Reader:
+class _Decoder:
     """A decoder that reads token by token. Open arrays and objects are on a stack, each with its key."""
 
     def __init__(self, text: str, deepest: int) -> None:
@@ -256,17 +256,17 @@ def _bounded(number: int | Decimal) -> int | Decimal | None:
     return number if fits else None
 
 
-def _number(value: int | Decimal, path: _Path | _Reader | None) -> int | Decimal:
+def _number(value: int | Decimal, path: _Path | _Decoder | None) -> int | Decimal:
     number = _bounded(value)
     if number is None:
-        where = path.where() if isinstance(path, _Reader) else f"at {_shown(_place(path))}"
+        where = path.where() if isinstance(path, _Decoder) else f"at {_shown(_place(path))}"
         raise LimitExceededError(f"{where}: numbers may have at most {MAX_DIGITS} digits before and after the point")
     return number
 
 
-def _text(text: str, path: _Path | _Reader | None) -> str:
+def _text(text: str, path: _Path | _Decoder | None) -> str:
     if _SURROGATE.search(text):
-        where = path.where() if isinstance(path, _Reader) else f"at {_shown(_place(path))}"
+        where = path.where() if isinstance(path, _Decoder) else f"at {_shown(_place(path))}"
         raise InvalidConstraintError(f"{where}: a string contains a lone surrogate, which UTF-8 cannot encode")
     return text
 
@@ -274,8 +274,8 @@ def _text(text: str, path: _Path | _Reader | None) -> str:
 def read_float(text: str) -> float | Decimal:
     """Return the nearest float.
 
-    Returns a `Decimal` if the float would be infinite, or zero for a non-zero number. Numbers whose exponent is too large
-    for `Decimal` are infinite or zero, as in `json.loads`.
+    Returns a `Decimal` if the float would be infinite, or zero for a non-zero number. Numbers whose exponent is too
+    large for `Decimal` are infinite or zero, as in `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:
@@ -347,7 +347,7 @@ class _Raw:
 
 
 def identity(value: object) -> str:
-    """Return a text that is equal for values that are equal in JSON Schema: 1 equals 1.0, the order of keys is ignored."""
+    """Return a text that is equal for values that are equal in JSON Schema: 1 equals 1.0, key order is ignored."""
     return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
 
 

@@ -1,7 +1,7 @@
 """One draw: applies the stages of a `Sampler` to the logits of the allowed tokens, and draws a token.
 
-`draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`). Both
-give the same tokens as the NumPy code in this module, which is the reference.
+`draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`).
+Both give the same tokens as the NumPy code in this module, which is the reference.
 """
 
 from __future__ import annotations

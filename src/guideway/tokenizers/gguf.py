@@ -128,7 +128,7 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """An equivalent tokenizer of the package `tokenizers`. Raises `EngineError` if tokens and merges do not match."""
+        """An equivalent tokenizer of the package `tokenizers`. Raises `EngineError` if tokens and merges mismatch."""
         try:
             return self._made()
         except GuidewayError:
@@ -276,12 +276,12 @@ def read_header(path: Path) -> dict[str, Any]:
     """Return the fields of a GGUF header: strings as str, strings in arrays as bytes. Raises `EngineError`."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _Reader(data).header()
+            return _HeaderReader(data).header()
     except (OSError, ValueError, struct.error, IndexError) as error:
         raise EngineError(f"{path} is not a complete GGUF file: {error}") from error
 
 
-class _Reader:
+class _HeaderReader:
     def __init__(self, data: mmap.mmap) -> None:
         self._data, self._at = data, 0
 

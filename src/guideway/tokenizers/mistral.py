@@ -1,4 +1,4 @@
-"""Tokenizers of mistral-common: `MistralTokenizer` and its inner tokenizers, Tekken (`tekken.json`) and sentencepiece."""
+"""Tokenizers of mistral-common: `MistralTokenizer` and the inner ones, Tekken (`tekken.json`) and sentencepiece."""
 
 from __future__ import annotations
 

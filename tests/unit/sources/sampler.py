@@ -19,9 +19,9 @@ from guideway.grammar.nodes import (
     Property,
     Sequence,
     Value,
-    readings,
 )
 from guideway.grammar.regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
+from tests.oracle.readings import readings
 
 from .twin import fits, matches
 

@@ -21,9 +21,9 @@ from guideway.grammar.nodes import (
     Property,
     Sequence,
     Value,
-    readings,
 )
 from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
+from tests.oracle.readings import readings
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _UNIT = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^"\\\x00-\x1f]', re.DOTALL)

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from guideway.constraints.captures.program import (
     AnchorState,
-    Call,
-    Close,
-    Exit,
+    CallState,
+    CloseState,
+    ExitState,
     ForkState,
     LookState,
     LoopState,
-    Open,
+    OpenState,
     Program,
-    Read,
+    ReadState,
     built,
     program_of,
 )
@@ -59,11 +59,11 @@ def captures_of(source: Constraint[Any], text: str) -> Captures:
 
 def _derived(program: Program, text: str) -> list[Capture]:
     """Return the captures. Raises `InvalidTextError` if there is no derivation."""
-    return _Walk(_Table(program, text)).run()
+    return _DerivationWalk(_Table(program, text)).run()
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
+class _TableEntry:
     """A table entry: the ends of the rule from a state at a position, and when each was found."""
 
     at: int
@@ -72,7 +72,7 @@ class _Node:
     ends: int = 0
     fresh: int = 0  # ends that are not propagated yet; -1: not explored
     found: list[tuple[int, int]] = field(default_factory=list)
-    users: list[tuple[_Node, int, int]] = field(
+    users: list[tuple[_TableEntry, int, int]] = field(
         default_factory=list
     )  # dependent, its next state (-1: same rule), count
 
@@ -84,8 +84,8 @@ class _Table:
         self.program, self.text = program, text
         self.begun = [0] if begun is None else begun
         self._within = within
-        self._nodes: dict[tuple[int, int, int], _Node] = {}
-        self._queue: dict[int, list[_Node]] = {}  # by place
+        self._nodes: dict[tuple[int, int, int], _TableEntry] = {}
+        self._queue: dict[int, list[_TableEntry]] = {}  # by place
         self._places: list[int] = []  # a heap of the negated positions in `_queue`
         self._inner: _Table | None = None
         self._behind: dict[int, int] = {}
@@ -102,17 +102,17 @@ class _Table:
                 f"the captures of this text take more than {MAX_STEPS:,} steps: the text has too many derivations"
             )
 
-    def node(self, at: int, state: int, count: int = 0) -> _Node:
+    def node(self, at: int, state: int, count: int = 0) -> _TableEntry:
         """Return the entry. A new entry is queued; `settled` computes its ends."""
         key = (at, state, count)
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = _Node(at, state, count)
+            found = self._nodes[key] = _TableEntry(at, state, count)
             found.fresh = -1  # not explored
             self._put(found)
         return found
 
-    def settled(self, at: int, state: int, count: int = 0) -> _Node:
+    def settled(self, at: int, state: int, count: int = 0) -> _TableEntry:
         """Return the entry with all its ends."""
         found = self.node(at, state, count)
         self._settle()
@@ -145,7 +145,7 @@ class _Table:
             seen = bool(self._behind[look.entry] >> at & 1)
         return seen != look.negative
 
-    def _put(self, node: _Node) -> None:
+    def _put(self, node: _TableEntry) -> None:
         waiting = self._queue.get(node.at)
         if waiting is None:
             self._queue[node.at] = [node]
@@ -166,19 +166,19 @@ class _Table:
             else:
                 self._pass_on(node)
 
-    def _explore(self, node: _Node) -> None:
+    def _explore(self, node: _TableEntry) -> None:
         state, at = self.program.states[node.state], node.at
         match state:
-            case Exit(whole):
+            case ExitState(whole):
                 if not whole or at == len(self.text):
                     self._add(node, 1)
-            case Read(piece, after):
+            case ReadState(piece, after):
                 for end in piece.ends(self.text, at, self.spend):
                     self._link(node, self.node(end, after))
             case ForkState(options):
                 for option in options:
                     self._link(node, self.node(at, option))
-            case Call(entry, after):
+            case CallState(entry, after):
                 self._use(node, self.node(at, entry), after, 0)
             case LoopState(entry, least, next=after):
                 again = self.again(state, node.count)
@@ -192,21 +192,21 @@ class _Table:
             case AnchorState(start, after):
                 if at == (0 if start else len(self.text)):
                     self._link(node, self.node(at, after))
-            case Open(_, after) | Close(after):
+            case OpenState(_, after) | CloseState(after):
                 self._link(node, self.node(at, after))
 
-    def _link(self, node: _Node, to: _Node) -> None:
+    def _link(self, node: _TableEntry, to: _TableEntry) -> None:
         """Add the ends of `to` to those of `node`."""
         self._use(node, to, -1, 0)
 
-    def _use(self, node: _Node, callee: _Node, after: int, count: int) -> None:
+    def _use(self, node: _TableEntry, callee: _TableEntry, after: int, count: int) -> None:
         callee.users.append((node, after, count))
         known = callee.ends if callee.fresh == -1 else callee.ends & ~callee.fresh
         self.spend(1)
         if known:
             self._tell(node, callee, known, after, count)
 
-    def _add(self, node: _Node, ends: int) -> None:
+    def _add(self, node: _TableEntry, ends: int) -> None:
         new = ends & ~node.ends
         if not new:
             return
@@ -217,12 +217,12 @@ class _Table:
             self._put(node)
         node.fresh |= new
 
-    def _pass_on(self, node: _Node) -> None:
+    def _pass_on(self, node: _TableEntry) -> None:
         new, node.fresh = node.fresh, 0
         for user, after, count in list(node.users):
             self._tell(user, node, new, after, count)
 
-    def _tell(self, user: _Node, callee: _Node, ends: int, after: int, count: int) -> None:
+    def _tell(self, user: _TableEntry, callee: _TableEntry, ends: int, after: int, count: int) -> None:
         if after < 0:
             self._add(user, ends if self.program.outermost[user.state] else ends << (callee.at - user.at))
             return
@@ -238,16 +238,16 @@ class _Table:
             return count + 1 if count < loop.most else None
         return min(count + 1, loop.least)
 
-    def possible(self, user: _Node, ends: int) -> Iterator[int]:
+    def possible(self, user: _TableEntry, ends: int) -> Iterator[int]:
         """Return the ends of a called rule that the calling state accepts."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and not state.empty:
             ends &= ~1
-        if isinstance(state, Call) and state.without is not None:
+        if isinstance(state, CallState) and state.without is not None:
             ends &= ~self.ends_within(user.at, state.without)
         return (user.at + distance for distance in bits(ends))
 
-    def behind(self, user: _Node, end: int, after: int, count: int) -> _Node:
+    def behind(self, user: _TableEntry, end: int, after: int, count: int) -> _TableEntry:
         """Return the entry that follows a called rule that ended at `end`."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and end == user.at:
@@ -271,7 +271,7 @@ class _Frame:
     the entry in `_active` to remove on return, or None. `bound`: the bound of the caller.
     """
 
-    node: _Node
+    node: _TableEntry
     wanted: int
     after: int
     count: int
@@ -279,7 +279,7 @@ class _Frame:
     bound: int | None
 
 
-class _Walk:
+class _DerivationWalk:
     """The walk. `wanted` is a bit set of ends relative to the position; in the outermost rule it is 1."""
 
     def __init__(self, table: _Table) -> None:
@@ -300,11 +300,11 @@ class _Walk:
         while True:
             self._table.spend(1)
             one = self._program.states[node.state]
-            if isinstance(one, Exit):
+            if isinstance(one, ExitState):
                 if not self._frames:
                     return [span for span in self._spans if span is not None]
                 node, wanted = self._leave(node.at)
-            elif isinstance(one, (Call, LoopState)):
+            elif isinstance(one, (CallState, LoopState)):
                 node, wanted = self._call(node, one, wanted)
             else:
                 after = self._step(node, one, wanted)
@@ -313,19 +313,19 @@ class _Walk:
                     self._bound = None
                 node, wanted = after, self._moved(node, after.at, wanted)
 
-    def _step(self, node: _Node, state: Any, wanted: int) -> _Node:
+    def _step(self, node: _TableEntry, state: Any, wanted: int) -> _TableEntry:
         match state:
-            case Read(piece, after, lazy):
+            case ReadState(piece, after, lazy):
                 ends = list(piece.ends(self._text, node.at, self._table.spend))
                 chosen = self._first(node, [(end, after) for end in (ends if lazy else reversed(ends))], wanted)
                 self._read(state, node.at, chosen.at)
                 return chosen
             case ForkState(options):
                 return self._first(node, [(node.at, option) for option in options], wanted)
-            case Open(name):
+            case OpenState(name):
                 self._open.append((len(self._spans), name, node.at))
                 self._spans.append(None)
-            case Close():
+            case CloseState():
                 number, name, start = self._open.pop()
                 end = max(start, min(node.at, self._last))
                 self._spans[number] = Capture(name, start, end, self._text)
@@ -333,7 +333,7 @@ class _Walk:
                 self._look(state, node.at)
         return self._first(node, [(node.at, state.next)], wanted)
 
-    def _call(self, node: _Node, state: Call | LoopState, wanted: int) -> tuple[_Node, int]:
+    def _call(self, node: _TableEntry, state: CallState | LoopState, wanted: int) -> tuple[_TableEntry, int]:
         """Enter a rule, or leave a repetition."""
         after, count = state.next, 0
         if isinstance(state, LoopState):
@@ -356,7 +356,7 @@ class _Walk:
         self._active.add(key)
         return callee, ends
 
-    def _ends(self, node: _Node, state: Call | LoopState, wanted: int, after: int, count: int) -> int:
+    def _ends(self, node: _TableEntry, state: CallState | LoopState, wanted: int, after: int, count: int) -> int:
         """Return the ends of the called rule from which a wanted end is reachable."""
         callee, found = self._table.node(node.at, state.entry), 0
         for end in self._table.possible(node, callee.ends):
@@ -367,7 +367,7 @@ class _Walk:
                 found |= bit
         return found
 
-    def _leave(self, at: int) -> tuple[_Node, int]:
+    def _leave(self, at: int) -> tuple[_TableEntry, int]:
         frame = self._frames.pop()
         if frame.key is not None:
             self._active.discard(frame.key)
@@ -375,13 +375,13 @@ class _Walk:
         then = self._table.behind(frame.node, at, frame.after, frame.count)
         return then, self._moved(frame.node, at, frame.wanted)
 
-    def _moved(self, node: _Node, to: int, wanted: int) -> int:
+    def _moved(self, node: _TableEntry, to: int, wanted: int) -> int:
         return wanted if self._program.outermost[node.state] else wanted >> (to - node.at)
 
-    def _can(self, node: _Node, wanted: int) -> bool:
+    def _can(self, node: _TableEntry, wanted: int) -> bool:
         return bool(node.ends & wanted) and (self._bound is None or _when(node, wanted) < self._bound)
 
-    def _first(self, node: _Node, options: list[tuple[int, int]], wanted: int) -> _Node:
+    def _first(self, node: _TableEntry, options: list[tuple[int, int]], wanted: int) -> _TableEntry:
         """Return the first option from which a wanted end is reachable."""
         for at, state in options:
             self._table.spend(1)
@@ -399,9 +399,9 @@ class _Walk:
         start = at if look.ahead else at - (look.width or 0)
         inner = self._table.inner
         seen = inner.settled(start, look.entry).ends
-        self._spans += _Walk(inner).run(start, look.entry, seen if look.ahead else 1 << (at - start))
+        self._spans += _DerivationWalk(inner).run(start, look.entry, seen if look.ahead else 1 << (at - start))
 
-    def _read(self, state: Read, start: int, end: int) -> None:
+    def _read(self, state: ReadState, start: int, end: int) -> None:
         if end > start and not state.ignored:
             self._last = end
         if state.inside is None:
@@ -415,12 +415,12 @@ class _Walk:
             around, known = "", self._program.patterns
             if id(state.inside) not in known:
                 known[id(state.inside)] = built(state.inside)
-            found = _Walk(_Table(known[id(state.inside)], text, self._table.begun)).run()
+            found = _DerivationWalk(_Table(known[id(state.inside)], text, self._table.begun)).run()
         for one in found:
             name = around + one.name if one.name[0] == "/" else one.name
             self._spans.append(Capture(name, start + one.start, start + one.end, self._text))
 
 
-def _when(node: _Node, wanted: int) -> int:
+def _when(node: _TableEntry, wanted: int) -> int:
     """Return when the first of the wanted ends was found."""
     return next(time for time, ends in node.found if ends & wanted)

@@ -1,6 +1,6 @@
 """The structure of a constraint as a state machine. Alternatives are in order of priority.
 
-Every rule is a set of states that ends in an `Exit`. Repetitions are counted, not unrolled; their body is a rule.
+Every rule is a set of states that ends in an `ExitState`. Repetitions are counted, not unrolled; their body is a rule.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnchorState",
-    "Call",
-    "Close",
-    "Exit",
+    "CallState",
+    "CloseState",
+    "ExitState",
     "ForkState",
     "LookState",
     "LoopState",
-    "Open",
+    "OpenState",
     "Program",
-    "Read",
+    "ReadState",
     "State",
     "built",
     "program_of",
@@ -40,14 +40,14 @@ MAX_STATES = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ExitState:
     """The end of the rule. `whole`: only at the end of the text."""
 
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadState:
     """A match of a leaf, longest first (`lazy`: shortest first). `inside`: how captures inside it are computed."""
 
     piece: Piece
@@ -65,7 +65,7 @@ class ForkState:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallState:
     """A call of a rule by its entry state. `without`: entry of a rule whose matches are excluded."""
 
     entry: int
@@ -110,7 +110,7 @@ class AnchorState:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenState:
     """The start of a capture."""
 
     name: str
@@ -118,13 +118,13 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class CloseState:
     """The end of the innermost open capture."""
 
     next: int
 
 
-State = Exit | Read | ForkState | Call | LoopState | LookState | AnchorState | Open | Close
+State = ExitState | ReadState | ForkState | CallState | LoopState | LookState | AnchorState | OpenState | CloseState
 _Part = terms.Term | syntax.Part | Shape
 
 
@@ -170,7 +170,7 @@ class _Builder:
 
     def built(self, shape: Rules | Pattern) -> Program:
         """Translate a shape."""
-        entry, end = self._state(True), self._state(True, Exit(True))
+        entry, end = self._state(True), self._state(True, ExitState(True))
         self._waiting.append((entry, shape, end, {}, True))
         while self._waiting:
             at, part, after, names, outermost = self._waiting.pop()
@@ -188,7 +188,7 @@ class _Builder:
 
     def _rule(self, part: _Part, names: dict[str, int]) -> int:
         """Return the entry state of a rule that is translated later."""
-        entry, end = self._state(False), self._state(False, Exit(False))
+        entry, end = self._state(False), self._state(False, ExitState(False))
         self._waiting.append((entry, part, end, names, False))
         return entry
 
@@ -198,12 +198,12 @@ class _Builder:
             case terms.Text(_, source) | terms.Embedded(_, source):
                 self._text(at, part, source, after, outermost)
             case syntax.Plain(language):
-                self._set(at, Read(self._piece(language), after))
+                self._set(at, ReadState(self._piece(language), after))
             case terms.Ref(name):
-                self._set(at, Call(names[name], after))
+                self._set(at, CallState(names[name], after))
             case terms.Concatenation(parts) | syntax.ConcatPart(parts):
                 self._series(at, parts, after, names, outermost)
-            case terms.Choice(parts) | syntax.AlternationPart(parts):
+            case terms.Alternation(parts) | syntax.AlternationPart(parts):
                 options = [self._state(outermost) for _ in parts]
                 self._set(at, ForkState(tuple(options)))
                 self._waiting += [
@@ -214,7 +214,7 @@ class _Builder:
             case syntax.RepeatPart(inner, least, most, _, lazy, empty):
                 self._times(at, _Repeat(inner, least, most, lazy, empty), after, names, outermost)
             case terms.Except(inner, without):
-                self._set(at, Call(self._rule(inner, names), after, self._rule(without, names)))
+                self._set(at, CallState(self._rule(inner, names), after, self._rule(without, names)))
             case syntax.NamedGroup(inner, name):
                 self._named(at, inner, name, after, names, outermost)
             case syntax.Anchor(start):
@@ -243,8 +243,8 @@ class _Builder:
             at = then
 
     def _named(self, at: int, part: _Part, name: str, after: int, names: dict[str, int], outermost: bool) -> None:
-        inner, close = self._state(outermost), self._state(outermost, Close(after))
-        self._set(at, Open(name, inner))
+        inner, close = self._state(outermost), self._state(outermost, CloseState(after))
+        self._set(at, OpenState(name, inner))
         self._waiting.append((inner, part, close, names, outermost))
 
     def _text(self, at: int, part: terms.Text | terms.Embedded, source: object, after: int, outermost: bool) -> None:
@@ -254,7 +254,7 @@ class _Builder:
             self._waiting.append((at, shape, after, {}, outermost))
             return
         piece = self._piece(part.language) if isinstance(part, terms.Text) else self._whole(part)
-        self._set(at, Read(piece, after, ignored=source is IGNORED, inside=shape))
+        self._set(at, ReadState(piece, after, ignored=source is IGNORED, inside=shape))
 
     def _piece(self, language: Any) -> Piece:
         if id(language) not in self._pieces:
@@ -270,12 +270,12 @@ class _Builder:
         part, least, most, lazy, empty = times
         one = self._character(part)
         if one is not None and most is not None:
-            self._set(at, Read(Characters(one.points, least, most), after, lazy))
+            self._set(at, ReadState(Characters(one.points, least, most), after, lazy))
         elif one is not None:
             loop, again = self._state(outermost), self._state(outermost)
-            self._set(at, Read(Characters(one.points, least, least), loop))
+            self._set(at, ReadState(Characters(one.points, least, least), loop))
             self._set(loop, ForkState((after, again) if lazy else (again, after)))
-            self._set(again, Read(one, loop))
+            self._set(again, ReadState(one, loop))
         elif (least, most) == (1, 1):
             self._waiting.append((at, part, after, names, outermost))
         elif (least, most) == (0, 1) and empty:
@@ -304,12 +304,12 @@ class _Builder:
             return
         names: dict[str, int] = {}
         for rule in shape.rules:
-            names[rule.name], end = self._state(False), self._state(False, Exit(False))
+            names[rule.name], end = self._state(False), self._state(False, ExitState(False))
             if rule.name in shape.names:
                 self._named(names[rule.name], rule.term, shape.names[rule.name], end, names, False)
             else:
                 self._waiting.append((names[rule.name], rule.term, end, names, False))
-        self._set(at, Call(names[shape.start], after))
+        self._set(at, CallState(names[shape.start], after))
 
 
 def _calls_itself(rule: terms.Rule) -> bool:
@@ -321,7 +321,7 @@ def _within(term: terms.Term) -> Iterator[terms.Term]:
     while todo:
         one = todo.pop()
         yield one
-        if isinstance(one, (terms.Concatenation, terms.Choice)):
+        if isinstance(one, (terms.Concatenation, terms.Alternation)):
             todo += one.parts
         elif isinstance(one, terms.Repetition):
             todo.append(one.part)

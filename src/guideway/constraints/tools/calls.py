@@ -17,7 +17,7 @@ from guideway.constraints.tools.reply_parser import read
 from guideway.constraints.tools.tool import Tool
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
-from guideway.grammar.cfg import Choice, Concatenation, Repetition, Rule, Term, Text, lower
+from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
 from guideway.tokenizers.tokenizer import Tokenizer
@@ -141,8 +141,8 @@ class ToolCalls(Constraint[Reply]):
         if self.choice != "auto":
             return self._calls("")
         if not family.trigger or family.answer:
-            return Choice((text, self._calls("")))
-        return Choice(
+            return Alternation((text, self._calls("")))
+        return Alternation(
             (text, Concatenation((up_to_marker(family.trigger, family.special), self._calls(family.trigger))))
         )
 
@@ -151,7 +151,7 @@ class ToolCalls(Constraint[Reply]):
         family = self.family
         lead = Repetition(self._marker(family.lead), 0, 1 if family.lead else 0)
         first = self._marker((family.opening + family.prefix)[len(written) :])
-        one = Choice(tuple(map(self._call, self._called.values())))
+        one = Alternation(tuple(map(self._call, self._called.values())))
         several = self.parallel and family.several
         more = Repetition(
             Concatenation((self._marker(family.separator + family.prefix), one)), 0, None if several else 0

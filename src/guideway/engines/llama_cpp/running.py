@@ -29,7 +29,7 @@ class Running:
         self._outputs = Outputs(width)
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:
-        """Run the new tokens of sequences and advance their tips. Returns the logits after each. Raises `EngineError`."""
+        """Run new tokens of sequences and advance their tips. Return the logits after each. Raises `EngineError`."""
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)

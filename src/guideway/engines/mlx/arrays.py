@@ -28,7 +28,7 @@ def to_arrays(cache: Cache) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, like: KeysValues | States) -> Cache:
-    """Return the cache of arrays. `like` is a cache of the model after one token. Raises `EngineError` for mismatches."""
+    """Return the cache of arrays. `like` is a cache of the model with one token. Raises `EngineError` on mismatch."""
     expected = to_arrays(like)
     first = next(iter(expected))
     if set(arrays) != set(expected):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
-from guideway.grammar.cfg import Choice, Concatenation, Except, Ref, Repetition, Rule, Term, Text
+from guideway.grammar.cfg import Alternation, Concatenation, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.regular import EMPTY, literal
 
 __all__ = ["IsoReader"]
@@ -18,7 +18,7 @@ _OTHER_SIGNS = {"(/": "[", "/)": "]", "(:": "{", ":)": "}"}
 
 
 @dataclass(slots=True)
-class _Group:
+class _IsoGroup:
     """An open group."""
 
     closing: str
@@ -39,7 +39,7 @@ class _Group:
 
     def term(self) -> Term:
         """Return the term of the group."""
-        return Choice(tuple(Concatenation(tuple(one)) for one in self.options))
+        return Alternation(tuple(Concatenation(tuple(one)) for one in self.options))
 
 
 class IsoReader(Reader):
@@ -99,7 +99,7 @@ class IsoReader(Reader):
         return "|" if sign in "/!" else ";" if sign == "." else sign
 
     def _definitions(self) -> Term:
-        groups = [_Group("", self.at)]
+        groups = [_IsoGroup("", self.at)]
         while True:
             self._space()
             at, group = self.at, groups[-1]
@@ -130,7 +130,7 @@ class IsoReader(Reader):
                     self.fail(f"expected {group.closing!r} at the end of this group", group.at)
                 return group.term()
 
-    def _part(self, groups: list[_Group], at: int) -> None:
+    def _part(self, groups: list[_IsoGroup], at: int) -> None:
         """Parse a part, a count, or the beginning of a group."""
         group = groups[-1]
         if self.next in "0123456789":
@@ -142,11 +142,11 @@ class IsoReader(Reader):
         elif self.next in "([{":
             if len(groups) > MAX_NESTING:
                 self.fail(f"groups may be nested at most {MAX_NESTING} deep", at, LimitExceededError)
-            groups.append(_Group(_CLOSING[self._sign()], at))
+            groups.append(_IsoGroup(_CLOSING[self._sign()], at))
         else:
             group.put(self._atom(at), self.place(at))
 
-    def _close(self, groups: list[_Group], sign: str, at: int) -> None:
+    def _close(self, groups: list[_IsoGroup], sign: str, at: int) -> None:
         if groups[-1].closing != sign:
             self.fail(f"{sign!r} has no matching opening bracket", at)
         part = groups.pop().term()

@@ -6,7 +6,7 @@ import re
 from typing import NoReturn
 
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
-from guideway.grammar.cfg import Choice, Concatenation, Repetition, Term
+from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Term
 from guideway.grammar.regular import Chars, Special, chars
 
 __all__ = ["MAX_COUNT", "MAX_NESTING", "Groups", "Reader", "special_of"]
@@ -167,4 +167,4 @@ class Groups:
     @staticmethod
     def _term(options: list[list[Term]]) -> Term:
         made = [one[0] if len(one) == 1 else Concatenation(tuple(one)) for one in options]
-        return made[0] if len(made) == 1 else Choice(tuple(made))
+        return made[0] if len(made) == 1 else Alternation(tuple(made))

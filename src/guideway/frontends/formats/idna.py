@@ -32,10 +32,10 @@ _DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0
 def idn_hostname() -> Regular:
     """Return internationalised host names of at most 253 characters.
 
-    Labels are ASCII (no A-labels), or have characters that IDNA allows; separators are the four dots of IDNA. Contextual
-    rules are enforced. Exceptions: joining types around U+200C are not checked, so it is allowed only after a virama;
-    and the length of A-labels is approximated by 52 characters, which can be too long with mixed scripts. If a name has
-    right-to-left labels, its other labels are ASCII.
+    Labels are ASCII (no A-labels), or have characters that IDNA allows; separators are the four dots of IDNA.
+    Contextual rules are enforced. Exceptions: joining types around U+200C are not checked, so it is allowed only after
+    a virama; and the length of A-labels is approximated by 52 characters, which can be too long with mixed scripts. If
+    a name has right-to-left labels, its other labels are ASCII.
     """
     plain = either([label(), _beyond(_left_to_right())])
     beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))

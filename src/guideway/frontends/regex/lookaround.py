@@ -73,7 +73,7 @@ class _Here:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _DfaState:
     claim: Formula
     tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # per lookbehind: states with their formulas
 
@@ -99,7 +99,7 @@ class _Determinizer:
     def graph(self) -> Regular:
         """Return the DFA without dead states."""
         here, tracked = self._tracked(None, 0)
-        first = _State(self._claim(self._start, here), tracked)
+        first = _DfaState(self._claim(self._start, here), tracked)
         numbers, order = {first: 0}, [first]
         rows: list[dict[int, list[Ranges]]] = []
         for state in order:  # the list grows during iteration
@@ -119,12 +119,12 @@ class _Determinizer:
             rows.append(row)
         return minimal_automaton(rows, [_holds_at_end(state.claim) for state in order])
 
-    def _moved(self, state: _State, held: int) -> _State:
+    def _moved(self, state: _DfaState, held: int) -> _DfaState:
         """Return the state after a character of a class; `held`: bit set of the character sets that contain it."""
         here, tracked = self._tracked(state, held)
-        return _State(self._after(state.claim, held, here), tracked)
+        return _DfaState(self._after(state.claim, held, here), tracked)
 
-    def _tracked(self, state: _State | None, held: int) -> tuple[_Here, tuple[tuple[tuple[int, Formula], ...], ...]]:
+    def _tracked(self, state: _DfaState | None, held: int) -> tuple[_Here, tuple[tuple[tuple[int, Formula], ...], ...]]:
         """Return the position, and the states of the lookbehinds. `state` None: the start of the text."""
         here = _Here(state is None)
         if not self._back:

@@ -87,7 +87,7 @@ FLAGS = {"python": "".join(_FLAG_NAMES), "ecma": "ims"}
 
 
 @dataclass(slots=True)
-class _Group:
+class _OpenGroup:
     """An open group: the complete alternatives, and the current one."""
 
     at: int
@@ -107,7 +107,7 @@ class _Parser:
     def __init__(self, pattern: str, dialect: Dialect, flags: str = "", *, keep: bool = False) -> None:
         self._scanner = Scanner(pattern, dialect)
         self._flags = _Flags(**{_FLAG_NAMES[flag]: True for flag in flags})
-        self._stack = [_Group(0, self._flags)]
+        self._stack = [_OpenGroup(0, self._flags)]
         self._keep = keep
         self._name: str | None = None  # name of the group that is being opened
         self.names: set[str] = set()
@@ -263,7 +263,7 @@ class _Parser:
             scanner.invalid("nothing precedes the quantifier")
         if len(self._stack) > MAX_NESTING:
             scanner.too_large(f"groups may be nested at most {MAX_NESTING} deep", at)
-        self._stack.append(_Group(at, self._flags, look, name=self._name))
+        self._stack.append(_OpenGroup(at, self._flags, look, name=self._name))
         self._name, self._flags = None, inner
 
     def _look(self) -> tuple[bool, bool] | None:
@@ -364,7 +364,7 @@ class _Parser:
         if group.look == (False, False) or group.look == (False, True):
             self._stack[-1].repeatable = self._scanner.dialect == "python"
 
-    def _closed(self, group: _Group) -> Part:
+    def _closed(self, group: _OpenGroup) -> Part:
         options = [*group.done, self._series(group.items)]
         return AlternationPart(tuple(options)) if self._keep and len(options) > 1 else choice(options)
 

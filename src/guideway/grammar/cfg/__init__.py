@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from guideway.grammar.cfg.lowering import Lowered, lower
 from guideway.grammar.cfg.terms import (
-    Choice,
+    Alternation,
     Concatenation,
     Embedded,
     Except,
@@ -30,7 +30,7 @@ from guideway.grammar.cfg.terms import (
 )
 
 __all__ = [
-    "Choice",
+    "Alternation",
     "Concatenation",
     "Embedded",
     "Except",

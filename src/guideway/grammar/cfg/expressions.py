@@ -32,7 +32,7 @@ def is_never(symbol: object) -> bool:
 
 
 class Expressions:
-    """Properties of expressions, cached by identity. Works without recursion, since expressions may be nested deeply."""
+    """Properties of expressions, cached by identity. No recursion, since expressions may be nested deeply."""
 
     def __init__(self) -> None:
         self._nullable: dict[int, int] = {}

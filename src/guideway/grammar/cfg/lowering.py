@@ -7,7 +7,14 @@ from guideway.grammar.cfg.epsilon import nullable_variables, without_empty
 from guideway.grammar.cfg.expressions import Expressions, is_never
 from guideway.grammar.cfg.fixpoint import reached
 from guideway.grammar.cfg.left_recursion import without_left_recursion
-from guideway.grammar.cfg.productions import Difference, Production, Productions, Repeated, Symbol, flatten
+from guideway.grammar.cfg.productions import (
+    DifferenceOfSymbols,
+    Production,
+    Productions,
+    RepeatedSymbol,
+    Symbol,
+    flatten,
+)
 from guideway.grammar.cfg.regular_rules import fold, joined
 from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.cfg.terms import Rule
@@ -145,9 +152,11 @@ class _Lowering:
         variable, made = component[0], self._made.of[component[0]]
         for one in component:
             exception = self._made.of[one]
-            if isinstance(exception, Difference) and not (len(component) == 1 and self._excepted(one, exception)):
+            if isinstance(exception, DifferenceOfSymbols) and not (
+                len(component) == 1 and self._excepted(one, exception)
+            ):
                 self._without_empty(one, exception)
-        if len(component) > 1 or not isinstance(made, Repeated):
+        if len(component) > 1 or not isinstance(made, RepeatedSymbol):
             return variable in self._regular
         part = self._known(made.part)
         if part is not None:
@@ -160,13 +169,13 @@ class _Lowering:
         known = self._regular.get(symbol) if isinstance(symbol, int) else symbol
         return known if isinstance(known, Regular) else None
 
-    def _excepted(self, variable: int, made: Difference) -> bool:
+    def _excepted(self, variable: int, made: DifferenceOfSymbols) -> bool:
         part, without = self._known(made.part), self._known(made.without)
         if part is not None and without is not None:
             self._regular[variable] = Both((part, Not(without)))
         return variable in self._regular
 
-    def _without_empty(self, variable: int, made: Difference) -> None:
+    def _without_empty(self, variable: int, made: DifferenceOfSymbols) -> None:
         without = self._known(made.without)
         if without is None or self._expressions.number(without) != self._expressions.number(EMPTY):
             raise UnsupportedError(

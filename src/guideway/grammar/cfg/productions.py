@@ -6,11 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.grammar.cfg.terms import Choice, Concatenation, Embedded, Except, Ref, Repetition, Rule, Term, Text
+from guideway.grammar.cfg.terms import Alternation, Concatenation, Embedded, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import NEVER, Regular
 
-__all__ = ["MAX_SYMBOLS", "Difference", "Opaque", "Production", "Productions", "Repeated", "Symbol", "flatten"]
+__all__ = [
+    "MAX_SYMBOLS",
+    "DifferenceOfSymbols",
+    "Opaque",
+    "Production",
+    "Productions",
+    "RepeatedSymbol",
+    "Symbol",
+    "flatten",
+]
 
 MAX_SYMBOLS = 500_000
 """Maximum total number of symbols of all productions."""
@@ -31,7 +40,7 @@ Production = tuple[Symbol, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedSymbol:
     """The definition of a variable as `least` to `most` repetitions of a symbol."""
 
     part: Symbol
@@ -40,7 +49,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferenceOfSymbols:
     """The definition of a variable as the texts of one symbol that are not texts of another."""
 
     part: Symbol
@@ -52,7 +61,7 @@ class Difference:
 class Productions:
     """The definition of each variable, and the rule that it comes from."""
 
-    of: list[list[Production] | Repeated | Difference] = field(default_factory=list)
+    of: list[list[Production] | RepeatedSymbol | DifferenceOfSymbols] = field(default_factory=list)
     rule: list[int] = field(default_factory=list)
     size: int = 0
     worked: int = 0
@@ -88,22 +97,24 @@ class Productions:
         made = self.of[variable]
         if isinstance(made, list):
             return made
-        written: list[Production] = self._written_out(variable, made) if isinstance(made, Repeated) else [(made.part,)]
+        written: list[Production] = (
+            self._written_out(variable, made) if isinstance(made, RepeatedSymbol) else [(made.part,)]
+        )
         self.give(variable, written)
         return written
 
     def callees(self, variable: int) -> list[int]:
         """Return the variables that a variable refers to."""
         made = self.of[variable]
-        if isinstance(made, Repeated):
+        if isinstance(made, RepeatedSymbol):
             symbols = [made.part]
-        elif isinstance(made, Difference):
+        elif isinstance(made, DifferenceOfSymbols):
             symbols = [made.part, made.without]
         else:
             symbols = [symbol for one in made for symbol in one]
         return [symbol for symbol in symbols if isinstance(symbol, int)]
 
-    def _written_out(self, variable: int, made: Repeated) -> list[Production]:
+    def _written_out(self, variable: int, made: RepeatedSymbol) -> list[Production]:
         rule = self.rule[variable]
         if made.least + (made.most or 0) > MAX_SYMBOLS:
             raise LimitExceededError(
@@ -148,9 +159,9 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
                 raise InvalidConstraintError(
                     f"a repetition count must be at least 0, got {term.least}", rules[rule].place
                 )
-            made.of[variable] = Repeated(symbol(term.part), term.least, term.most)
+            made.of[variable] = RepeatedSymbol(symbol(term.part), term.least, term.most)
         elif isinstance(term, Except):
-            made.of[variable] = Difference(symbol(term.part), symbol(term.without), term.place)
+            made.of[variable] = DifferenceOfSymbols(symbol(term.part), symbol(term.without), term.place)
         else:
             options = _options(term)
             made.give(variable, [tuple(symbol(part) for part in series) for series in options])
@@ -163,7 +174,7 @@ def _options(term: Term) -> list[list[Term]]:
     found, todo = [], [term]
     while todo:
         one = todo.pop()
-        if isinstance(one, Choice):
+        if isinstance(one, Alternation):
             todo += reversed(one.parts)
         else:
             found.append(_parts(one))
@@ -177,7 +188,7 @@ def _parts(term: Term) -> list[Term]:
         one = todo.pop()
         if isinstance(one, Concatenation):
             todo += reversed(one.parts)
-        elif isinstance(one, Choice) and not one.parts:
+        elif isinstance(one, Alternation) and not one.parts:
             return [Text(NEVER)]
         else:
             found.append(one)

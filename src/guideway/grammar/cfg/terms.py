@@ -9,7 +9,7 @@ from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
 __all__ = [
-    "Choice",
+    "Alternation",
     "Concatenation",
     "Embedded",
     "Except",
@@ -46,7 +46,7 @@ class Concatenation:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """An alternation; without parts: the empty language."""
 
     parts: tuple[Term, ...]
@@ -81,13 +81,13 @@ class Embedded:
     source: object = None
 
 
-Term = Text | Ref | Concatenation | Choice | Repetition | Except | Embedded
+Term = Text | Ref | Concatenation | Alternation | Repetition | Except | Embedded
 
 
 def parts_of(term: Term) -> tuple[Term, ...]:
     """Return the direct subterms."""
     match term:
-        case Concatenation(parts) | Choice(parts):
+        case Concatenation(parts) | Alternation(parts):
             return parts
         case Repetition(part):
             return (part,)

@@ -30,8 +30,8 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         model: The model.
         tokenizer: The tokenizer of ExLlamaV2.
         constraint: A constraint, a Python type or an automaton.
-        prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if `as_mask`
-            is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
+        prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if
+            `as_mask` is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
         as_mask: Mask the logits, instead of returning a list of allowed tokens per step.
 
     Raises:

@@ -86,7 +86,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         return True
 
     def get_next_logit_mask(self) -> torch.Tensor:
-        """Return the mask, int32, shape [1, words]; bit i % 32 of word i // 32 is token i. Valid until the next call."""
+        """Return the mask, int32, shape [1, words]; bit i % 32 of word i // 32 is token i. Valid until next call."""
         if not self._filled:
             self._follower.fill(self._bits[0])
             self._filled = True

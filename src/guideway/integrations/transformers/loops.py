@@ -24,8 +24,8 @@ class Loops:
         """Return whether the calling loop is known and does not read the scores again, so they can be overwritten.
 
         Prompt lookup passes the same scores for all tokens of a draft, and `output_logits=True` keeps them. In other
-        cases the scores are already a copy. The processor receives neither the model nor its configuration, so the stack
-        frame of the caller is inspected. Every call is checked, because a draft model's loop and the main loop
+        cases the scores are already a copy. The processor receives neither the model nor its configuration, so the
+        stack frame of the caller is inspected. Every call is checked, because a draft model's loop and the main loop
         alternate. Unknown callers are assumed to read the scores again.
         """
         try:

@@ -64,8 +64,8 @@ def automaton_of(given: Asked, tokenizer: Tokenizer) -> Automaton:
 def follower_of(params: Any, tokenizer: Tokenizer) -> Follower | None:
     """Return the state of a request with a constraint in `extra_args`, or None.
 
-    Does not raise: for a constraint that validation would have refused, the text ends at once and the follower keeps the
-    error.
+    Does not raise: for a constraint that validation would have refused, the text ends at once and the follower keeps
+    the error.
     """
     try:
         given = asked(params)

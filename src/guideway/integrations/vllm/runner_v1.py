@@ -1,4 +1,4 @@
-"""The logits processor for vLLM's V1 model runner, which has a persistent batch and a growing token list per request."""
+"""The logits processor for vLLM's V1 model runner, which has a persistent batch and one token list per request."""
 
 from __future__ import annotations
 

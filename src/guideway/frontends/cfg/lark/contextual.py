@@ -10,7 +10,7 @@ from guideway.frontends.cfg.lark.definitions import Terminals, names_of
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.frontends.regex import parse_tree
-from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first
+from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first
 
 __all__ = ["split_by_context"]
 
@@ -23,7 +23,7 @@ def split_by_context(
     pieces: Mapping[str, object],
 ) -> Split:
     """Return the rules with the meaning of Lark's contextual lexer. Raises `UnsupportedError` if that is not exact."""
-    same = _Same(reader, terminals)
+    same = _TerminalNames(reader, terminals)
     reached = _reached(reader, start)
     for name in sorted(parts):
         if name in reached:
@@ -56,7 +56,7 @@ def _reached(reader: LarkReader, start: str) -> set[str]:
     return seen
 
 
-class _Same:
+class _TerminalNames:
     """Merges literals with terminals that have the same pattern, as Lark does."""
 
     def __init__(self, reader: LarkReader, terminals: Terminals) -> None:
@@ -97,7 +97,7 @@ class _Same:
                     made[id(term)] = Ref(self._of(name))
                 case Repetition(part, least, most):
                     made[id(term)] = Repetition(made[id(part)], least, most)
-                case Concatenation(parts) | Choice(parts):
+                case Concatenation(parts) | Alternation(parts):
                     made[id(term)] = type(term)(tuple(made[id(part)] for part in parts))
         return made[id(root)]
 

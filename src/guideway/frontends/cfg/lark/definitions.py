@@ -5,7 +5,7 @@ from __future__ import annotations
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
-from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first, parts_of
+from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.regular import Regular
 
@@ -94,7 +94,7 @@ class Terminals:
                 return self._patterns[name]
             case Concatenation():
                 return joined(parts)
-            case Choice():
+            case Alternation():
                 return either(parts, self._ordered)
             case Repetition(_, least, most):
                 return repeated(parts[0], least, most)

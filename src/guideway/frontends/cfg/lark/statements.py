@@ -10,7 +10,7 @@ from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceed
 from guideway.frontends.cfg.lark.common import COMMON, LENGTHS
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, written
 from guideway.frontends.cfg.scanner import Groups, Reader
-from guideway.grammar.cfg import Choice, Ref, Term
+from guideway.grammar.cfg import Alternation, Ref, Term
 
 __all__ = ["Definition", "LarkReader"]
 
@@ -32,7 +32,7 @@ _MAX_ARGUMENTS = 100  # maximum nesting depth of template arguments
 
 
 @dataclass(slots=True)
-class _Token:
+class _LarkToken:
     kind: str
     text: str
     at: int
@@ -62,7 +62,7 @@ class LarkReader:
     special: dict[str, int] = field(default_factory=dict)  # special tokens: name, position
     _source: Reader = field(init=False)  # for places in messages
     _position: int = 0  # index of the current token
-    _tokens: list[_Token] = field(default_factory=list)
+    _tokens: list[_LarkToken] = field(default_factory=list)
     _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the body
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
     _bound: dict[str, Term] = field(default_factory=dict)
@@ -113,15 +113,15 @@ class LarkReader:
             if found is None:
                 self._source.expected("a name, a literal or an operator", at)
             if found.lastgroup != "space":
-                made.append(_Token(str(found.lastgroup), found[0], at))
+                made.append(_LarkToken(str(found.lastgroup), found[0], at))
             at = found.end()
-        joined: list[_Token] = []
+        joined: list[_LarkToken] = []
         for token in made:  # a line that begins with '|' continues the previous one
             if token.text == "|" or token.kind == "line":
                 while joined and joined[-1].kind == "line":
                     joined.pop()
             joined.append(token)
-        self._tokens = [*joined, _Token("end", "", len(self.text))]
+        self._tokens = [*joined, _LarkToken("end", "", len(self.text))]
 
     def _starts(self, position: int) -> bool:
         """Return whether a statement begins at this token, ignoring modifiers."""
@@ -131,10 +131,10 @@ class LarkReader:
         return before < 0 or self._tokens[before].kind == "line"
 
     @property
-    def _now(self) -> _Token:
+    def _now(self) -> _LarkToken:
         return self._tokens[self._position]
 
-    def _take(self, *wanted: str, what: str = "") -> _Token:
+    def _take(self, *wanted: str, what: str = "") -> _LarkToken:
         token = self._now
         if token.text not in wanted and token.kind not in wanted:
             self._stop_expecting(what or " or ".join(repr(one) for one in wanted))
@@ -283,7 +283,7 @@ class LarkReader:
                 groups.add(self._value(0))
         return self._whole(groups)
 
-    def _close(self, groups: Groups, token: _Token) -> None:
+    def _close(self, groups: Groups, token: _LarkToken) -> None:
         if groups.inside != token.text:
             self._stop(f"{token.text!r} has no matching opening bracket", token.at)
         self._position += 1
@@ -296,7 +296,7 @@ class LarkReader:
             self._stop_expecting(f"{groups.inside!r}")
         return groups.done()
 
-    def _count(self, groups: Groups, token: _Token) -> None:
+    def _count(self, groups: Groups, token: _LarkToken) -> None:
         self._position += 1
         if not groups.series:
             self._stop("nothing precedes the repetition", token.at)
@@ -338,7 +338,7 @@ class LarkReader:
         self.mentioned.setdefault(token.text, token.at)
         return Ref(token.text)
 
-    def _use(self, token: _Token, depth: int) -> Term:
+    def _use(self, token: _LarkToken, depth: int) -> Term:
         if token.text not in self._templates:
             self._stop(f"the template {token.text!r} is not defined", token.at)
         if depth > _MAX_ARGUMENTS:
@@ -354,13 +354,13 @@ class LarkReader:
             self._instances.append((name, token.text, arguments))
         return Ref(name)
 
-    def _pattern(self, token: _Token) -> Written:
+    def _pattern(self, token: _LarkToken) -> Written:
         try:
             return written(token.text)
         except TerminalError as error:
             self._stop(str(error), token.at, InvalidConstraintError if error.kind is ConstraintError else error.kind)
 
-    def _range(self, first: _Token) -> Term:
+    def _range(self, first: _LarkToken) -> Term:
         self._position += 1
         last = self._take("string", what="the end of the range")
         ends = [self._pattern(one).value for one in (first, last)]
@@ -372,4 +372,4 @@ class LarkReader:
 
 
 def _either(one: Term, other: Term) -> Term:
-    return Choice((one, other))
+    return Alternation((one, other))

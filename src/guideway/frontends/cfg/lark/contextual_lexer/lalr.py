@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from guideway.errors import LimitExceededError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
-from guideway.grammar.cfg import Choice, Concatenation, Ref, Repetition, Term, parts_first, parts_of
+from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.fixpoint import reached
 from guideway.grammar.cfg.scc import strongly_connected_components
 
@@ -54,7 +54,7 @@ class PlainRules:
         match term:
             case Ref(name):
                 return [(self.numbers.get(name, name),)]
-            case Choice():
+            case Alternation():
                 return (one for part in parts for one in part)
             case Concatenation():
                 return self._joined(parts)

@@ -1,7 +1,7 @@
 """Splits rules by the states of parser and lexer, merges equivalent ones, and writes them as rules.
 
-A specialised rule (`_SpecialisedRule`) is what a rule derives from a parser state and a lexer context (`steps.py`), with the set
-of lexer contexts after it. Specialised rules with equal productions up to equivalence are merged by partition
+A specialised rule is what a rule derives from a parser state and a lexer context (`steps.py`), with the set of lexer
+contexts after it. Specialised rules with equal productions up to equivalence are merged by partition
 refinement, starting with one block per rule. The lexer context after a text is known only at its end. Therefore
 contexts with the same continuation are requested together, as sets.
 """
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import PlainRules, Symbol, Tables
 from guideway.frontends.cfg.lark.contextual_lexer.steps import Accepted, Steps
-from guideway.frontends.cfg.lark.contextual_lexer.terminals import Scanners, Terminal
-from guideway.grammar.cfg import Choice, Concatenation, Ref, Rule, Term, Text
+from guideway.frontends.cfg.lark.contextual_lexer.terminals import Terminal, TerminalScanners
+from guideway.grammar.cfg import Alternation, Concatenation, Ref, Rule, Term, Text
 from guideway.grammar.regular import Regular
 
 __all__ = ["Split", "contextual_rules"]
@@ -26,8 +26,9 @@ _ROOT = "%start"
 
 _Contexts = frozenset[int]
 
-# A prepared item: whether it is at the start of a production; the specialised rule after the dot, or None for a terminal
-# or the end; the key of the terminal or the end; per lexer context after the symbol, the index of the next item.
+# A prepared item: whether it is at the start of a production; the specialised rule after the dot, or None for a
+# terminal or the end; the key of the terminal or the end; per lexer context after the symbol, the index of the next
+# item.
 _PreparedItem = tuple[bool, int | None, int, tuple[tuple[int, int], ...]]
 
 
@@ -78,7 +79,7 @@ def contextual_rules(
     """
     plain = PlainRules(rules)
     tables = Tables(plain, plain.numbers[start])
-    steps = Steps(Scanners(terminals), ignored, special)
+    steps = Steps(TerminalScanners(terminals), ignored, special)
     made = _Splitting(plain, tables, steps, frozenset(ignored))
     return _Writing(made, pieces).run()
 
@@ -193,7 +194,7 @@ class _Writing:
         while self._todo:
             name, copy, contexts = self._todo.pop()
             self._rules.append(Rule(name, self._term(copy, contexts)))
-        return Split([*self._rules, Rule(_ROOT, Choice(tuple(options)))], _ROOT, self._names)
+        return Split([*self._rules, Rule(_ROOT, Alternation(tuple(options)))], _ROOT, self._names)
 
     def _part(self) -> None:
         """Compute the equivalence classes of specialised rules by partition refinement."""
@@ -280,7 +281,7 @@ class _Writing:
             found = rest[item]
             if item[1] == 0 and found is not None:
                 options.append(found[1])
-        return Choice(tuple(options))
+        return Alternation(tuple(options))
 
     def _rest(
         self,
@@ -310,4 +311,4 @@ class _Writing:
             ways.append((head.name, number))
             options.append(Concatenation((head, behind_term)) if number != -1 else head)
         key = frozenset(ways)
-        return numbers.setdefault(key, len(numbers)), options[0] if len(options) == 1 else Choice(tuple(options))
+        return numbers.setdefault(key, len(numbers)), options[0] if len(options) == 1 else Alternation(tuple(options))

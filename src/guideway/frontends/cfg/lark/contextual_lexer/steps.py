@@ -4,9 +4,9 @@ A *lexer context* describes a position between two terminals: for each terminal 
 recognise it there. It is stored as the difference from the usual case of that terminal, so that there are few distinct
 contexts.
 
-A *forbidden continuation* (`ForbiddenContinuations`) is a match that would make the tokenization wrong: a match of a terminal that is
-tried earlier, or a longer match of the same terminal. It starts with the text of a terminal and is tracked through the
-following text, until it can no longer occur.
+A *forbidden continuation* (`ForbiddenContinuations`) is a match that would make the tokenization wrong: a match of a
+terminal that is tried earlier, or a longer match of the same terminal. It starts with the text of a terminal and is
+tracked through the following text, until it can no longer occur.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determinize
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
 from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import ForbiddenContinuations, machine_of
-from guideway.frontends.cfg.lark.contextual_lexer.terminals import Scanners
+from guideway.frontends.cfg.lark.contextual_lexer.terminals import TerminalScanners
 from guideway.grammar.regular import Cat, Either, Regular, Repeat
 
 __all__ = ["Accepted", "Steps"]
@@ -37,8 +37,8 @@ _Ways = tuple[_Way, ...]
 class _Run:
     """The automaton of a terminal: initial states, transitions by character class, and accepting states.
 
-    `ends`: per accepting state, the forbidden continuations after it; None for other states. `whole`: whether it accepts
-    all texts of the terminal.
+    `ends`: per accepting state, the forbidden continuations after it; None for other states. `whole`: whether it
+    accepts all texts of the terminal.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class _Run:
 class Steps:
     """Lexer contexts by number, and the transitions between them."""
 
-    def __init__(self, scanners: Scanners, ignored: tuple[str, ...], special: Mapping[str, Regular]) -> None:
+    def __init__(self, scanners: TerminalScanners, ignored: tuple[str, ...], special: Mapping[str, Regular]) -> None:
         self._scanners = scanners
         self._ignored = ignored
         self._special = special

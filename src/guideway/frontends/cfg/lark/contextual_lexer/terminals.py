@@ -8,7 +8,7 @@ from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD
 from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, Machine, machine_of
 from guideway.grammar.regular import Regular
 
-__all__ = ["Scanner", "Scanners", "Terminal"]
+__all__ = ["Terminal", "TerminalScanner", "TerminalScanners"]
 
 _ENDLESS = 1 << 64
 
@@ -46,7 +46,7 @@ class Terminal:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanner:
+class TerminalScanner:
     """A terminal as the lexer tries it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Scanner:
     tied: tuple[str, ...]
 
 
-class Scanners:
+class TerminalScanners:
     """The scanners of each terminal, by the set of terminals that the parser accepts."""
 
     def __init__(self, terminals: list[Terminal]) -> None:
@@ -71,14 +71,14 @@ class Scanners:
         self.machines: dict[str, Machine] = {one.name: machine_of(one.language, self.alphabet) for one in terminals}
         self.languages = {one.name: one.language for one in terminals}
         self._words = {one.name for one in terminals if one.text is not None and not one.flags}
-        self._known: dict[frozenset[str], dict[str, tuple[Scanner, ...]]] = {}
+        self._known: dict[frozenset[str], dict[str, tuple[TerminalScanner, ...]]] = {}
         letters: dict[str, int] = {}
         for number, ranges in enumerate(self.alphabet.ranges):
             letters |= {chr(low): number for low, high in ranges if low == high}
         self._letters = letters
         self._within: dict[tuple[str, str], bool] = {}
 
-    def of(self, accepted: frozenset[str]) -> dict[str, tuple[Scanner, ...]]:
+    def of(self, accepted: frozenset[str]) -> dict[str, tuple[TerminalScanner, ...]]:
         """Return the scanners of each terminal of the set."""
         if accepted not in self._known:
             self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
@@ -88,7 +88,7 @@ class Scanners:
         """Return whether a terminal is one fixed text."""
         return name in self._words
 
-    def _made(self, terminals: list[Terminal]) -> dict[str, tuple[Scanner, ...]]:
+    def _made(self, terminals: list[Terminal]) -> dict[str, tuple[TerminalScanner, ...]]:
         words = [one for one in terminals if one.text is not None]
         keywords: dict[str, tuple[str, ...]] = {}
         inside: set[str] = set()
@@ -97,13 +97,13 @@ class Scanners:
                 found = [word for word in words if word.priority == one.priority and self._takes(one, word)]
                 keywords[one.name] = tuple(word.name for word in found)
                 inside.update(word.name for word in found if word.flags <= one.flags)
-        result: dict[str, tuple[Scanner, ...]] = {one.name: () for one in terminals}
+        result: dict[str, tuple[TerminalScanner, ...]] = {one.name: () for one in terminals}
         before: list[str] = []
         for one in terminals:
             if one.name in inside:
                 continue
             tied = tuple(other.name for other in terminals if other.name in before and _tied(one, other))
-            scanner = Scanner(one.name, tuple(before), keywords.get(one.name, ()), tied)
+            scanner = TerminalScanner(one.name, tuple(before), keywords.get(one.name, ()), tied)
             for name in (one.name, *scanner.keywords):
                 result[name] = (*result[name], scanner)
             before.append(one.name)
