@@ -106,7 +106,7 @@ def test_logits_that_are_no_numbers_are_refused_by_all(wrong: float) -> None:
         lambda: gw.smc(model, "a", source),
         lambda: gw.smc(model, "a", source, proposal="rejection"),
     ):
-        with pytest.raises(gw.EngineError, match="the logit of token 1 is"):
+        with pytest.raises(gw.EngineError, match="the logit of token 1"):
             call()
 
 
