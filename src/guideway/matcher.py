@@ -36,13 +36,13 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
         after: The preceding ids, or the last of them. The encoding of many tokenizers depends on them.
     """
     bytes_of, forced = tokenizer.vocabulary.bytes_of, matcher.forced_bytes()
-    ids, behind = [], None
+    ids, encode_after = [], None
     if forced:
         for before in _before(tokenizer, after):
-            behind = partial(_behind, tokenizer, before)
-            if ids := behind(forced):
+            encode_after = partial(_encode_after, tokenizer, before)
+            if ids := encode_after(forced):
                 break
-    if behind is None or not ids or not forced.startswith(bytes_of(ids)) or matcher.validate(ids) != len(ids):
+    if encode_after is None or not ids or not forced.startswith(bytes_of(ids)) or matcher.validate(ids) != len(ids):
         return matcher.forced_tokens()
     text = bytes_of(ids)
     if text == forced and _ends_there(matcher, ids, len(tokenizer.vocabulary.eos_ids)):
@@ -52,7 +52,7 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
     # encoding equals that of the text up to there. Keep the ids on which all these encodings agree.
     sure = len(ids)
     for place in tokenizer.vocabulary.kernel.open_ends(text):
-        other = behind(text[:place])
+        other = encode_after(text[:place])
         sure = next(
             (n for n, (one, two) in enumerate(zip(ids[:sure], other, strict=False)) if one != two),
             min(sure, len(other)),
@@ -73,7 +73,7 @@ def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[i
     yield (tokenizer.encode("\n"), b"\n") if adds_space else ([], b"")
 
 
-def _behind(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) -> list[int]:
+def _encode_after(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) -> list[int]:
     """Return the ids of the complete characters of a text after a context; [] if the context is encoded differently."""
     ids, context = before
     try:

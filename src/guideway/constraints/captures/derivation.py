@@ -88,7 +88,7 @@ class _Table:
         self._queue: dict[int, list[_TableEntry]] = {}  # by place
         self._places: list[int] = []  # a heap of the negated positions in `_queue`
         self._inner: _Table | None = None
-        self._behind: dict[int, int] = {}
+        self._lookbehind_ends: dict[int, int] = {}
         if within > MAX_WITHIN:
             raise LimitExceededError(
                 f"assertions and exceptions may be nested at most {MAX_WITHIN} deep for captures; nest fewer of them"
@@ -137,12 +137,12 @@ class _Table:
             start = at - look.width
             seen = start >= 0 and bool(self.ends_within(start, look.entry) >> look.width & 1)
         else:
-            if look.entry not in self._behind:
+            if look.entry not in self._lookbehind_ends:
                 every = 0
                 for start in range(len(self.text), -1, -1):
                     every |= self.ends_within(start, look.entry) << start
-                self._behind[look.entry] = every
-            seen = bool(self._behind[look.entry] >> at & 1)
+                self._lookbehind_ends[look.entry] = every
+            seen = bool(self._lookbehind_ends[look.entry] >> at & 1)
         return seen != look.negative
 
     def _put(self, node: _TableEntry) -> None:
@@ -227,7 +227,7 @@ class _Table:
             self._add(user, ends if self.program.outermost[user.state] else ends << (callee.at - user.at))
             return
         for end in self.possible(user, ends):
-            self._link(user, self.behind(user, end, after, count))
+            self._link(user, self.following(user, end, after, count))
 
     def again(self, loop: LoopState, count: int) -> int | None:
         """Return the count after one more repetition, or None if the maximum is reached.
@@ -247,7 +247,7 @@ class _Table:
             ends &= ~self.ends_within(user.at, state.without)
         return (user.at + distance for distance in bits(ends))
 
-    def behind(self, user: _TableEntry, end: int, after: int, count: int) -> _TableEntry:
+    def following(self, user: _TableEntry, end: int, after: int, count: int) -> _TableEntry:
         """Return the entry that follows a called rule that ended at `end`."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and end == user.at:
@@ -362,7 +362,7 @@ class _DerivationWalk:
         for end in self._table.possible(node, callee.ends):
             self._table.spend(1)
             bit = 1 << (end - node.at)
-            then = self._table.behind(node, end, after, count)
+            then = self._table.following(node, end, after, count)
             if self._can(callee, bit) and self._can(then, self._moved(node, end, wanted)):
                 found |= bit
         return found
@@ -372,7 +372,7 @@ class _DerivationWalk:
         if frame.key is not None:
             self._active.discard(frame.key)
         self._bound = frame.bound if at == frame.node.at else None
-        then = self._table.behind(frame.node, at, frame.after, frame.count)
+        then = self._table.following(frame.node, at, frame.after, frame.count)
         return then, self._moved(frame.node, at, frame.wanted)
 
     def _moved(self, node: _TableEntry, to: int, wanted: int) -> int:

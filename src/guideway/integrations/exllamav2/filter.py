@@ -71,8 +71,8 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         prefix = "".join(prefix_str or "")
         if prefix and isinstance(self._constraint, Automaton):
             raise UnsupportedError("token healing needs the constraint, got a compiled automaton")
-        asked = Literal(prefix) + of(self._constraint) if prefix else self._constraint
-        automaton = asked if isinstance(asked, Automaton) else compile(asked, self._table)
+        wanted = Literal(prefix) + of(self._constraint) if prefix else self._constraint
+        automaton = wanted if isinstance(wanted, Automaton) else compile(wanted, self._table)
         self._follower = Follower(automaton, self._table.eos_ids)
         self._row = new_rows(1, 32 * self._follower.matcher.words)[0]
 

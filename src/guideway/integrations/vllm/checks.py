@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from guideway.integrations.vllm.requested import Asked
+    from guideway.integrations.vllm.requested import Requested
 
 __all__ = ["NAME", "ahead", "validated"]
 
@@ -21,10 +21,10 @@ def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: An
     """Wrap `SamplingParams._validate_structured_outputs`. Raises vLLM's validation error for an invalid request."""
     from vllm.exceptions import VLLMValidationError
 
-    from guideway.integrations.vllm.requested import asked, structured
+    from guideway.integrations.vllm.requested import requested_in_extra_args, structured
 
     if tokenizer is not None and params.extra_args:
-        _check("vllm_xargs", lambda: asked(params), tokenizer)
+        _check("vllm_xargs", lambda: requested_in_extra_args(params), tokenizer)
     options = params.structured_outputs
     if config is None or options is None or config.backend != NAME:
         original(model, config, tokenizer)
@@ -58,7 +58,7 @@ def _threads() -> Executor:
     return ThreadPoolExecutor(max(1, ((os.cpu_count() or 1) + 1) // 2), thread_name_prefix=NAME)
 
 
-def _check(field: str, ask: Callable[[], Asked | None], tokenizer: Any) -> None:
+def _check(field: str, ask: Callable[[], Requested | None], tokenizer: Any) -> None:
     from vllm.exceptions import VLLMValidationError
 
     from guideway.errors import GuidewayError

@@ -74,8 +74,8 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
     """Create the backend for the first request that selects it."""
-    asked = request.structured_output_request
-    if manager.backend is None and asked is not None and asked.params._backend == NAME:
+    wanted = request.structured_output_request
+    if manager.backend is None and wanted is not None and wanted.params._backend == NAME:
         from guideway.integrations.vllm.backend import GuidewayBackend
 
         size = manager.vllm_config.model_config.get_vocab_size()

@@ -11,9 +11,17 @@ from guideway.errors import GuidewayError, InvalidConstraintError
 from guideway.integrations._common import KINDS, Follower, requested
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["Asked", "asked", "automaton_of", "follower_of", "structured", "tokenizer_of", "tokenizer_of_engine"]
+__all__ = [
+    "Requested",
+    "automaton_of",
+    "follower_of",
+    "requested_in_extra_args",
+    "structured",
+    "tokenizer_of",
+    "tokenizer_of_engine",
+]
 
-Asked = tuple[str, object]
+Requested = tuple[str, object]
 """Kind and text of a constraint: see `guideway.integrations._common.requested`."""
 
 _PREFIX = "guideway_"
@@ -32,12 +40,12 @@ def tokenizer_of_engine(config: Any) -> Tokenizer:
     return tokenizer_of(cached_tokenizer_from_config(model_config=config.model_config))
 
 
-def structured(options: Any) -> Asked:
+def structured(options: Any) -> Requested:
     """Return the constraint of `StructuredOutputsParams`. vLLM ensures that there is exactly one."""
     return next((kind, spec) for kind in KINDS if (spec := getattr(options, kind)) is not None)
 
 
-def asked(params: Any) -> Asked | None:
+def requested_in_extra_args(params: Any) -> Requested | None:
     """Return the constraint in `SamplingParams.extra_args` (`guideway_json`, `guideway_regex`, …), or None.
 
     Raises:
@@ -56,7 +64,7 @@ def asked(params: Any) -> Asked | None:
     return kind, params.extra_args[found[0]]
 
 
-def automaton_of(given: Asked, tokenizer: Tokenizer) -> Automaton:
+def automaton_of(given: Requested, tokenizer: Tokenizer) -> Automaton:
     """Compile a constraint. Raises what `requested` and `guideway.compile` raise."""
     return compile(requested(*given), tokenizer)
 
@@ -68,7 +76,7 @@ def follower_of(params: Any, tokenizer: Tokenizer) -> Follower | None:
     the error.
     """
     try:
-        given = asked(params)
+        given = requested_in_extra_args(params)
         return None if given is None else _follower(automaton_of(given, tokenizer), params, tokenizer)
     except GuidewayError as error:
         failed = _follower(compile(Regex(""), tokenizer), params, tokenizer)

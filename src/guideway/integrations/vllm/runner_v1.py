@@ -12,7 +12,7 @@ from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 
 from guideway.integrations._common import Follower, fill
 from guideway.integrations.vllm.masking import mask
-from guideway.integrations.vllm.requested import asked, follower_of, tokenizer_of_engine
+from guideway.integrations.vllm.requested import follower_of, requested_in_extra_args, tokenizer_of_engine
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["RunnerV1"]
@@ -45,7 +45,7 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
-        asked(sampling_params)
+        requested_in_extra_args(sampling_params)
 
     def is_argmax_invariant(self) -> bool:
         """Return False: masks can change the most probable token."""

@@ -10,7 +10,7 @@ from vllm.v1.worker.gpu.sample.logits_processor import LogitsContext, LogitsProc
 
 from guideway.integrations._common import Follower, fill
 from guideway.integrations.vllm.masking import mask
-from guideway.integrations.vllm.requested import asked, follower_of, tokenizer_of_engine
+from guideway.integrations.vllm.requested import follower_of, requested_in_extra_args, tokenizer_of_engine
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["RunnerV2"]
@@ -27,7 +27,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
         """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
-        asked(sampling_params)
+        requested_in_extra_args(sampling_params)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         """Start a request in a slot. Returns whether it has a constraint."""

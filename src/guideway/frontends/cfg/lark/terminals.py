@@ -122,8 +122,8 @@ def language_of(pattern: str) -> Regular:
         raise TerminalError("it matches the empty text, which Lark does not allow", ConstraintError)
     bare = _ASIDE.sub("x", pattern)
     if _LOOKS.search(bare):
-        behind, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
-        if not (_same(behind, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
+        preceded, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
+        if not (_same(preceded, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
             raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
     if _LAZY.search(bare):
         language = Both((language, Not(Cat((language, Repeat(ANY_CHAR, 1, None))))))

@@ -295,20 +295,20 @@ class _Writing:
         made = self._made
         groups: dict[int, tuple[Term, set[int]]] = {}
         for context in sorted(made.left(copy, item)):
-            behind = rest[made.after(item, symbol, context)]
-            if behind is not None:
-                groups.setdefault(behind[0], (behind[1], set()))[1].add(context)
+            following = rest[made.after(item, symbol, context)]
+            if following is not None:
+                groups.setdefault(following[0], (following[1], set()))[1].add(context)
         if not groups:
             return None
         ways: list[tuple[str, int]] = []
         options: list[Term] = []
-        for number, (behind_term, found) in sorted(groups.items()):
+        for number, (following_term, found) in sorted(groups.items()):
             wanted = frozenset(found)
             if isinstance(symbol, str):
                 head = self._terminal(symbol, item, wanted)
             else:
                 head = self._rule(made.copies[item[2], symbol, item[3]], wanted)
             ways.append((head.name, number))
-            options.append(Concatenation((head, behind_term)) if number != -1 else head)
+            options.append(Concatenation((head, following_term)) if number != -1 else head)
         key = frozenset(ways)
         return numbers.setdefault(key, len(numbers)), options[0] if len(options) == 1 else Alternation(tuple(options))

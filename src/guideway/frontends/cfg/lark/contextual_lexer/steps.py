@@ -82,7 +82,7 @@ class Steps:
 
     def begin(self, accepted: Accepted) -> frozenset[int]:
         """Return the lexer contexts after the ignored text at the start."""
-        return self._behind(accepted, _NONE)
+        return self._contexts_after(accepted, _NONE)
 
     def step(self, name: str, context: int, accepted: Accepted) -> frozenset[int]:
         """Return the lexer contexts after a terminal and ignored text. `accepted`: of the next parser state."""
@@ -92,10 +92,10 @@ class Steps:
             if ways is None:
                 found: set[int] = set()
             elif name in self._special:
-                found = set(self._behind(accepted, _NONE))
+                found = set(self._contexts_after(accepted, _NONE))
             else:
                 ends = {self._prune(accepted, end) for end in self._run(ways).ends if end is not None}
-                found = {context for end in ends for context in self._behind(accepted, end)}
+                found = {context for end in ends for context in self._contexts_after(accepted, end)}
             self._steps[key] = frozenset(found)
         return self._steps[key]
 
@@ -282,7 +282,7 @@ class Steps:
         for name in self._ignored:
             yield self._run(self._ways_from(accepted, pending, name, ignored=True))
 
-    def _behind(self, accepted: Accepted, pending: Pending) -> frozenset[int]:
+    def _contexts_after(self, accepted: Accepted, pending: Pending) -> frozenset[int]:
         key = accepted, pending
         if key not in self._ends:
             self._ends[key] = frozenset(self._at(accepted, at) for at in self._boundaries(accepted, pending))
@@ -303,7 +303,7 @@ class Steps:
         else:
             run = self._run(ways)
             ends = {self._prune(accepted, end) for end in run.ends if end is not None}
-        every = all(self._behind(accepted, end) <= contexts for end in ends)
+        every = all(self._contexts_after(accepted, end) <= contexts for end in ends)
         if every and (run is None or run.whole) and all(self._is_free(accepted, end) for end in ends):
             gap = self._gap or Cat(())
             if name is None:
@@ -322,7 +322,7 @@ class Steps:
             if self._gap is None:
                 self._gaps[key] = True
             else:
-                found = _Assembled(self, accepted, self._behind(accepted, pending)).graph(None, pending)
+                found = _Assembled(self, accepted, self._contexts_after(accepted, pending)).graph(None, pending)
                 machine = machine_of(self._gap, self._scanners.alphabet)
                 self._gaps[key] = found == self._scanners.alphabet.graph(machine.steps, machine.accepting)
         return self._gaps[key]
