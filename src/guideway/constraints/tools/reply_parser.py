@@ -27,8 +27,10 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MAX_PYTHON = 1_000_000  # characters that Python's own parser is given
 _PARSING = threading.Lock()  # the filters of warnings are one for all threads
 _ID = re.compile(r"[A-Za-z0-9]+")
-_ENDS = re.compile(
-    r"\s*(?:<\|(?:im_end|eot_id|eom_id|eot|endoftext|observation|python_end)\|>|</s>|<｜end▁of▁sentence｜>)*\s*\Z"
+_END_MARKERS = (
+    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "eot", "endoftext", "observation", "python_end")),
+    "</s>",
+    "<｜end▁of▁sentence｜>",
 )
 _CLOSED = re.compile(r"<\|(?:call|end)\|>")
 _ENDED = re.compile(r"<\|(?:end|return)\|>")
@@ -67,6 +69,14 @@ def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
     return text[start + len(before) : end], text[end + len(after) :]
 
 
+def _without_end_markers(text: str) -> str:
+    """The text without trailing white space and end-of-turn markers."""
+    text = text.rstrip()
+    while (marker := next(filter(text.endswith, _END_MARKERS), None)) is not None:
+        text = text[: -len(marker)]
+    return text.rstrip()
+
+
 def _space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return at if found is None else found.end()
@@ -101,7 +111,7 @@ class _Calls:
             if again < 0:
                 break
             self.at = again
-        outside[-1] = _ENDS.sub("", outside[-1])
+        outside[-1] = _without_end_markers(outside[-1])
         if not family.trigger and outside[-1]:
             _fail(text, self.at, "the end of the reply")
         self.found.text = outside[0] + "".join(one for one in outside[1:] if one.strip())
@@ -227,7 +237,7 @@ class _Calls:
     # Python's notation.
 
     def _python(self) -> None:
-        text = _ENDS.sub("", self.text[self.at :]).strip()
+        text = _without_end_markers(self.text[self.at :]).strip()
         if len(text) > _MAX_PYTHON:
             _fail(self.text, self.at, "fewer characters")
         try:
