@@ -25,7 +25,7 @@ __all__ = ["MAX_STATES", "TooLarge", "alive", "draw", "tidy"]
 MAX_STATES = 4_000
 """How many states its automaton may have."""
 
-_MAX_WORK = 200_000  # steps of formulas; some seconds
+_MAX_WORK = 400_000  # steps of places, claims and clauses; about a second
 _MAX_CLAUSES = 300  # of one formula
 
 # A claim is 2 * place, or 2 * place + 1 for its opposite; a clause holds if all of its claims do, a formula if any of
@@ -119,6 +119,7 @@ class _Drawing:
 
     def _moved(self, state: _State, held: int) -> _State:
         """The state after a character of a class, which the sets in `held` hold."""
+        self._spend(1)
         here, tracked = self._tracked(state, held)
         return _State(self._after(state.claim, held, here), tracked)
 
@@ -132,7 +133,9 @@ class _Drawing:
         for at, number in enumerate(self._back):  # those inside others come first
             watch = self._places.watches[number]
             seeds = {watch.start: TRUE}
-            for place, formula in state.tracked[at] if state else ():
+            before = state.tracked[at] if state else ()
+            self._spend(len(before))
+            for place, formula in before:
                 target = self._target(place, held)
                 if target is not None:
                     seeds[target] = self._either(seeds.get(target, FALSE), self._after(formula, held, here))
@@ -153,6 +156,7 @@ class _Drawing:
         made = FALSE
         for clause in formula:
             part = TRUE
+            self._spend(1 + len(clause))
             for claim in clause:
                 place, opposite = claim >> 1, claim & 1
                 target = self._target(place, held) if place else None
@@ -182,6 +186,7 @@ class _Drawing:
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
+            self._spend(1 + len(self._places.free[place]))
             for target, watch in self._places.free[place]:
                 formula = reached[place]
                 if watch is not None:
@@ -206,6 +211,7 @@ class _Drawing:
             return right
         if right == TRUE or left == FALSE:
             return left
+        self._spend(len(left) * len(right))
         return self._least({one | other for one in left for other in right})
 
     def _either(self, left: Formula, right: Formula) -> Formula:
@@ -228,10 +234,16 @@ class _Drawing:
             if any(claim ^ 1 in clause for claim in clause) or any(one <= clause for one in kept):
                 continue
             kept.append(clause)
-        self._work += 1 + len(clauses)
-        if len(kept) > _MAX_CLAUSES or self._work > _MAX_WORK:
+        self._spend(1 + len(clauses))
+        if len(kept) > _MAX_CLAUSES:
             raise TooLargeToDraw("too much work")
         return frozenset(kept)
+
+    def _spend(self, steps: int) -> None:
+        """Counts work; raises `TooLargeToDraw` where the budget is used up."""
+        self._work += steps
+        if self._work > _MAX_WORK:
+            raise TooLargeToDraw("too much work")
 
 
 def _holds_at_end(formula: Formula) -> bool:
@@ -258,21 +270,15 @@ def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
     known = alive(rows, accepting)
     if 0 not in known:
         return NEVER
-    # Moore's refinement; ranges are compared as they are, since all states have the same classes.
     steps = {n: [(tuple(sorted(ranges)), after) for after, ranges in rows[n].items() if after in known] for n in known}
-    block = {state: int(accepting[state]) for state in known}
-    count = 0
-    while count != len(set(block.values())):
-        count = len(set(block.values()))
-        seen: dict[object, int] = {}
-        block = {state: seen.setdefault((block[state], _by_block(steps[state], block)), len(seen)) for state in known}
+    block = _equivalent(steps, accepting)
     one_of = {block[state]: state for state in known}
     order, numbers = [block[0]], {block[0]: 0}
     states = []
     shared: dict[Ranges, Chars] = {}
     for name in order:  # grows while it is read
         edges = []
-        for after, ranges in sorted(_by_block(steps[one_of[name]], block)):
+        for after, ranges in sorted(_by_block(steps[one_of[name]], block), key=lambda edge: edge[1]):
             if after not in numbers:
                 numbers[after] = len(order)
                 order.append(after)
@@ -280,6 +286,44 @@ def tidy(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
             edges.append((shared.setdefault(merged, Chars(merged)), numbers[after]))
         states.append((accepting[one_of[name]], tuple(edges)))
     return Graph(tuple(states))
+
+
+def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:
+    """The block of each state in the coarsest partition into equivalent states, in O(n log n) splits.
+
+    Hopcroft's partition refinement (1971) for partial automata (Valmari and Lehtinen 2008): every initial block is a
+    splitter, and a block that is split adds its smaller half. Ranges are compared as symbols, since all states have the
+    same classes.
+    """
+    sources: dict[int, list[tuple[Ranges, int]]] = {state: [] for state in steps}
+    for state, edges in steps.items():
+        for parts, after in edges:
+            sources[after] += [(one, state) for one in parts]
+    block = {state: int(accepting[state]) for state in steps}
+    members: list[set[int]] = [set(), set()]
+    for state, number in block.items():
+        members[number].add(state)
+    splitters = [0, 1]
+    while splitters:
+        before: dict[Ranges, list[int]] = {}
+        for state in members[splitters.pop()]:
+            for symbol, source in sources[state]:
+                before.setdefault(symbol, []).append(source)
+        for states in before.values():
+            touched: dict[int, set[int]] = {}
+            for state in states:
+                touched.setdefault(block[state], set()).add(state)
+            for number, moved in touched.items():
+                rest = len(members[number]) - len(moved)
+                if rest == 0:
+                    continue
+                smaller = moved if len(moved) <= rest else members[number] - moved
+                members[number] -= smaller
+                for state in smaller:
+                    block[state] = len(members)
+                splitters.append(len(members))
+                members.append(smaller)
+    return block
 
 
 def _by_block(
