@@ -36,6 +36,7 @@ INPUTS: dict[str, Callable[[], object]] = {
     "boundaries in repetitions": lambda: gw.Regex(r"(?:\b(?:a|b\b)[^a]{900}\B[ab]{900})*"),
     "lookbehind in a repetition": lambda: gw.Regex(r"(?:(?<=a{300})b{300}|a)*"),
     "white space in a reply": lambda: REPLY.parse(" " * 100_000 + "x" + "\n" * 100_000 + "x"),
+    "white space before a call": lambda: ToolCalls(TOOLS, family="llama").parse("\n" * 95_000 + "?"),
     "end markers in a reply": lambda: REPLY.parse("<|im_end|> " * 10_000 + "x"),
 }
 

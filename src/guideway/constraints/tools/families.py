@@ -70,7 +70,7 @@ FAMILIES: dict[str, Family] = {
         middle='", "parameters": ',
         suffix="}",
         separator="; ",
-        begins=r'\s*(?:<\|python_(?:tag|start)\|>|\[?\s*\{\s*"(?:type|name|function|arguments|parameters)"\s*:)',
+        begins=r'\s*(?:<\|python_(?:tag|start)\|>|(?:\[\s*)?\{\s*"(?:type|name|function|arguments|parameters)"\s*:)',
         lead="<|python_tag|>",
         special=("<|python_tag|>",),
     ),
