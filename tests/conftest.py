@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -31,3 +32,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if importlib.util.find_spec(library) is None:
                     target = "test-vllm" if library in ("vllm", "openai") else "test-engines"
                     item.add_marker(pytest.mark.skip(reason=f"needs {library}: make {target} installs it"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--stack-kb", type=int, default=0, help="run each test function in a thread with a stack of this many KB"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs the test in a thread with a small stack, as on musl and in some servers, where `--stack-kb` is given."""
+    kilobytes: int = pyfuncitem.config.getoption("--stack-kb")
+    if not kilobytes:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            pyfuncitem.obj(**arguments)
+        except BaseException as error:
+            raised.append(error)
+
+    before = threading.stack_size(kilobytes << 10)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    if raised:
+        raise raised[0]
+    return True

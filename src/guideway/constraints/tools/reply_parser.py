@@ -7,7 +7,6 @@ any spelling and order of keys, "arguments" and "parameters" alike, text between
 from __future__ import annotations
 
 import ast
-import json
 import re
 import threading
 import warnings
@@ -16,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from guideway.constraints.tools.families import NAME_KEY, Family
-from guideway.errors import InvalidTextError
+from guideway.errors import ConstraintError, InvalidTextError
+from guideway.jsontext.decoder import decode_prefix, loads
 
 __all__ = ["Found", "read"]
 
@@ -184,8 +184,8 @@ class _Calls:
     def _json(self) -> Any:
         at = _space(self.text, self.at)
         try:
-            value, self.at = _DECODER.raw_decode(self.text, at)
-        except (ValueError, RecursionError):
+            value, self.at = decode_prefix(self.text, at, parse_constant=_no_number)
+        except (ValueError, ConstraintError):
             _fail(self.text, at, "JSON")
         return value
 
@@ -275,13 +275,10 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
-
-
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        return loads(text, parse_constant=_no_number)
+    except (ValueError, ConstraintError):
         raise InvalidTextError(f"{text[:60]!r} is no JSON") from None
 
 
@@ -305,8 +302,8 @@ def _channels(text: str) -> Found:
         receiver, channel, at = header
         if receiver:
             try:
-                arguments, at = _DECODER.raw_decode(text, _space(text, at))
-            except (ValueError, RecursionError):
+                arguments, at = decode_prefix(text, _space(text, at), parse_constant=_no_number)
+            except (ValueError, ConstraintError):
                 _fail(text, at, "JSON")
             found.calls.append((receiver.removeprefix("functions."), arguments, ""))
             end = _CLOSED.match(text, _space(text, at))
