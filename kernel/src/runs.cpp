@@ -395,18 +395,28 @@ bool Runs::lives(ExprPool& pool, ExprId state, std::string_view token) {
     return pool.lives_after(state, token);
 }
 
-// The row at hand holds the run's tokens, `cleared` among them.
+// The row at hand holds the run's tokens, `cleared` among them. A run that is a delta clears tokens of its residual too: it
+// stays a delta of the same base, or its residual loses them.
 Run Runs::but_for(const Run& run, std::vector<std::uint32_t>&& cleared) {
     Run made = run;
     if (cleared.empty()) return made;
     std::sort(cleared.begin(), cleared.end());
-    if (shortcuts_.deltas && sets_[run.tokens].form == TokenSet::Form::dense && !residuals_.meets(run.residual, cleared)) {
-        made.tokens = sets_.delta(run.tokens, std::move(cleared), {});
+    const TokenSet::Form form = sets_[run.tokens].form;
+    if (shortcuts_.deltas && form != TokenSet::Form::sparse && !residuals_.meets(run.residual, cleared)) {
+        made.tokens = sets_.changed(run.tokens, std::move(cleared), {});
         return made;
     }
+    if (form == TokenSet::Form::delta) made.residual = without(run.residual, sets_[run.tokens].taken());
     for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets_.row(row_);
     return made;
+}
+
+// A residual without what a delta clears.
+std::uint32_t Runs::without(std::uint32_t residual, std::span<const std::uint32_t> taken) {
+    std::vector<std::uint32_t> cleared(taken.begin(), taken.end());
+    std::sort(cleared.begin(), cleared.end());
+    return residuals_.meets(residual, cleared) ? residuals_.without(residual, cleared) : residual;
 }
 
 // The run of the state that does not count how often units come, but for tokens with too many of them. `walks`: if it is not

@@ -188,6 +188,7 @@ private:
     void keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key);
     bool walk_uncounted(Machine& machine, const Config& config, bool walks, Run& made);
     Run but_for(const Run& run, std::vector<std::uint32_t>&& cleared);
+    std::uint32_t without(std::uint32_t residual, std::span<const std::uint32_t> taken);
     bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
