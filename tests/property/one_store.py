@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -60,7 +60,11 @@ def vocabulary(name: str) -> gw.Vocabulary:
     if name != "llama3":
         return wide.tokenizer(name).vocabulary
     pytest.importorskip("llama_models", reason="needs llama-models, whose package holds the vocabulary of Llama 3")
-    lines = (Path(str(import_module("llama_models").__file__)).parent / "llama3" / "tokenizer.model").read_bytes().splitlines()
+    lines = (
+        (Path(str(import_module("llama_models").__file__)).parent / "llama3" / "tokenizer.model")
+        .read_bytes()
+        .splitlines()
+    )
     tokens = [base64.b64decode(line.split()[0]) for line in lines]  # in the order of their ranks
     return gw.Vocabulary([*tokens, b""], eos_ids=[len(tokens)])
 
@@ -157,13 +161,20 @@ class Maker:
                 {"type": ["string", "null"], "minLength": 1, "maxLength": max(2, self.lengths[-1])},
                 {"enum": [*dict.fromkeys(few), 1, None]},
                 {"type": "integer"},
-                {"type": "object", "properties": {"id": self.string()}, "required": ["id"], "additionalProperties": False},
+                {
+                    "type": "object",
+                    "properties": {"id": self.string()},
+                    "required": ["id"],
+                    "additionalProperties": False,
+                },
             )
         )
         schema = {"type": "array", "items": items, "uniqueItems": True}
         if rng.random() < 0.7:
             schema["maxItems"] = rng.choice((2, 3, 16))
-        values = [[rng.choice((*few, few[0], few[0], 1, 10, None)) for _ in range(rng.randrange(1, 5))] for _ in range(2)]
+        values = [
+            [rng.choice((*few, few[0], few[0], 1, 10, None)) for _ in range(rng.randrange(1, 5))] for _ in range(2)
+        ]
         if "properties" in items:
             values = [[{"id": one} for one in value] for value in values]
         if rng.random() < 0.6:
@@ -186,7 +197,9 @@ class Maker:
         """Objects whose keys fit patterns."""
         rng = self.rng
         schema: dict[str, Any] = {"type": "object", "additionalProperties": rng.choice((False, True, self.string()))}
-        schema["patternProperties"] = {self.pattern(): rng.choice((self.string(), {"type": "integer"})) for _ in range(2)}
+        schema["patternProperties"] = {
+            self.pattern(): rng.choice((self.string(), {"type": "integer"})) for _ in range(2)
+        }
         if rng.random() < 0.5:
             schema["properties"] = {name: self.string() for name in rng.sample(NAMES, 2)}
         if rng.random() < 0.3:
@@ -224,7 +237,7 @@ class Maker:
         texts = [json.dumps(value, ensure_ascii=False)[:3000] for value in some]
         return Drawn(name, gw.JsonSchema(schema, profile="exact"), tuple(texts))
 
-    FAMILIES = {strings: 50, unique: 14, regexes: 12, keys: 6, objects: 6, schemas: 5, grammars: 3, published: 4}
+    FAMILIES: ClassVar = {strings: 50, unique: 14, regexes: 12, keys: 6, objects: 6, schemas: 5, grammars: 3, published: 4}
 
     def each(self) -> Iterator[tuple[str, Drawn]]:
         """Constraints of all families, without an end; those that are refused are left out."""
@@ -235,7 +248,7 @@ class Maker:
             family = self.rng.choices(list(self.FAMILIES), list(self.FAMILIES.values()))[0]
             try:
                 yield family.__name__, family(self)
-            except (gw.ConstraintError, gw.LimitExceeded):
+            except (gw.ConstraintError, gw.LimitExceededError):
                 continue
             finally:
                 regular.forget()
@@ -280,7 +293,9 @@ class Stores:
         self.table = vocabulary(self.name)
         self.tokens = self.table.token_bytes
         self.size, self.eos = len(self.tokens), self.table.eos_ids
-        small = _kernel.Vocabulary(self.tokens, self.table.eos_ids, self.table.special_ids, memo_bytes=4 << 20, store_bytes=8 << 20)
+        small = _kernel.Vocabulary(
+            self.tokens, self.table.eos_ids, self.table.special_ids, memo_bytes=4 << 20, store_bytes=8 << 20
+        )
         self.shared = [self.table.kernel, small]
         self.file = np.frombuffer(self.table.kernel.save(), dtype=np.uint8)
         silent = self.table.unusable()
@@ -316,7 +331,9 @@ class Stores:
         """Walk along the texts of a constraint, then along random legal tokens. Raises `Mismatch`."""
         begun = self.matchers(one.source)
         for text in one.texts:
-            Walk(self, one.name, [matcher.fork() for matcher in begun]).along(self.cut(text.encode("utf-8", "surrogatepass")))
+            Walk(self, one.name, [matcher.fork() for matcher in begun]).along(
+                self.cut(text.encode("utf-8", "surrogatepass"))
+            )
         Walk(self, one.name, begun).at_random(self.rng.choice((4, 8, 16)) if steps is None else steps)
         self.counts["constraints"] += 1
 
@@ -333,7 +350,9 @@ class Walk:
     def fault(self, what: str, tokens: Sequence[int]) -> Mismatch:
         """Says where it happened."""
         texts = self.stores.tokens
-        return Mismatch(f"{self.name}, after {[texts[t] for t in self.taken]}: {what}: {[texts[t] for t in tokens[:10]]}")
+        return Mismatch(
+            f"{self.name}, after {[texts[t] for t in self.taken]}: {what}: {[texts[t] for t in tokens[:10]]}"
+        )
 
     def fill(self) -> None:
         """Compare the masks, and sometimes those within a budget."""
@@ -376,10 +395,12 @@ class Walk:
             try:
                 matcher.advance(token)
                 accepted = True
-            except gw.RejectedToken:
+            except gw.RejectedTokenError:
                 accepted = False
             if accepted != self.holds(token):
-                raise self.fault("in the mask, but refused" if self.holds(token) else "not in the mask, but accepted", [token])
+                raise self.fault(
+                    "in the mask, but refused" if self.holds(token) else "not in the mask, but accepted", [token]
+                )
         self.taken.append(token)
         return self.holds(token)
 
@@ -418,7 +439,7 @@ def hold(name: str, count: int, seed: int, *, faults: int = 1, budget: float | N
         except Mismatch as error:
             found.append(f"{family}, constraint {stores.counts['constraints']}: {error}")
             stores.counts["constraints"] += 1
-        except (gw.ConstraintError, gw.LimitExceeded) as error:
+        except (gw.ConstraintError, gw.LimitExceededError) as error:
             stores.counts[f"refused: {type(error).__name__}"] += 1
             continue
         stores.counts[family] += 1

@@ -33,7 +33,9 @@ def neighbours(rng: random.Random, written: str, some: str) -> Iterator[Drawn]:
         texts = [f'{{"{name}": "{"".join(rng.choices(some, k=count))}"}}' for count in (3, 11, 70)]
         yield Drawn(f"JsonSchema({schema})", gw.JsonSchema(schema, profile="exact"), tuple(texts))
         items = {"type": "array", "items": string, "uniqueItems": True}
-        yield Drawn(f"JsonSchema({items})", gw.JsonSchema(items, profile="exact"), (f'["{some * 2}", "{some * 2}", "{some}"]',))
+        yield Drawn(
+            f"JsonSchema({items})", gw.JsonSchema(items, profile="exact"), (f'["{some * 2}", "{some * 2}", "{some}"]',)
+        )
 
 
 def test_bounds_after_no_bounds() -> None:
