@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs storm verdicts keywords test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs one-store storm verdicts keywords test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -38,6 +38,8 @@ samples: .venv/.test               ## 10,000 generated texts, each judged by an 
 	$(BIN)/python -m tests.property.samples
 budgets: .venv/.test               ## 2,000 random schemas within budgets from the fewest tokens up: all valid, none cut
 	$(BIN)/python -m tests.property.budgets
+one-store: .venv/.test             ## 10,000 constraints through one store: each mask is that of a fresh store; some 10 minutes of CPU time
+	$(BIN)/python -m tests.property.one_store
 walks: .venv/.test                 ## a million masked walks over random schemas, and their instances, against `jsonschema`
 	$(BIN)/python -m tests.property.walks
 lint: .venv/.lint                  ## ruff: rules and layout

@@ -386,7 +386,7 @@ Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
 const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow) {
     auto at = std::find_if(mark.ids.begin(), mark.ids.end(), [&](const auto& entry) { return entry.first == follow; });
     if (at == mark.ids.end()) at = mark.ids.insert(at, {follow, leaf_id(follow)});
-    const Key key{trie, at->second, mark.expr, 0};
+    const Key key{trie, at->second, mark.expr, trie == 0};  // as a bare run: its tokens are added without changes
     if (Known* known = memo_.find(key)) {
         known->time = time_;
         return known->run;

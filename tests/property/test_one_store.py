@@ -1,23 +1,26 @@
-"""A mask depends on nothing that was compiled before: constraints through one store, each compared with a fresh store."""
+"""A mask depends on nothing that was compiled before: constraints through one store, compared with fresh stores."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 import guideway as gw
 
 from . import one_store
+from .crowd import Crowd
 from .one_store import CLASSES, Drawn, Stores
 
 VOCABULARIES = ("tekken", "llama3")
 
 
 def neighbours(rng: random.Random, written: str, some: str) -> Iterator[Drawn]:
-    """Strings of one class, with and without bounds, in any order: a bounded state is computed from an unbounded one."""
-    shapes = [
+    """Strings of one class, with and without bounds: a bounded state is computed from an unbounded one."""
+    shapes: list[dict[str, Any]] = [
         {"pattern": f"^{written}+$"},
         {"pattern": f"^{written}*$"},
         {"pattern": f"^{some[0]}{written}+$"},
@@ -48,15 +51,33 @@ def test_bounds_after_no_bounds() -> None:
     assert stores.counts["masks"] > 2000
 
 
+@pytest.mark.parametrize("count", [9, 12])
+def test_exits_after_more_characters_than_a_closure_promises(count: int) -> None:
+    """A token may leave the first terminal after states that are not known to stay among themselves."""
+    rng = random.Random(count)
+    stores = Stores("llama3", rng)
+    made = gw.Gbnf(
+        f'root ::= leaf tail\nleaf ::= [ -~]{{{count}}} [a-z] ([0-9] [0-9] "!")*\ntail ::= [a-z] tail "." | "."\n'
+    )
+    quick, slow = (gw.Vocabulary(stores.tokens, stores.eos) for _ in range(2))
+    object.__setattr__(slow, "_kernel", stores.plain)
+    crowd = Crowd.compiled(made, [quick, slow])
+    row = np.zeros((stores.size + 31) // 32, np.uint32)
+    for token in stores.cut(b"abA"):
+        crowd.fill_mask(row)  # raises `Mismatch`
+        crowd.advance(token)
+    assert np.unpackbits(row.view(np.uint8)).sum() > 1000
+
+
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_a_sample(name: str) -> None:
-    counts = one_store.hold(name, 120, 1)
-    assert counts["masks"] > 4000
-    assert counts["tokens tried"] > 4000
+    counts = one_store.hold(name, 100, 1)
+    assert counts["masks"] > 3000
+    assert counts["tokens tried"] > 3000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_ten_thousand_constraints(name: str) -> None:
-    """Some 20 minutes of CPU time each."""
+    """Some 10 minutes of CPU time each."""
     print(name, dict(one_store.hold(name, 10_000, 2, faults=10)))
