@@ -2,6 +2,7 @@
 // done in a store apart, with the same results. Run it under ThreadSanitizer too.
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -113,10 +114,10 @@ void crowd() {
                     lock.lock(i % 4 ? StoreLock::Rank::step : StoreLock::Rank::background);
                     ++number;
                     if (round % 8 == 0) std::this_thread::yield();
+                    ++other;
                     try {
                         lock.piece_done(1);
                     } catch (const Preempted&) {}
-                    ++other;
                     lock.unlock();
                 }
         });
@@ -254,9 +255,12 @@ void warm_up_is_counted() {
         automaton->walk_ahead(work);
         return automaton->stats().runs_misses;
     };
-    const auto none = learned(0), some = learned(3'000), all = learned(100'000'000);
+    const auto none = learned(0), all = learned(100'000'000);
+    std::uint64_t work = 50;
+    while (work < 100'000 && learned(work) <= none) work += 50;
+    const auto some = learned(work);
     CHECK(none < some && some < all);
-    for (int round = 0; round < 3; ++round) CHECK(learned(3'000) == some && learned(100'000'000) == all);
+    for (int round = 0; round < 3; ++round) CHECK(learned(work) == some && learned(100'000'000) == all);
 }
 
 #if defined(__unix__) && !defined(__SANITIZE_THREAD__)
@@ -358,18 +362,25 @@ void budgets() {
               std::vector<GraphState> states(2 + i);
               for (std::uint32_t at = 0; at + 1 < states.size(); ++at) states[at].edges.push_back({step, at + 1});
               states.back().accepting = true;
-              (void)pool.state(states);
+              (void)pool.graph(states);
           }) >= 100);
     // Punctuation that no grammar had before: a bounded number is remembered.
-    for (std::uint32_t i = 0; i < 300; ++i) {
-        const std::string text = "<" + std::to_string(i) + ">";
+    for (std::uint32_t i = 0; i < 100; ++i) {
         programs::Writer w;
-        const std::uint32_t leaf = w.node({0, w.quoted(w.literal("x"))});
-        programs::Words node{6, 0};
-        (void)leaf;
-        (void)node;
-        (void)text;
+        const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));
+        programs::Words object{3};
+        for (std::uint32_t word : programs::Writer::marks(false, "<" + std::to_string(i), std::to_string(i) + ">")) object.push_back(word);
+        for (std::uint32_t word : {0u, 0u, ~0u, 0u, 1u, name, 1u, 1u, 0u, 1u, 0u}) object.push_back(word);
+        w.node(object);
+        w.node({0, text});
+        Matcher one(Automaton::compile(small, w.program(0)));
+        for (const char c : "<" + std::to_string(i)) {
+            one.fill_mask(row);
+            one.advance(token_of(c));
+        }
+        one.fill_mask(row);
     }
+    CHECK(small->store()->runs.marks() > 0);
     CHECK(small->store()->runs.marks() <= 64);
 }
 
