@@ -119,14 +119,15 @@ void bind_vocabulary(nb::module_& m) {
                  }();
                  nb::dict made;
                  made["most_waited"] = found.most_waited;
+                 made["most_delayed"] = found.most_delayed;
                  made["preempted"] = found.preempted;
                  made["windows"] = found.windows;
                  made["most_with_gil"] = LongCall::most_work();
                  return made;
              },
              nb::sig("def _locking(self) -> dict[str, int]"),
-             "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store; how often one was "
-             "cut off, and readers were let in; units that any call did at most before it released the GIL.")
+             "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store, and while a step of a "
+             "sequence did; how often one was cut off, and readers were let in; units that any call did at most before it released the GIL.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 

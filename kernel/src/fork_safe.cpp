@@ -59,14 +59,14 @@ void register_handlers() {
 
 unsigned forks_so_far() { return forks.load(std::memory_order_relaxed); }
 
-ForkSafe::ForkSafe() {
+void ForkSafe::enter() {
     register_handlers();
     Registry& known = registry();
     const std::lock_guard guard(known.lock);
     known.all.push_back(this);
 }
 
-ForkSafe::~ForkSafe() {
+void ForkSafe::leave() {
     Registry& known = registry();
     const std::lock_guard guard(known.lock);
     known.all.erase(std::find(known.all.begin(), known.all.end(), this));

@@ -131,11 +131,14 @@ void StoreLock::piece_done(std::uint64_t units) {
     if (!(now & kWriter)) return;  // expressions that no store guards, in tests
     done_ += units;
     if (!(now & kWaiters)) {
-        waited_ = 0;
+        waited_ = delayed_ = 0;
         return;
     }
     waited_ += units;
     raise_to(most_waited_, waited_);
+    const bool delays = steps_.size.load(std::memory_order_relaxed) != 0 || readers_.size.load(std::memory_order_relaxed) != 0;
+    delayed_ = delays ? delayed_ + units : 0;
+    raise_to(most_delayed_, delayed_);
     const bool by_fork = forks_.size.load(std::memory_order_relaxed) != 0;
     const bool by_step = steps_.size.load(std::memory_order_relaxed) != 0 && done_ >= (rank_ == Rank::step ? kStepTurn : kBackgroundTurn);
     if (by_fork || by_step || (done_ >= kLongTurn && background_.size.load(std::memory_order_relaxed) != 0)) {

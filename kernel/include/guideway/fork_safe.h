@@ -17,8 +17,12 @@ public:
     virtual void after_fork(bool in_child) = 0;
 
 protected:
-    ForkSafe();   // not while a lock of this kind is held: a fork takes all of them
-    ~ForkSafe();  // the same
+    ForkSafe() = default;
+    ~ForkSafe() = default;
+    // At the end of the last constructor, and at the beginning of the destructor; not while a lock of this kind is held: a
+    // fork takes all of them.
+    void enter();
+    void leave();
 };
 
 // How many forks lie between this process and the first one.
@@ -27,6 +31,8 @@ unsigned forks_so_far();
 // For short sections only.
 class ForkSafeMutex final : public ForkSafe {
 public:
+    ForkSafeMutex() { enter(); }
+    ~ForkSafeMutex() { leave(); }
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
     void before_fork() override { mutex_.lock(); }

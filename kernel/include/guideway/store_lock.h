@@ -61,8 +61,8 @@ public:
     static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
     static constexpr unsigned kMostSteps = 32;
 
-    StoreLock() = default;
-    ~StoreLock() = default;
+    StoreLock() { enter(); }
+    ~StoreLock() { leave(); }
 
     void lock(Rank rank);
     bool try_lock(Rank rank) {
@@ -94,11 +94,12 @@ public:
 
     struct Statistics {
         std::uint64_t most_waited = 0;  // units that one turn did while another thread waited for the lock, at most
+        std::uint64_t most_delayed = 0;  // the same, while a reader or a step waited
         std::uint64_t preempted = 0;    // turns that were cut off
         std::uint64_t windows = 0;      // times that readers were let in
     };
     Statistics statistics() const {
-        return {most_waited_.load(std::memory_order_relaxed), preempted_.load(std::memory_order_relaxed), windows_.load(std::memory_order_relaxed)};
+        return {most_waited_.load(std::memory_order_relaxed), most_delayed_.load(std::memory_order_relaxed), preempted_.load(std::memory_order_relaxed), windows_.load(std::memory_order_relaxed)};
     }
 
 private:
@@ -119,7 +120,7 @@ private:
 
     void begin_turn(Rank rank) {
         rank_ = rank;
-        done_ = waited_ = 0;
+        done_ = waited_ = delayed_ = 0;
     }
     void wait_in(Queue& queue);
     void hand_over();
@@ -140,8 +141,8 @@ private:
 
     // Of the writer.
     Rank rank_ = Rank::step;
-    std::uint64_t done_ = 0, waited_ = 0;
-    std::atomic<std::uint64_t> most_waited_ = 0, preempted_ = 0, windows_ = 0;
+    std::uint64_t done_ = 0, waited_ = 0, delayed_ = 0;
+    std::atomic<std::uint64_t> most_waited_ = 0, most_delayed_ = 0, preempted_ = 0, windows_ = 0;
 };
 
 }  // namespace guideway
