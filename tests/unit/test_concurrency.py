@@ -19,7 +19,7 @@ import pytest
 
 import guideway as gw
 from guideway import sources
-from guideway._kernel import Automaton, Matcher, Vocabulary, fill_masks
+from guideway._kernel import Automaton, Vocabulary, fill_masks
 from guideway.compiler.automata import encode
 
 WORKERS = 2
