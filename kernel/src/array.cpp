@@ -38,6 +38,7 @@ std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::u
 std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t tape) {
     const std::uint64_t key = std::uint64_t{set} << 32 | tape;
     if (const auto known = used_.find(key); known != used_.end()) return known->second;
+    if (used_.size() >= kMostKept) used_.clear();
     return used_[key] = texts_.plus(set, tapes_.text(tape));
 }
 

@@ -708,6 +708,7 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
         else found[kept++] = next;
     }
     found.resize(kept);
+    grew(64 + found.capacity() * sizeof(LabelDistance));
     return labels_.emplace(e, std::move(found)).first->second;
 }
 

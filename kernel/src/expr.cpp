@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint8_t kAllSpellings = 7;
 constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
 constexpr std::uint64_t kExprWork = 10;
-constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for one
+constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
 
 }  // namespace
 
@@ -25,6 +25,8 @@ ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
     : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    if (limits.max_exprs > kMaxExprs)
+        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 stands for "not made"
     Expr none;
     none.spelled = none.respelled = true;
@@ -531,12 +533,14 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
         ids[i] = ends ? kEmpty : intern(made);
         steps_.emplace_back();
+        grew(sizeof steps_[0] + states[i].edges.size() * sizeof steps_[0][0]);
     }
     for (std::uint32_t i = 0; i < states.size(); ++i)
         if (ids[i] > kEmpty)
             for (const GraphEdge& edge : states[i].edges)
                 if (leads_on(edge)) steps_[exprs_[ids[i]].a].emplace_back(edge.step, ids[edge.to]);
     const ExprId first = ids.empty() ? kNone : ids[0];
+    grew(kNodeBytes + key.size() * sizeof key[0]);
     graphs_.emplace(std::move(key), first);
     return first;
 }
@@ -563,8 +567,8 @@ ExprId ExprPool::value(std::uint32_t state) {
 }
 
 std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.size() * 32 + words_->bytes() + values_->bytes() + liveness_->bytes();
+    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + values_->bytes() + liveness_->bytes();
 }
 
 }  // namespace guideway

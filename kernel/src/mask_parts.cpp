@@ -42,6 +42,12 @@ std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front
     return accepting;
 }
 
+std::optional<bool> Runs::accepting_known(std::uint32_t automaton, const Front& front) const {
+    const auto masks = learned_[automaton]->of(front);
+    if (masks.empty()) return std::nullopt;
+    return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
+}
+
 bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) {
     if (const auto known = fill_known(automaton, front, row)) return *known;
     turn_to(automaton);
@@ -54,7 +60,7 @@ bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, s
     put_first(filled_);
     write(*at_, filled_, row);
     at_->keep(front, filled_);
-    count_learned();
+    count_learned(*at_);
     return accepting;
 }
 
@@ -376,6 +382,7 @@ ByteSet Runs::canonical(const ByteSet& bytes) {
 Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
     for (Mark& mark : marks_)
         if (mark.spaced == spaced && mark.text == text) return mark;
+    if (marks_.size() >= kMostMarks) marks_.clear();
     ExprId e = kEmpty;
     for (std::size_t i = text.size(); i-- > 0;) e = pool.cat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
     if (spaced) e = pool.cat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
@@ -385,6 +392,10 @@ Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
 
 const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow) {
     auto at = std::find_if(mark.ids.begin(), mark.ids.end(), [&](const auto& entry) { return entry.first == follow; });
+    if (at == mark.ids.end() && mark.ids.size() >= kMostFollows) {
+        mark.ids.clear();
+        at = mark.ids.end();
+    }
     if (at == mark.ids.end()) at = mark.ids.insert(at, {follow, leaf_id(follow)});
     const Key key{trie, at->second, mark.expr, trie == 0};  // as a bare run: its tokens are added without changes
     if (Known* known = memo_.find(key)) {

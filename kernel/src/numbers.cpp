@@ -14,6 +14,7 @@ constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one 
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
 constexpr std::uint64_t kStateWork = 20;
+constexpr std::size_t kNodeBytes = 80, kLiveBytes = 80;  // of a node of a map; of a range that is left, with its residues
 constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: the next multiple is searched
 
 }  // namespace
@@ -208,12 +209,14 @@ ExprId Numbers::start(const List<Cell>& cells, bool plain) {
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
+    pool_.grew(sizeof(Spec) + (spec.sides[0].size() + spec.sides[1].size()) * sizeof(Range));
     specs_.push_back(std::move(spec));
     State first;
     first.spec = static_cast<std::uint32_t>(specs_.size() - 1);
     const Spec& kept = specs_.back();
     const bool any = kept.zero || !kept.sides[0].empty() || !kept.sides[1].empty();
     const ExprId made = any ? intern(std::move(first)) : kNone;
+    pool_.grew(kNodeBytes + key.size());
     spec_ids_.emplace(std::move(key), made);
     return made;
 }
@@ -303,6 +306,7 @@ ExprId Numbers::intern(State s) {
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
     states_.push_back(std::move(s));
+    pool_.grew(kNodeBytes + key.size() + sizeof(State) + states_.back().digits.size() + states_.back().live.size() * kLiveBytes);
     return ids_[key] = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
 }
 
@@ -517,6 +521,7 @@ ExprId Numbers::exponent_texts(std::vector<Interval> intervals) {
         if (x.high >= 0) parts.push_back(pool_.cat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
         if (x.low <= 0) parts.push_back(pool_.cat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
     }
+    pool_.grew(kNodeBytes + key.size());
     return exponent_ids_[key] = pool_.alt(std::move(parts));
 }
 

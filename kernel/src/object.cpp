@@ -258,7 +258,11 @@ std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
     }
     const std::uint64_t key = std::uint64_t{node} << 32 | regs;
     auto known = entries_cost_.find(key);
-    if (known == entries_cost_.end()) known = entries_cost_.emplace(key, plan_entries(node, regs)).first;
+    if (known == entries_cost_.end()) {
+        const std::uint32_t cost = plan_entries(node, regs);
+        if (entries_cost_.size() >= kMostKept) entries_cost_.clear();
+        known = entries_cost_.emplace(key, cost).first;
+    }
     return known->second;
 }
 

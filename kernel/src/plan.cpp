@@ -54,6 +54,10 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
     if (count > kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
+    if (kept_ > kMostKept) {
+        known_.clear();
+        kept_ = 0;
+    }
     const auto place = known_.emplace(all, Known{used, false, {}}).first;
     if (place->second.lengths.size() >= count || place->second.ended) return place->second;
     Known now = place->second;
@@ -77,6 +81,7 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);
     }
+    kept_ += all.size() + now.lengths.size();
     return place->second = std::move(now);
 }
 

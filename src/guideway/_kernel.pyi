@@ -63,8 +63,10 @@ class Automaton:
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
-    def walk_ahead(self, microseconds: int) -> None:
-        """Find out ahead what masks will need, for so long at most."""
+    def walk_ahead(self, work: int) -> None:
+        """
+        Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
+        """
 
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
@@ -147,7 +149,7 @@ class Matcher:
 
 def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers share the rows, which pays from about a thousand rows, or where masks are not remembered yet.
+    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.
     """
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:

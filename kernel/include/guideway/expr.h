@@ -89,8 +89,10 @@ struct GraphState {
     std::vector<GraphEdge> edges;
 };
 
+inline constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for an expression
+
 struct ExprLimits {
-    std::size_t max_exprs = 4'000'000;
+    std::size_t max_exprs = 4'000'000;    // at most kMaxExprs
     std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
     std::uint64_t max_work = kAllowance;  // of one call from outside (work.h)
@@ -104,6 +106,7 @@ class Words;
 
 class ExprPool {
 public:
+    // Throws Error(argument) where max_exprs is beyond kMaxExprs.
     explicit ExprPool(ExprLimits limits = {});
     ~ExprPool();
 
@@ -333,7 +336,9 @@ public:
     }
 
     std::size_t size() const { return exprs_.size(); }
+    // Of all tables; `grew`: what is counted as it grows, by those who keep it for this pool.
     std::size_t bytes() const;
+    void grew(std::size_t bytes) { grown_ += bytes; }
 
 private:
     friend class Liveness;
@@ -408,6 +413,7 @@ private:
 
     ExprLimits limits_;
     Work work_;
+    std::size_t grown_ = 0;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<Values> values_;

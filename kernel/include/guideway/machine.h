@@ -246,6 +246,7 @@ public:
     ExprPool& pool() { return pool_; }
 
 private:
+    static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // entries of a table that is found anew when it was emptied
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);

@@ -33,7 +33,9 @@ private:
 
     ExprPool& pool_;
     TextSets& texts_;
+    static constexpr std::size_t kMostKept = std::size_t{1} << 18;  // numbers in `known_`, about; then it is found anew
     std::map<std::vector<ExprId>, Known> known_;
+    std::size_t kept_ = 0;
 };
 
 struct PlanItem {  // an entry that may come, once

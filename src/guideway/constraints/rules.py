@@ -18,7 +18,7 @@ from guideway.grammar.recognizer import accepts, byte_automaton
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-_AHEAD = 20_000  # microseconds: what reading a large grammar takes anyway; a small one needs one or two thousand
+_AHEAD = 2_000_000  # units of work, some 20 ms: what reading a large grammar takes anyway; a small one needs a tenth
 
 __all__ = ["RuleConstraint"]
 

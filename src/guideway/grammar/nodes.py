@@ -223,8 +223,8 @@ def pointer_of(place: Origin) -> str | None:
 class Grammar:
     """Nodes by number, where each came from, and the root's number.
 
-    `first`: expressions written before others, so that they stand in one place in most programs; `ahead`: microseconds
-    that compiling may take longer, to find out what masks will need.
+    `first`: expressions written before others, so that they stand in one place in most programs; `ahead`: units of
+    the kernel's work (100 are about a microsecond) that compiling may take longer, to find out what masks will need.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
