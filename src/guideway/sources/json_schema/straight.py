@@ -29,7 +29,7 @@ from guideway.grammar.nodes import (
 from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
 
 from .bundles import FREE, NumberPart
-from .common import SPACE_LEAF, VALUES, common_of, joined
+from .common import DIGITS, SPACE_LEAF, VALUES, common_of, joined
 from .keywords import Dialect
 from .reading import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
 from .scalars import number
@@ -55,7 +55,7 @@ _GIVEN = frozenset({str, bool, type(None)})
 _ENUM = frozenset({"enum"})
 _TOLD = frozenset({"type", "enum", "$ref"})
 _FRAMES = ("array", "object")
-_NUMBER_KINDS = frozenset({"number", "integer"})
+_NUMBER_KINDS = frozenset({"number", "integer", DIGITS})
 _NULL = Leaf(Literals(("null",)))
 _MAX_BRANCHES = 64
 _REF = frozenset({"$ref"})
@@ -247,6 +247,8 @@ class Straight:
             return None
         if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _SPEAKING):
             return None
+        if self._dialect.digits_only:
+            kinds = [DIGITS if kind == "integer" else kind for kind in kinds]
         nodes: list[Node | None] = [*self._common.several(tuple(kinds))]
         if not names.isdisjoint(_LENGTHS):
             text = self._string(schema)
@@ -403,7 +405,9 @@ class Straight:
             return None
         multiple = (1,) if whole else ()
         multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
-        made = number(NumberPart(low, high, multiple=multiple), self._common.style)
+        part = NumberPart(low, high, multiple=multiple)
+        part.digits_only = True if whole and self._dialect.digits_only else None
+        made = number(part, self._common.style)
         return made if isinstance(made, Number) else Leaf(made)
 
 
