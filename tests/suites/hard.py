@@ -3,8 +3,8 @@
     python -m tests.suites.hard [--orders 2] [--set maskbench-hard] [--only NAME] [--draw 100] [--worst 10]
 
 All files use one vocabulary (Llama 3), so later files meet what earlier ones left in its store. A compile is
-`JsonSchema()` and `compile` without the cache; a step is `fill_mask` and `advance`. A time over the bar is measured once
-more with a new vocabulary and the smaller time counts, since the CPU time of one run includes noise of the machine.
+`JsonSchema()` and `compile` without the cache; a step is `fill_mask` and `advance`. A time over the bar is measured
+once more with a new vocabulary and the smaller time counts, since the CPU time of one run includes noise.
 """
 
 from __future__ import annotations

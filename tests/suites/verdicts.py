@@ -53,8 +53,8 @@ def exact(text: str) -> Any:
 def spellings(value: Any, seed: int, *, digits_only: bool = False) -> Iterator[tuple[str, str]]:
     """The value as JSON texts, each with the name of its way of writing.
 
-    `digits_only`: integers keep their digits and other numbers their fraction or exponent, as in draft 4, where `1.0` is
-    no integer.
+    `digits_only`: integers keep their digits and other numbers their fraction or exponent, as in draft 4, where `1.0`
+    is no integer.
     """
     rng = random.Random(seed)
     yield "compact", _write(value, None, False)

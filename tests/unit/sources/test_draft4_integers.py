@@ -1,4 +1,7 @@
-"""Draft 4 defines an integer by its text: `1.0` and `1e2` are numbers, but no integers. Later drafts go by the value."""
+"""Draft 4 defines an integer by its text: `1.0` and `1e2` are numbers, but no integers.
+
+Later drafts go by the value.
+"""
 
 from __future__ import annotations
 
