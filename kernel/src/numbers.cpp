@@ -367,6 +367,16 @@ std::vector<Numbers::Interval> Numbers::exponents(const State& s) const {
     return made;
 }
 
+bool Numbers::has_endless_values(std::uint32_t state) const {
+    const Spec& spec = specs_[states_[state].spec];
+    const auto endless = [](const Range& range) {
+        if (!range.high.given()) return true;
+        const bool point = range.low.given() && range.low.digits == range.high.digits && range.low.place == range.high.place;
+        return !range.multiple && !point;
+    };
+    return std::any_of(std::begin(spec.sides), std::end(spec.sides), [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
+}
+
 std::uint32_t Numbers::digits(std::uint32_t state) const {
     std::uint64_t most = 0;
     for (const Cell& cell : specs_[states_[state].spec].cells) {

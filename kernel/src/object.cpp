@@ -65,7 +65,7 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::uint32_t* record = records_.at(regs, k.record_words);
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
-        if (hidden ? key_lengths_.of(k.entries[label].key, used, hidden + 1).size() <= hidden : !pool_.alive(open_keys(k, regs, label))) return false;
+        if (!key_lengths_.has_more({k.entries[label].key}, used, hidden)) return false;
         return !k.bounded || value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
     }
     if (!k.ordered) {

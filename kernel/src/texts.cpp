@@ -108,6 +108,7 @@ ExprId TextSets::spellings(ExprPool& pool, std::string_view text) {
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
+    ++made.count;
     made.number.reset();
     if (const auto box = pool_.values().spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
     else if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes(pool_, "\""), Spelling::escaped_any);

@@ -36,6 +36,9 @@ public:
     // The numbers of a `start` state but one value (and what is not told apart from it).
     ExprId without(ExprId start, const Decimal& value);
 
+    // Whether endlessly many values are in a cell, of the state of no digit read, as far as is plain.
+    bool has_endless_values(std::uint32_t state) const;
+
     // How many digits the bounds and divisors of a state's cells have at most, written without exponents.
     std::uint32_t digits(std::uint32_t state) const;
 
