@@ -143,13 +143,16 @@ private:
     }
 
     std::uint32_t of_object(const Component& c) {
-        if (c.maximum != kInfinite || c.demands) return 1;
+        if (c.maximum != kInfinite) return 1;
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
+            if (c.is_live(i) && pool_.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
+        if (c.demands) return 1;
         std::uint32_t fixed = 1, open = 1;
         for (std::uint32_t i = 0; i < c.entries.size(); ++i) {
             if (!c.is_live(i)) continue;
             const Entry& entry = c.entries[i];
             const std::uint32_t value = std::max<std::uint32_t>(of_value(entry.value), 1);
-            if (i >= c.fixed) open = std::max({open, value, pool_.values_at_least(entry.key)});
+            if (i >= c.fixed) open = std::max(open, value);
             else fixed = multiply(fixed, entry.required ? value : sum(value, 1));
         }
         return std::max(fixed, open);

@@ -288,6 +288,16 @@ private:
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
     std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
     std::uint32_t plan_entries(std::uint32_t node, std::uint32_t regs);
+    struct Offer {  // the entries that may still come, of an object without demands; each cost with a comma
+        std::uint32_t need = 0, room = 0;     // how many must come, and may come
+        std::uint32_t required = 0;           // how many of them by name
+        std::uint64_t required_cost = 0;
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> others;  // cost, label; open ones more than once
+    };
+    Offer offer(std::uint32_t node, std::uint32_t regs);
+    std::uint32_t rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    void find_rests(const Component& k, std::uint32_t from, Offer&& all);
+    LabelDistance find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
 
@@ -326,6 +336,15 @@ private:
     TextSets texts_;
     std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and tape: the set with that text
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
+    } rests_;  // of the object that was looked at last
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        ExprId state = kNone;
+        LabelDistance label{};
+    } best_label_;  // the same
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
     Configs todo_, entering_, inside_;
