@@ -88,7 +88,7 @@ void Machine::enter_item(const Config& c, Configs& out) {
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
         const std::uint32_t regs = components_[r.node].cost == kInfinite ? kInfinite : after_item(k, c.regs, r.marks);
-        if (regs != kInfinite) enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+        if (regs != kInfinite) enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 

@@ -152,7 +152,7 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
         if (components_[r.node].cost == kInfinite) continue;
         const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
         if (k.bounded && entries_cost(c.node, regs) == kInfinite) continue;
-        enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+        enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 

@@ -248,6 +248,11 @@ public:
 private:
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
+    // The same of a value or item behind the byte of a step.
+    void enter_behind(std::uint32_t node, const Config& frame, Configs& out) {
+        if (defers_) deferred_.emplace_back(node, push(frame));
+        else enter({node, 0, 0, push(frame)}, out);
+    }
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
     ExprId leaf_after(const Config& c, std::string_view text);
     void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
@@ -355,6 +360,8 @@ private:
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
     std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
     unsigned factored_ = 0;
+    bool defers_ = false;                                           // values and items are entered when the step is done
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;  // these: nodes, and the frames above which
     Configs sequences_;                                // frames of sequences to go on with
     struct Together {  // kept between steps, so that none has to ask for memory
         std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to go on above, and what was read
