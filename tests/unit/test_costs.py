@@ -92,7 +92,7 @@ def test_items_that_must_differ(inner: bool) -> None:
     text = {"type": "string"}
     item: dict[str, Any] = {
         "type": "object",
-        "properties": {name: text for name in ("display", "root", "edition", "version", "target", "repository")},
+        "properties": dict.fromkeys(("display", "root", "edition", "version", "target", "repository"), text),
         "required": ["root", "edition"],
     }
     if inner:

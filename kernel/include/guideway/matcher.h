@@ -17,6 +17,7 @@
 #include "guideway/fronts.h"
 #include "guideway/history.h"
 #include "guideway/machine.h"
+#include "guideway/tails.h"
 #include "guideway/vocabulary.h"
 
 namespace guideway {
@@ -56,6 +57,7 @@ private:
     std::unique_ptr<Ended::Number> ended_;
     // By configurations: fewest tokens to finish, and an upper bound of that after any legal token.
     mutable std::unordered_map<Configs, std::uint32_t, ConfigsHash> finish_, worst_;
+    mutable Tails tails_;  // long completions
     mutable std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids_;  // by front
     mutable std::optional<Fronts> fronts_;  // that matchers have come to; grow under the store's lock
 };
@@ -109,6 +111,7 @@ private:
     void add_ends(std::span<std::uint32_t> row) const;
     void take(std::uint32_t token);
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
+    std::uint32_t fewest_tokens(Configs configs) const;
     std::string completion_of(Configs configs) const;
     std::string forced_of(Configs configs) const;
     std::uint32_t finish(Configs configs) const;
