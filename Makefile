@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: demo test test-slow proofs one-store storm verdicts keywords test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: demo test test-slow proofs one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 demo: build                        ## records out of plain sentences, with the bundled model
 	$(BIN)/python -m guideway.cli demo
@@ -32,6 +32,8 @@ test-wheels: .wheels/.done .venv/.loops ## vLLM's newest, SGLang and ExLlama: 38
 	$(BIN)/python -m pytest tests/wheels
 verdicts: .venv/.test              ## the official suite and schemas from the wild, every instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
+hard: .venv/.test                  ## the hard files of MaskBench in one process, in two shuffled orders: verdicts, CPU time of compiles and steps
+	$(BIN)/python -m tests.suites.hard
 keywords: .venv/.test              ## docs/keywords.md, by the verdicts on the official suite
 	$(BIN)/python -m tests.suites.keyword_table
 samples: .venv/.test               ## 10,000 generated texts, each judged by an independent validator

@@ -133,7 +133,7 @@ private:
     }
 
     void as_leaf(Component& c) {
-        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.plain); });
+        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.number); });
         c.kind = NodeKind::leaf;
         c.cells = {};
     }

@@ -325,6 +325,11 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
         else left.push_back(p);
     }
     if (!taken.empty() && !left.empty()) return except(both(std::move(left)), alt(std::move(taken)));
+    // What is left of one language by several finite sets of texts, each taken away by itself.
+    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::except ? exprs_[p].a : p; };
+    const ExprId base = taken_from(flat[0]);
+    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].finite); }))
+        made.infinite = made.sure = true;
     return intern(made, &flat);
 }
 

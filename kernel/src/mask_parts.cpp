@@ -219,6 +219,7 @@ void Runs::take(Machine& machine, const Task& task, Mask& mask) {
 
 // A residual is left where the component of a configuration has ended: for what stands below it.
 void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config) {
+    if (trail_) return leave(*trail_, residual, config.parent);
     if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
         open_[opened_ - 1].pops.push_back(residual);
         return;
@@ -229,6 +230,7 @@ void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config)
 }
 
 void Runs::go_on(std::uint32_t residual, const Config& c) {
+    if (trail_) return trail_->tasks.push_back({residual, c});
     if (opened_) {
         Recording& last = open_[opened_ - 1];
         if (last.by_entry && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
@@ -302,7 +304,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
         const Learned::Name name = at_->named[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
-        if (open && name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
+        if (open && name.residual) go_on(name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;

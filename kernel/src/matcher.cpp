@@ -403,12 +403,51 @@ std::string Matcher::completion() const {
     return automaton_->vocabulary_->shown(locked([&] { return completion_of(now()); }));
 }
 
+// Of a shortest completion.
+std::uint32_t Matcher::fewest_tokens(Configs configs) const {
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    Machine& machine = *automaton_->machine_;
+    if (machine.recalls()) return vocabulary.fewest_tokens(completion_of(std::move(configs)));
+    std::string text;
+    Tails::Tail tail;
+    std::vector<std::pair<std::size_t, Configs>> places;
+    Configs next;
+    while (!(tail = automaton_->learned().tails.find(configs)).text) {
+        if (text.size() % Tails::kEvery == 0) places.emplace_back(text.size(), configs);
+        const int b = machine.best_byte(configs);
+        if (b < 0) break;
+        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
+        machine.cheapest(next, configs);
+        text.push_back(static_cast<char>(b));
+        machine.pool().work().spend(kStepWork);
+    }
+    const std::size_t own = text.size();
+    std::vector<std::uint32_t> fewest(own, kInfinite);
+    if (tail.text) {
+        const std::size_t seen = own < Tails::kShortest ? std::min<std::size_t>(tail.size, vocabulary.longest()) : tail.size;
+        text.append(tail.text, seen);
+        fewest.insert(fewest.end(), tail.fewest, tail.fewest + seen + 1);
+    } else fewest.push_back(0);
+    const Trie& trie = vocabulary.trie();
+    for (std::size_t i = own; i-- > 0;) {
+        std::uint32_t node = trie.child(0, static_cast<std::uint8_t>(text[i]));
+        for (std::size_t j = i + 1; node; ++j) {
+            if (fewest[j] != kInfinite && !trie.tokens_at(node).empty()) fewest[i] = std::min(fewest[i], fewest[j] + 1);
+            if (j == text.size()) break;
+            node = trie.child(node, static_cast<std::uint8_t>(text[j]));
+        }
+    }
+    const std::uint32_t found = fewest[0];
+    if (own >= Tails::kShortest) automaton_->learned().tails.keep(std::move(text), std::move(fewest), std::move(places));
+    return found;
+}
+
 std::uint32_t Matcher::finish(Configs configs) const {
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     if (const auto known = automaton_->learned().finish.find(configs)) return *known;
     // Beyond a length that no budget has, bytes are as good as tokens.
     const std::uint32_t bytes = cost(configs);
-    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : automaton_->vocabulary_->fewest_tokens(completion_of(configs)), 1);
+    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
     automaton_->learned().finish.keep(std::move(configs), tokens);
     automaton_->store_->runs.count(automaton_->number_);
     return tokens;

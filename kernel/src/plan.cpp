@@ -46,6 +46,20 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
     return known(classes, used, count).lengths;
 }
 
+// Each text of the set takes one value away at most, so most classes need no search.
+bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
+    if (count == 0 && used == 0) return pool_.alive(keys);
+    if (pool_.values_at_least(keys) == kInfinite) return true;
+    return has_more(std::vector<ExprId>{keys}, used, count);
+}
+
+bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    for (const ExprId e : classes)
+        if (const std::uint32_t values = pool_.values_at_least(e); values == kInfinite || values > count + texts_.count(used)) return true;
+    if (count == 0) return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.alive(texts_.without(e, used)); });
+    return of(classes, used, count + 1).size() > count;
+}
+
 std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     return count > kMaxKeys ? kInfinite : known(classes, used, count).used;
 }

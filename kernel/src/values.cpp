@@ -96,6 +96,85 @@ private:
     std::vector<Open> open_;
 };
 
+// How many different values the nodes of a grammar have at least. A node is counted by the nodes inside it, in passes over
+// all of them: each pass counts one level more of what holds itself. Where bounds or demands let entries depend on each
+// other, one value is all that is sure.
+class Counted {
+public:
+    Counted(const std::vector<Component>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
+
+    std::uint32_t at_least(std::uint32_t root) {
+        bool changed = true;
+        for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
+            changed = false;
+            pool_.work().spend(nodes_.size());
+            for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes come before those inside them
+                const Component& c = nodes_[i];
+                if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
+                const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});
+                changed |= now != values_[i];
+                values_[i] = now;
+            }
+        }
+        return std::max<std::uint32_t>(values_[root], 1);
+    }
+
+private:
+    static constexpr unsigned kMaxPasses = 8;
+
+    std::uint32_t count(const Component& c) {
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.values_at_least(c.expr);
+            case NodeKind::alternative: {
+                std::uint32_t most = 1;
+                for (const std::uint32_t part : c.parts) most = std::max(most, values_[part]);
+                return most;
+            }
+            case NodeKind::object: return of_object(c);
+            case NodeKind::array: return of_array(c);
+            default: return 1;
+        }
+    }
+
+    std::uint32_t of_value(const Value& value) const {
+        std::uint32_t most = 0;
+        for (const Reading& r : value) most = std::max(most, values_[r.node]);
+        return most;
+    }
+
+    std::uint32_t of_object(const Component& c) {
+        if (c.maximum != kInfinite) return 1;
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
+            if (c.is_live(i) && pool_.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
+        if (c.demands) return 1;
+        std::uint32_t fixed = 1, open = 1;
+        for (std::uint32_t i = 0; i < c.entries.size(); ++i) {
+            if (!c.is_live(i)) continue;
+            const Entry& entry = c.entries[i];
+            const std::uint32_t value = std::max<std::uint32_t>(of_value(entry.value), 1);
+            if (i >= c.fixed) open = std::max(open, value);
+            else fixed = multiply(fixed, entry.required ? value : sum(value, 1));
+        }
+        return std::max(fixed, open);
+    }
+
+    // Arrays that differ in one item.
+    std::uint32_t of_array(const Component& c) {
+        if (!c.counts.empty() || c.maximum == 0) return 1;
+        std::uint32_t most = 1;
+        for (std::uint32_t i = 0; i < std::min<std::size_t>(c.prefix.size(), c.maximum); ++i) {
+            const std::uint32_t one = of_value(c.prefix[i]);
+            if (one == 0) return most;
+            most = std::max(most, one);
+        }
+        return c.prefix.size() < c.maximum ? std::max(most, of_value(c.rest)) : most;
+    }
+
+    const std::vector<Component>& nodes_;
+    ExprPool& pool_;
+    std::vector<std::uint32_t> values_;  // by node; 0: not counted yet
+};
+
 }  // namespace
 
 Values::Values(ExprPool& pool) : pool_(pool) {}
@@ -120,10 +199,11 @@ std::optional<ExprId> Values::spelled(std::string_view text) {
 
 ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
     bytes_ += components.size() * sizeof(Component);
+    const std::uint32_t values = single ? 1 : Counted(components, pool_).at_least(root);
     const auto number = static_cast<std::uint32_t>(machines_.size());
     auto tables = std::make_unique<MachineTables>();
     auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
-    machines_.push_back({std::move(tables), std::move(machine), single, reach, 0});
+    machines_.push_back({std::move(tables), std::move(machine), single, reach, values, 0});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);

@@ -166,6 +166,8 @@ public:
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
     bool endless(ExprId e) const { return exprs_[e].endless; }
+    // How many different JSON values its texts spell at least, from the start of a value; kInfinite: endlessly many.
+    std::uint32_t values_at_least(ExprId e);
     bool infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }

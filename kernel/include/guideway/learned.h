@@ -18,6 +18,7 @@
 #include "guideway/fronts.h"
 #include "guideway/machine.h"
 #include "guideway/pieces.h"
+#include "guideway/tails.h"
 
 namespace guideway {
 
@@ -99,6 +100,7 @@ struct Learned {
     PieceVector<std::uint32_t> of_front;
     PieceVector<Mask*> in_fronts;  // the one to begin a row with first
     PieceVector<std::uint32_t> owners;
+    Tails tails;               // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by front
     FrontTables fronts;      // no part of `bytes`, as little as what they find
@@ -120,7 +122,7 @@ struct Learned {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners) + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
+        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const Front& front) const {  // nothing: not known
         if (front.id >= of_front.size()) return {};

@@ -147,6 +147,7 @@ private:
     bool fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
     bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const;
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
+    std::uint32_t fewest_tokens(Configs configs) const;
     std::string completion_of(Configs configs) const;
     std::string forced_of(Configs configs) const;
     std::uint32_t finish(Configs configs) const;

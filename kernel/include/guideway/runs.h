@@ -150,6 +150,7 @@ private:
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
         std::vector<std::uint32_t> sets, unsure, pops;
         std::unordered_set<std::uint64_t> gone;  // tries and frames
+        std::unordered_map<std::uint32_t, Gone> taken;  // by trie: configurations of objects and arrays
     };
     struct Wider {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
@@ -245,6 +246,7 @@ private:
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
+    bool take_parts(Machine& machine, Trail& trail, const Task& task);
     const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
     void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
     void join_sets(std::vector<std::uint32_t>& sets);
@@ -285,6 +287,7 @@ private:
     std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
     std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
     std::vector<Task> tasks_;  // scratch of `fill`
+    Trail* trail_ = nullptr;   // what takes tasks and what is left, in grammars that call themselves
     std::vector<Mask*> filled_;  // of the front
     std::vector<Recording> open_;
     std::size_t opened_ = 0;  // of them

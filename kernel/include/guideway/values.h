@@ -43,6 +43,8 @@ public:
     // For the pool, of the state that a value expression stands for.
     bool accepting(std::uint32_t state) const { return states_[state].accepting; }
     bool single(std::uint32_t state) const { return machines_[states_[state].machine].single; }
+    // How many different values there are at least, from the start; kInfinite: endlessly many. A quick lower bound.
+    std::uint32_t at_least(std::uint32_t state) const { return machines_[states_[state].machine].values; }
     // How long a text must be followed before it is known that it can be none but some given values: so much beyond the
     // longest of these, as they were written; of a given value, how long it was.
     std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
@@ -65,6 +67,7 @@ private:
         std::unique_ptr<Machine> machine;
         bool single;          // one value
         std::uint32_t reach;
+        std::uint32_t values;  // how many there are at least
         std::size_t learned;  // by the machine, when it was asked last
     };
     struct State {

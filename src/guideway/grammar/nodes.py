@@ -152,11 +152,11 @@ class Number:
     """JSON numbers whose exact value is in one of the cells.
 
     `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction where the cell is
-    whole (it has an integer among `multiple_of`).
+    whole (it has an integer among `multiple_of`). "pointed": with a fraction or an exponent (1.0, 1e2).
     """
 
     cells: tuple[Cell, ...]
-    spelling: Literal["any", "plain"] = "any"
+    spelling: Literal["any", "plain", "pointed"] = "any"
 
 
 Node = Leaf | Sequence | Alternative | Object | Array | Number

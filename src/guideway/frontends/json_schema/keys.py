@@ -26,7 +26,10 @@ MAX_STATES = 25_000
 """How many states the search for these classes may come to, for all patterns of an object together."""
 
 MAX_TEXTS = 64
-"""How many keys a pattern may list and still be read as their names."""
+"""How many keys a pattern may list in its parts and still be read as their names."""
+
+MAX_NAMES = 4096
+"""How many keys a list of literals (an enum) may have and still be read as their names; of more a class is made."""
 
 Test = tuple[Hashable, Regular]  # what it is known by in all schemas, and its language
 
@@ -103,12 +106,16 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
     return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
 
 
-def finite_texts(language: Regular, deepest: int = 16) -> tuple[str, ...] | None:
-    """All texts of a language that is plainly a short list; else None."""
+_DEEPEST = 16
+
+
+def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
+    """All texts of a language that is plainly a short list; else None. A list of literals may be longer."""
     if not deepest:
         return None
     if isinstance(language, Literals):
-        return language.texts if len(language.texts) <= MAX_TEXTS else None
+        most = MAX_NAMES if deepest == _DEEPEST else MAX_TEXTS
+        return language.texts if len(language.texts) <= most else None
     if isinstance(language, Chars):
         if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
             return None

@@ -135,7 +135,7 @@ class Objects:
             names.update(dict.fromkeys(sorted(demand.names)))
         for key, (_, language) in tests.items():
             listed = finite_texts(language)
-            if listed is not None and len(listed) <= MAX_READINGS:
+            if listed is not None:
                 names.update(dict.fromkeys(listed))
                 tests[key] = (tests[key][0], Literals(listed))
         return names
@@ -184,7 +184,8 @@ class Objects:
             and any(group.listed for group in part.groups)
             and all(group.extra is None for group in part.groups)
         )
-        infinite = [key for key, (_, language) in tests.items() if not isinstance(language, Literals)]
+        # The keys of a list that is no longer than that are among the names.
+        infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()
         patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
