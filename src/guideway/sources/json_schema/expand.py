@@ -10,11 +10,21 @@ from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraint, LimitExceeded
 
-from .bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from .bundles import ALL, FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from .cases import TooHard, objects_by_cases
 from .choices import Choice, Choices, marks_of
 from .documents import Documents
 from .evaluated import NOTHING_EVALUATED, Evaluated
-from .limits import MAX_ALTERNATIVES, MAX_LOOKAHEAD, MAX_NESTED, MAX_STEPS, MAX_STEPS_AHEAD, MAX_WORK
+from .limits import (
+    MAX_ALTERNATIVES,
+    MAX_LOOKAHEAD,
+    MAX_NESTED,
+    MAX_STEPS,
+    MAX_STEPS_AHEAD,
+    MAX_STEPS_FIRST,
+    MAX_WIDE,
+    MAX_WORK,
+)
 from .rivals import plainly_said
 
 __all__ = ["Expander"]
@@ -30,6 +40,8 @@ class Expander(Choices):
         self._undecided: set[Want] = set()
         self._depth = 0
         self._steps = 0
+        self._limit = MAX_STEPS
+        self._ahead = False
         self._work = 0
         self._at = ""
 
@@ -53,7 +65,52 @@ class Expander(Choices):
                     return [term.own] if term.own.types else []
         for literal in wanted:
             self._check_circles(literal >> 1)
+        if self._ahead:
+            return [bundle for bundle, _ in self.search(wanted, None)]
+        before = self._steps, self._limit, self._depth
+        self._steps, self._limit = 0, MAX_STEPS_FIRST
+        try:
+            return self._first_or_cases(wanted)
+        finally:
+            spent = self._steps
+            self._steps, self._limit, self._depth = before
+            self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
+
+    def _first_or_cases(self, wanted: Want) -> list[Bundle]:
+        """By a short search; where it finds too much, objects are divided by cases; else by a long search."""
+        found: list[Bundle] | None = None
+        depth = self._depth
+        problem: LimitExceeded | None = None
+        try:
+            found = [bundle for bundle, _ in self.search(wanted, None)]
+            if sum(1 for bundle in found if bundle.types & OBJECT) <= MAX_WIDE:
+                return found
+        except LimitExceeded as error:
+            problem = error
+        self._depth = depth
+        self._steps, self._limit = 0, MAX_STEPS
+        try:
+            divided = self._by_cases(wanted)
+            if found is None or len(divided) < len(found):
+                return divided
+        except (TooHard, LimitExceeded):
+            import os, traceback  # DEBUG
+            if os.environ.get("DBG"):  # DEBUG
+                print("FAIL", self.places[min(wanted) >> 1].pointer, wanted, traceback.format_exc()[-500:])  # DEBUG
+            self._depth = depth
+        if found is not None:
+            return found
+        self._steps, self._limit = 0, MAX_STEPS
+        if self._work > self._most_work() and problem is not None:
+            raise problem
         return [bundle for bundle, _ in self.search(wanted, None)]
+
+    def _by_cases(self, wanted: Want) -> list[Bundle]:
+        """Values of other types by search, objects by cases."""
+        parts = objects_by_cases(self, wanted)
+        self._steps, self._limit = 0, MAX_STEPS_FIRST
+        others = self.search(wanted, None, Bundle(ALL & ~OBJECT))
+        return [bundle for bundle, _ in others] + [Bundle(OBJECT, object=part) for part in parts]
 
     def _check_circles(self, start: int) -> None:
         """Refuse references that lead back without any text in between."""
@@ -79,23 +136,21 @@ class Expander(Choices):
     def _leads(self, number: int) -> list[int]:
         return [one >> 1 for one in self.term(self.places[number]).leads if one > 1]
 
-    def search(self, wanted: Want, tracked: bool | None) -> list[tuple[Bundle, Evaluated]]:
+    def search(self, wanted: Want, tracked: bool | None, start: Bundle = FREE) -> list[tuple[Bundle, Evaluated]]:
         """Depth first. `tracked`: None, or record what is evaluated (True: exactly so much; False: at least)."""
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
             raise LimitExceeded(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
-        start = [~one if tracked is not None else one for one in sorted(wanted)]
+        waiting = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
-        stack: list[_State] = [_State(FREE, NOTHING_EVALUATED, start, [], set())]
-        if self._depth == 1:
-            self._steps = 0
+        stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
         while stack:
             state = stack.pop()
             self._steps += 1 + len(state.forks)
             self._at = place
             self._spend(1 + len(state.forks), place)
-            if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
+            if len(found) > MAX_ALTERNATIVES or self._steps > self._limit:
                 raise LimitExceeded(f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place)
             if not self._settle(state, tracked):
                 continue
@@ -109,8 +164,11 @@ class Expander(Choices):
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document; what one place may cost is counted apart."""
         self._work += work
-        if self._work > MAX_WORK + 20 * len(self.places):
+        if self._work > self._most_work():
             raise LimitExceeded(f"at {place!r}: too many alternatives in all, up to here", place)
+
+    def _most_work(self) -> int:
+        return MAX_WORK + 20 * len(self.places)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the literals that wait; False where they contradict each other."""
@@ -218,17 +276,18 @@ class Expander(Choices):
         """Whether no value can meet a want, as far as is worth looking."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
-        depth, steps = self._depth, self._steps
-        self._steps = MAX_STEPS - MAX_STEPS_AHEAD
+        before = self._depth, self._steps, self._limit, self._ahead
+        self._steps, self._limit, self._ahead = 0, MAX_STEPS_AHEAD, True
         try:
             return not self.alternatives(wanted)
         except LimitExceeded:
-            if self._work > MAX_WORK + 20 * len(self.places):
+            if self._work > self._most_work():
                 raise
             self._undecided.add(wanted)
             return False
         finally:
-            self._depth, self._steps = depth, steps + MAX_STEPS_AHEAD // 50
+            self._depth, self._steps, self._limit, self._ahead = before
+            self._steps += MAX_STEPS_AHEAD // 50
 
 
 @dataclass(slots=True, eq=False)

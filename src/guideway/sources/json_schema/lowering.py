@@ -45,6 +45,7 @@ from .bundles import (
 from .common import SPACE, anything, punctuation
 from .expand import Expander
 from .keywords import pointer
+from .limits import MAX_WIDE
 from .objects import Objects, check_readings, value_of
 from .reader import write_json
 from .scalars import number, plain_scalar, string
@@ -56,9 +57,6 @@ __all__ = ["MAX_NODES", "Lowering"]
 
 MAX_BOXES = 2000
 """How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
-
-MAX_WIDE = 250
-"""How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
 
 MOST_TYPES = 7
 """How many types there are, as bundles tell them."""

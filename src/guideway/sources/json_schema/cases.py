@@ -1,0 +1,829 @@
+"""Objects that a combination of schemas allows, as alternatives: case by case of what stands at a key.
+
+The combination becomes a Boolean formula. Its variables are the keys that some schema names: the values of a key fall
+into classes that the schemas distinguish, and one more class says that the key is absent. Other assertions (about all
+other keys, about the number of entries) are variables with two classes. The formula is split by the variable that
+leaves the least, so that a discriminator, required or not, decides before anything is multiplied; classes that leave
+the same formula stay together. A negated conjunction that needs an entry of some kind is kept as a demand.
+
+This is Shannon expansion into a multi-valued decision diagram of which each path is one alternative (Bryant,
+"Graph-based algorithms for Boolean function manipulation", 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .bundles import (
+    ANYTHING,
+    ARRAY,
+    NOTHING,
+    NUMBER,
+    OBJECT,
+    STRING,
+    Bundle,
+    Demand,
+    Group,
+    ObjectPart,
+    Want,
+    box_key,
+    join,
+)
+from .limits import MAX_CASES, MAX_CLASSES, MAX_DEMANDS, MAX_FORMULA, MAX_OPENED, MAX_SPLITS
+from .opposites import bundle_of_value
+from .reading import KEYWORD_NAMES
+from .terms import Fork, Term, want
+
+if TYPE_CHECKING:
+    from .expand import Expander
+
+__all__ = ["TooHard", "objects_by_cases"]
+
+ABSENT = 1
+"""The bit of the class "the key is absent"."""
+
+_MAX_DEPTH = 40
+_CANDIDATES = 6
+
+Cube = dict[int, int]  # by variable, the classes that are allowed; all of these hold at once
+
+
+class TooHard(Exception):
+    """The formula is too large, or says what it cannot express."""
+
+
+class _All:
+    """A conjunction of clauses and sums (`rest`) and of a cube."""
+
+    __slots__ = ("cube", "rest")
+
+    def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
+        self.cube = cube
+        self.rest = rest
+
+
+class _Not:
+    """Some assertion of a cube fails."""
+
+    __slots__ = ("cube",)
+
+    def __init__(self, cube: Cube) -> None:
+        self.cube = cube
+
+
+class _Any:
+    """A disjunction."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Formula, ...]) -> None:
+        self.parts = parts
+
+
+class _One:
+    """Exactly one of the parts; or, if not `holds`, none or several."""
+
+    __slots__ = ("holds", "parts")
+
+    def __init__(self, parts: tuple[Formula, ...], holds: bool) -> None:
+        self.parts = parts
+        self.holds = holds
+
+
+Formula = bool | _All | _Not | _Any | _One
+
+
+class _Key:
+    """A key: the literals that some schema asserts of its value, and the classes into which they divide it."""
+
+    __slots__ = ("classes", "full", "literals", "masks", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.literals: dict[int, None] = {}
+        self.classes: list[Want] = []
+        self.masks: dict[int, int] = {}  # by literal, the classes in which it holds
+        self.full = 0
+
+
+def objects_by_cases(expander: Expander, wanted: Want) -> list[ObjectPart]:
+    """The objects that meet a want, as alternatives. Raises `TooHard`."""
+    return _Cases(expander).run(wanted)
+
+
+class _Cases:
+    def __init__(self, expander: Expander) -> None:
+        self._expander = expander
+        self._keys: dict[str, int] = {}  # names -> variables
+        self._vars: list[_Key | None] = []  # None: a variable of another kind
+        self._full: list[int] = []
+        self._atoms: dict[Any, int] = {}
+        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
+        self._formulas: dict[int, Formula] = {}
+        self._same: dict[Any, int] = {}
+        self._same_of: dict[int, int] = {}
+        self._listed: list[tuple[Cube, Group]] = []
+        self._open: list[Group] = []  # those that bound all keys that they do not name
+        self._work = 0
+
+    def run(self, wanted: Want) -> list[ObjectPart]:
+        order = self._collect(wanted)
+        for place in order:  # inner ones first
+            self._formulas[place] = self._read(self._term(place))
+        whole = self._all([self._formula(one) for one in sorted(wanted)])
+        return self._split(whole)
+
+    # -- what is said
+
+    def _term(self, literal: int) -> Term:
+        return self._expander.term(self._expander.places[literal >> 1])
+
+    def _collect(self, wanted: Want) -> list[int]:
+        """Every schema that says something of the object itself, the inner ones first; and the keys they name."""
+        order: list[int] = []
+        depth = {one & ~1: 0 for one in wanted if one > 1}
+        todo = [(one, False) for one in depth]
+        done: set[int] = set()
+        while todo:
+            literal, left = todo.pop()
+            if left:
+                order.append(literal)
+                continue
+            if literal in done:
+                continue
+            done.add(literal)
+            term = self._term(literal)
+            if term.left is not None or len(done) > MAX_FORMULA:
+                raise TooHard
+            self._note_names(term)
+            todo.append((literal, True))
+            for one in term.leads:
+                if one > 1 and one & ~1 not in done:
+                    depth[one & ~1] = depth[literal] + 1
+                    if depth[literal] > _MAX_DEPTH:
+                        raise TooHard
+                    todo.append((one & ~1, False))
+        return order
+
+    def _note_names(self, term: Term) -> None:
+        part = term.own.object
+        for fork in term.forks:
+            if fork.kind == "when":
+                self._note(fork.name)
+                for name in fork.needs:
+                    self._note(name)
+        for box in (term.own.boxes or {}).values():
+            if isinstance(box, dict):
+                for name, value in box.items():
+                    self._note(name, want(self._listing([value])))
+        if part is None:
+            return
+        if part.demands:
+            raise TooHard
+        for group in part.groups:
+            for name, one in group.names.items():
+                self._note(name, one)
+            if not group.patterns and group.extra and group.extra != NOTHING:
+                self._open.append(group)
+        for name in (*part.required, *sorted(part.banned)):
+            self._note(name)
+
+    def _note(self, name: str, wanted: Want = ANYTHING) -> None:
+        var = self._keys.get(name)
+        if var is None:
+            var = self._keys[name] = len(self._vars)
+            self._vars.append(_Key(name))
+            self._full.append(0)
+        key = self._vars[var]
+        if key is not None:
+            for one in wanted:
+                if one > 1:
+                    key.literals[self._canonical(one)] = None
+
+    def _canonical(self, literal: int) -> int:
+        """The first literal that says the same, of an even one."""
+        base = literal & ~1
+        found = self._same_of.get(base)
+        if found is None:
+            place = self._expander.places[base >> 1]
+            schema, term = place.schema, self._term(base)
+            shape: Any
+            if term.plain:
+                shape = id(term)
+            elif isinstance(schema, dict) and schema:
+                told = {name: one for name, one in schema.items() if name in KEYWORD_NAMES}
+                shape = (box_key(told), id(place.resource), place.scope)
+            else:
+                shape = base
+            found = self._same_of[base] = self._same.setdefault(shape, base)
+        return found
+
+    def _formula(self, literal: int) -> Formula:
+        if literal < 2:
+            return not literal
+        made = self._formulas[literal & ~1]
+        return self._negated(made) if literal & 1 else made
+
+    def _read(self, term: Term) -> Formula:
+        own = term.own
+        if not own.types & OBJECT:
+            return False
+        parts: list[Formula] = []
+        if own.boxes is not None:
+            boxes = [box for box in own.boxes.values() if isinstance(box, dict)]
+            if len(boxes) > MAX_OPENED:
+                raise TooHard
+            parts.append(self._any([self._box(box) for box in boxes]))
+        if own.object is not None:
+            parts.append(self._object(own.object))
+        parts += (self._formula(one) for one in term.also)
+        parts += (self._fork(fork) for fork in term.forks)
+        return self._all(parts)
+
+    def _fork(self, fork: Fork) -> Formula:
+        literals = [self._formula(one) for one in fork.literals]
+        if fork.kind == "any":
+            return self._any(literals)
+        if fork.kind == "one":
+            return self._one(literals, True)
+        if fork.kind == "if":
+            condition, then, other = literals
+            return self._all([self._any([self._negated(condition), then]), self._any([condition, other])])
+        has = _All({self._var(name): self._present(name) for name in fork.needs if name != fork.name})
+        absent = _All({self._var(fork.name): ABSENT})
+        return self._any([absent, self._all([has, *literals])])
+
+    def _box(self, box: dict[str, Any]) -> Formula:
+        part = bundle_of_value(box, lambda value: self._listing([value])).object
+        return True if part is None else self._object(part)
+
+    def _object(self, part: ObjectPart) -> Formula:
+        """What the keywords of one schema say of objects."""
+        cubes: list[Formula] = []
+        for group in part.groups:
+            made = self._group(group)
+            cubes.append(made)
+            if group.listed and isinstance(made, _All):
+                self._listed.append((made.cube, group))
+        cube: Cube = {}
+        for name in part.required:
+            cube[self._var(name)] = self._present(name)
+        for name in part.banned:
+            cube[self._var(name)] = ABSENT
+        if part.fewest:
+            cube[self._count(part.fewest)] = 2
+        if part.most is not None:
+            cube[self._count(part.most + 1)] = 1
+        if part.keys:
+            fails = ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),))
+            cube[self._atom(("keys", part.keys), ObjectPart(keys=part.keys), fails)] = 2
+        return self._all([_All(cube), *cubes])
+
+    def _count(self, least: int) -> int:
+        return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
+
+    def _group(self, group: Group) -> Formula:
+        cube: Cube = {}
+        for name, one in group.names.items():
+            self._bound(cube, name, one)
+        for pattern, at, one in group.patterns:
+            if one:
+                holds = ObjectPart((Group({}, ((pattern, at, one),)),))
+                fails = ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),))
+                cube[self._atom(("pattern", pattern, self._same_wants(one)), holds, fails)] = 2
+        extra = group.extra
+        if extra and group.patterns:
+            names = dict.fromkeys(group.names, ANYTHING)
+            passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in group.patterns)
+            outside = tuple((pattern, at) for pattern, at, _ in group.patterns)
+            holds = ObjectPart((Group(names, passed, extra),))
+            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(names), (), outside),))
+            key = ("rest", frozenset(names), frozenset(one[0] for one in outside), self._same_wants(extra))
+            cube[self._atom(key, holds, fails)] = 2
+        elif extra:
+            for name in self._keys:
+                if name not in group.names:
+                    self._bound(cube, name, extra)
+            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(self._keys)),))
+            cube[self._atom(("others", self._same_wants(extra)), ObjectPart((Group({}, (), extra),)), fails)] = 2
+        if any(not bits for bits in cube.values()):
+            return False
+        return _All(cube) if cube else True
+
+    def _same_wants(self, wanted: Want) -> Want:
+        return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
+
+    def _bound(self, cube: Cube, name: str, wanted: Want) -> None:
+        """The key is absent, or its value meets a want."""
+        if not wanted:
+            return
+        var = self._var(name)
+        bits = cube.get(var, self._full[var])
+        for one in wanted:
+            if one == 1:
+                bits &= ABSENT
+            elif one:
+                key = self._vars[var]
+                mask = key.masks[self._canonical(one)] if key is not None else 0
+                bits &= (self._full[var] & ~mask | ABSENT) if one & 1 else mask | ABSENT
+        if bits != self._full[var]:
+            cube[var] = bits
+
+    def _atom(self, key: Any, holds: ObjectPart, fails: ObjectPart) -> int:
+        """A variable of two classes: bit 0, it fails; bit 1, it holds."""
+        var = self._atoms.get(key)
+        if var is None:
+            var = self._atoms[key] = len(self._vars)
+            self._vars.append(None)
+            self._full.append(3)
+            self._parts[var] = (holds, fails)
+        return var
+
+    def _present(self, name: str) -> int:
+        return self._full[self._var(name)] & ~ABSENT
+
+    # -- the classes of the values at a key
+
+    def _var(self, name: str) -> int:
+        var = self._keys[name]
+        if not self._full[var]:
+            key = self._vars[var]
+            if key is not None:
+                self._divide(key)
+                self._full[var] = key.full
+        return var
+
+    def _divide(self, key: _Key) -> None:
+        """The values that the literals distinguish: given scalars by counting, what else there is by trial."""
+        for group in self._open:
+            if key.name not in group.names:
+                for one in group.extra or ():
+                    key.literals[self._canonical(one)] = None
+        literals = list(key.literals)
+        classes: list[tuple[Want, frozenset[int]]] = [(ANYTHING, frozenset())]
+        finite = {one: values for one in literals if (values := self._finite(one)) is not None}
+        if len(finite) > 1:
+            classes = self._counted(finite)
+        else:
+            finite = {}
+        for one in literals:
+            if one not in finite:
+                classes = self._tried(classes, one)
+        key.classes = [wanted for wanted, _ in classes]
+        key.full = (2 << len(classes)) - 1
+        for one in literals:
+            key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
+
+    def _finite(self, literal: int) -> list[Any] | None:
+        """The scalars that a literal lists, each with its type; None where it does more."""
+        term = self._term(literal)
+        own = term.own
+        if term.also or term.forks or term.left is not None or own.types & (ARRAY | OBJECT) or not own.types:
+            return None
+        values: list[Any] = [(bit, word) for bit, word in ((1, None), (2, True), (4, False)) if own.types & bit]
+        if own.types & NUMBER:
+            if own.number is None or own.number.given is None:
+                return None
+            values += ((NUMBER, one) for one in own.number.given)
+        if own.types & STRING:
+            if own.string is None or own.string.given is None or own.string.tests:
+                return None
+            values += ((STRING, one) for one in own.string.given)
+        return values
+
+    def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Want, frozenset[int]]]:
+        """The classes of listed scalars, by the literals that list them, and all other values."""
+        holders: dict[Any, set[int]] = {}
+        for one, values in finite.items():
+            for value in values:
+                holders.setdefault(value, set()).add(one)
+        classes: dict[frozenset[int], list[Any]] = {}
+        for value, found in holders.items():
+            classes.setdefault(frozenset(found), []).append(value[1])
+        whole = self._listing([value[1] for value in holders])
+        if len(classes) > MAX_CLASSES:
+            raise TooHard
+        made = [(want(self._listing(values)), found) for found, values in classes.items()]
+        return [*made, (want(whole ^ 1), frozenset())]
+
+    def _listing(self, values: list[Any]) -> int:
+        expander = self._expander
+        return expander.value_literal(expander.places[0], {"enum": values})
+
+    def _tried(self, classes: list[tuple[Want, frozenset[int]]], literal: int) -> list[tuple[Want, frozenset[int]]]:
+        made = []
+        for wanted, holders in classes:
+            for one, found in ((literal, holders | {literal}), (literal ^ 1, holders)):
+                met = join(wanted, want(one))
+                if 1 not in met and not self._expander.has_no_value(met):
+                    made.append((met, found))
+        if len(made) > MAX_CLASSES:
+            raise TooHard
+        return made
+
+    def _wanted(self, var: int, bits: int) -> Want:
+        """What a value of one of these classes must be."""
+        key = self._vars[var]
+        if key is None:
+            raise TooHard
+        bits &= ~ABSENT
+        left = key.full & ~ABSENT
+        if bits == left:
+            return ANYTHING
+        if not bits:
+            return NOTHING
+        made = ANYTHING
+        signed = [(mask, one) for one, mask in key.masks.items()]
+        signed += [(left & ~mask, one ^ 1) for mask, one in signed]
+        for mask, one in sorted(signed, key=lambda both: both[0].bit_count()):
+            if not bits & ~mask and left & ~mask:
+                made = join(made, want(one))
+                left &= mask
+                if left == bits:
+                    return made
+        each = [key.classes[i] for i in range(len(key.classes)) if bits >> (i + 1) & 1]
+        if len(each) == 1:
+            return each[0]
+        place = self._expander.places[0]
+        return self._expander.any_of(place, tuple(self._expander.all_of(place, one) for one in each))
+
+    # -- formulas
+
+    def _all(self, parts: Iterable[Formula]) -> Formula:
+        """The conjunction; what its cube decides is taken out of the rest."""
+        cube: Cube = {}
+        rest: list[Formula] = []
+        todo = list(parts)
+        while todo:
+            news: Cube = {}
+            for part in todo:
+                if part is False:
+                    return False
+                if part is True:
+                    continue
+                if not isinstance(part, _All):
+                    rest.append(part)
+                    continue
+                rest += part.rest
+                for var, bits in part.cube.items():
+                    before = cube.get(var, self._full[var])
+                    after = before & bits
+                    if not after:
+                        return False
+                    if after != before:
+                        cube[var] = news[var] = after
+            todo = []
+            if news and rest:
+                kept = []
+                for one in rest:
+                    made = self._assumed(one, news)
+                    if made is False:
+                        return False
+                    if made is one or not isinstance(made, (_All, bool)):
+                        kept.append(made)
+                    else:
+                        todo.append(made)
+                rest = kept
+        if not cube and not rest:
+            return True
+        if not cube and len(rest) == 1:
+            return rest[0]
+        return _All(cube, tuple(rest))
+
+    def _any(self, parts: Iterable[Formula]) -> Formula:
+        made: list[Formula] = []
+        single: Cube = {}
+        seen: set[Any] = set()
+        for part in parts:
+            if part is True:
+                return True
+            if part is False:
+                continue
+            for one in part.parts if isinstance(part, _Any) else (part,):
+                if isinstance(one, _Not) or (isinstance(one, _All) and len(one.cube) == 1 and not one.rest):
+                    for var, bits in one.cube.items():
+                        if isinstance(one, _Not):
+                            bits = self._full[var] & ~bits
+                        single[var] = single.get(var, 0) | bits
+                        if single[var] == self._full[var]:
+                            return True
+                    continue
+                shape = frozenset(one.cube.items()) if isinstance(one, _All) and not one.rest else None
+                if shape is None or shape not in seen:
+                    made.append(one)
+                    seen.add(shape)
+        if single:
+            made.append(_Not({var: self._full[var] & ~bits for var, bits in single.items()}))
+            if len(single) == 1:
+                made[-1] = _All(single)
+        if len(made) == 1:
+            return made[0]
+        return _Any(tuple(made)) if made else False
+
+    def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
+        """Exactly one of the parts; or, by the flag, not exactly one."""
+        made: list[Formula] = []
+        true = 0
+        seen: dict[Any, int] = {}
+        never: list[Formula] = []  # parts that occur twice: neither may hold
+        for part in parts:
+            if part is False:
+                continue
+            if part is True:
+                true += 1
+                continue
+            shape = frozenset(part.cube.items()) if isinstance(part, _All) and not part.rest else id(part)
+            if shape not in seen:
+                made.append(part)
+            seen[shape] = seen.get(shape, 0) + 1
+            if seen[shape] == 2:
+                never.append(part)
+        if true > 1:
+            return not holds
+        if never:
+            made = [one for one in made if one not in never]
+            inner = self._negated(self._any(made)) if true else self._one(made, True)
+            whole = self._all([*map(self._negated, never), inner])
+            return whole if holds else self._negated(whole)
+        if true:
+            some = self._any(made)
+            return self._negated(some) if holds else some
+        if len(made) < 2:
+            only = made[0] if made else False
+            return only if holds else self._negated(only)
+        return _One(tuple(made), holds)
+
+    def _negated(self, one: Formula) -> Formula:
+        if isinstance(one, bool):
+            return not one
+        if isinstance(one, _Not):
+            return _All(one.cube)
+        if isinstance(one, _One):
+            return _One(one.parts, not one.holds)
+        if isinstance(one, _Any):
+            return self._all([self._negated(part) for part in one.parts])
+        missed: list[Formula] = [self._negated(part) for part in one.rest]
+        if len(one.cube) == 1:
+            missed += (_All({var: self._full[var] & ~bits}) for var, bits in one.cube.items())
+        elif one.cube:
+            missed.append(_Not(one.cube))
+        return self._any(missed)
+
+    def _assumed(self, one: Formula, given: Cube) -> Formula:
+        """The formula where the given cube holds."""
+        if isinstance(one, bool):
+            return one
+        if isinstance(one, (_All, _Not)):
+            cube = one.cube
+            self._work += 1 + min(len(cube), len(given)) // 8
+            if self._work > MAX_SPLITS:
+                raise TooHard
+            gone = []
+            small, large = (given, cube) if len(given) < len(cube) else (cube, given)
+            for var in small:
+                if var in large:
+                    if not cube[var] & given[var]:
+                        return isinstance(one, _Not)
+                    if not given[var] & ~cube[var]:
+                        gone.append(var)
+            if gone:
+                cube = {var: bits for var, bits in cube.items() if var not in gone}
+            if isinstance(one, _Not):
+                if not gone:
+                    return one
+                if len(cube) == 1:
+                    return _All({var: self._full[var] & ~bits for var, bits in cube.items()})
+                return _Not(cube) if cube else False
+            rest = [self._assumed(part, given) for part in one.rest]
+            if not gone and all(a is b for a, b in zip(rest, one.rest, strict=True)):
+                return one
+            return self._all([_All(cube), *rest]) if rest else _All(cube) if cube else True
+        parts = [self._assumed(part, given) for part in one.parts]
+        if all(a is b for a, b in zip(parts, one.parts, strict=True)):
+            return one
+        return self._any(parts) if isinstance(one, _Any) else self._one(parts, one.holds)
+
+    # -- the split
+
+    def _split(self, whole: Formula) -> list[ObjectPart]:
+        found: list[ObjectPart] = []
+        todo: list[Formula] = [whole]
+        count = 0
+        while todo:
+            one = todo.pop()
+            if one is False:
+                continue
+            if one is True:
+                one = _All({})
+            if not isinstance(one, _All):
+                one = _All({}, (one,))
+            if self._is_simple(one.rest):
+                made = self._emitted(one)
+                if made is not None:
+                    found.append(made)
+            else:
+                todo += reversed(self._cases(one))
+            count += 1
+            if len(found) + len(todo) > MAX_CASES or count > 4 * MAX_CASES:
+                raise TooHard
+        return found
+
+    def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
+        """Whether the rest can be written as demands."""
+        return len(rest) <= MAX_DEMANDS and all(isinstance(one, _Not) and self._is_demand(one) for one in rest)
+
+    def _is_demand(self, one: _Not) -> bool:
+        """Whether it asks for some entry, of which there are several ways."""
+        others = 0
+        for var, bits in one.cube.items():
+            if self._vars[var] is None:
+                _, fails = self._parts[var]
+                others += 1
+                if bits != 2 or others > 1 or len(fails.demands) != 1 or fails.demands[0].inside:
+                    return False
+                if fails.demands[0].outside or fails.demands[0].keys:
+                    return False
+            elif not bits & ABSENT:
+                return False
+        return True
+
+    def _cases(self, one: _All) -> list[Formula]:
+        """The formula divided: by a variable, or by the branches of its first choice."""
+        best, least = self._by_branches(one), 0.0
+        least = sum(map(self._weight, best))
+        counts: dict[int, int] = {}
+        masks: dict[int, set[int]] = {}
+        for part in one.rest:
+            self._count_vars(part, counts, masks)
+        order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
+        for var in order:
+            made = self._by_variable(one, var, masks[var])
+            weight = sum(map(self._weight, made))
+            if weight < least:
+                best, least = made, weight
+        return best
+
+    def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
+        if isinstance(one, (_All, _Not)):
+            for var, bits in one.cube.items():
+                counts[var] = counts.get(var, 0) + 1
+                masks.setdefault(var, set()).add(bits)
+        if isinstance(one, (_Any, _One)):
+            for part in one.parts:
+                self._count_vars(part, counts, masks)
+        if isinstance(one, _All):
+            for part in one.rest:
+                self._count_vars(part, counts, masks)
+
+    def _by_variable(self, one: _All, var: int, masks: set[int]) -> list[Formula]:
+        allowed = one.cube.get(var, self._full[var])
+        cells = [allowed]
+        for mask in masks:  # classes that no part of the formula distinguishes stay together
+            cells = [cell for whole in cells for cell in (whole & mask, whole & ~mask) if cell]
+        same: dict[Any, int] = {}
+        left: dict[Any, tuple[Formula, ...] | None] = {}
+        for cell in cells:
+            parts = tuple(self._assumed(part, {var: cell}) for part in one.rest)
+            if any(part is False for part in parts):
+                continue
+            shape = tuple(part if part is True else _shape(part) for part in parts)
+            same[shape] = same.get(shape, 0) | cell
+            left[shape] = parts
+        return [
+            made
+            for shape, cell in same.items()
+            if (made := self._all([_All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
+        ]
+
+    def _by_branches(self, one: _All) -> list[Formula]:
+        """The formula by the options of the part that has fewest."""
+        at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
+        for i, part in enumerate(one.rest):
+            if not (isinstance(part, _Not) and self._is_demand(part)):
+                if isinstance(one.rest[at], _Not) or self._weight(part) < self._weight(one.rest[at]):
+                    at = i
+        part = one.rest[at]
+        others = [other for i, other in enumerate(one.rest) if i != at]
+        base = _All(one.cube)
+        options: list[list[Formula]] = []
+        if isinstance(part, _Not):
+            held: Cube = {}
+            for var, bits in part.cube.items():
+                options.append([_All({**held, var: self._full[var] & ~bits})])
+                held[var] = bits
+        elif isinstance(part, _Any):
+            options = [[branch] for branch in part.parts]
+        elif isinstance(part, _One) and part.holds:
+            for i, branch in enumerate(part.parts):
+                options.append([branch, *(self._negated(other) for j, other in enumerate(part.parts) if j != i)])
+        elif isinstance(part, _One):
+            options.append([self._negated(branch) for branch in part.parts])
+            options += ([a, b] for i, a in enumerate(part.parts) for b in part.parts[:i])
+        made = [self._all([base, *option, *others]) for option in options]
+        return [formula for formula in made if formula is not False]
+
+    def _weight(self, one: Formula, negated: bool = False) -> float:
+        """About how many alternatives a formula, or its opposite, has."""
+        if isinstance(one, bool):
+            return float(one is not negated)
+        if isinstance(one, _Not):
+            return 1.0 if negated else 1.3 if self._is_demand(one) else float(len(one.cube))
+        if isinstance(one, _All):
+            if negated:
+                some = 1.3 if len(one.cube) < 2 or self._is_demand(_Not(one.cube)) else float(len(one.cube))
+                return (some if one.cube else 0.0) + sum(self._weight(part, True) for part in one.rest)
+            return _product(self._weight(part) for part in one.rest)
+        if isinstance(one, _Any):
+            if negated:
+                return _product(self._weight(part, True) for part in one.parts)
+            return sum(self._weight(part) for part in one.parts)
+        none = _product(self._weight(part, True) for part in one.parts)
+        each = [(self._weight(part), self._weight(part, True)) for part in one.parts]
+        if one.holds is not negated:
+            return min(1e200, sum(min(1e200, yes * none / max(no, 1e-9)) for yes, no in each))
+        return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
+
+    # -- alternatives
+
+    def _emitted(self, one: _All) -> ObjectPart | None:
+        """The objects of a cube with demands; None where there is plainly none."""
+        cube = one.cube
+        part = ObjectPart()
+        names: dict[str, Want] = {}
+        banned = []
+        groups: list[Group] = []
+        closed: Want | None = None
+        for var, bits in cube.items():
+            key = self._vars[var]
+            if key is None:
+                holds, fails = self._parts[var]
+                chosen = holds if bits == 2 else fails
+                if bits == 2 and len(holds.groups) == 1 and not (holds.groups[0].patterns or holds.groups[0].names):
+                    closed = join(closed or ANYTHING, holds.groups[0].extra or ANYTHING)
+                else:
+                    groups += chosen.groups
+                    part.keys = join(part.keys, chosen.keys)
+                    part.demands += chosen.demands
+                    part.fewest = max(part.fewest, chosen.fewest)
+                    if chosen.most is not None:
+                        part.most = chosen.most if part.most is None else min(part.most, chosen.most)
+                continue
+            if bits == ABSENT:
+                banned.append(key.name)
+                continue
+            names[key.name] = self._wanted(var, bits)
+            if not bits & ABSENT:
+                part.required[key.name] = None
+        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, _Not))
+        if part.most is not None and max(part.fewest, len(part.required)) > part.most:
+            return None
+        told = dict.fromkeys(names)
+        if closed is None:
+            part.banned = frozenset(banned)
+        else:
+            told = dict.fromkeys(name for name in self._keys if name not in banned)
+            if 1 not in closed:
+                names.update(dict.fromkeys(banned, NOTHING))
+                told.update(dict.fromkeys(banned))
+        if told or closed is not None:
+            ordered = {name: names.get(name, ANYTHING) for name in self._keys if name in told}
+            groups.insert(0, Group(ordered, (), closed))
+        for held, group in self._listed:
+            if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
+                groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
+        part.groups = tuple(groups)
+        return part
+
+    def _demand(self, clause: _Not, cube: Cube) -> Demand:
+        named = []
+        value, names = NOTHING, frozenset[str]()
+        for var, bits in clause.cube.items():
+            key = self._vars[var]
+            if key is None:
+                (only,) = self._parts[var][1].demands
+                value, names = only.value, only.names
+            else:
+                left = self._full[var] & ~bits & cube.get(var, self._full[var])
+                named.append((key.name, self._wanted(var, left)))
+        return Demand(value, names, named=tuple(named))
+
+
+def _shape(one: Formula) -> Any:
+    """What equal formulas share; others may share it only if they are the same object."""
+    if isinstance(one, _All) and not one.rest:
+        return frozenset(one.cube.items())
+    if isinstance(one, _Not):
+        return (False, frozenset(one.cube.items()))
+    return id(one)
+
+
+def _opposite(one: Want) -> Want:
+    return want(next(iter(one)) ^ 1) if one else NOTHING
+
+
+def _product(weights: Iterable[float]) -> float:
+    made = 1.0
+    for weight in weights:
+        made = min(1e200, made * weight)
+    return made
