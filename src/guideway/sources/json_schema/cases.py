@@ -15,13 +15,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from guideway.errors import LimitExceeded
+from guideway.grammar.regular import ANY_TEXT, Not, both
+
 from .bundles import (
     ANYTHING,
     ARRAY,
+    FALSE,
     NOTHING,
+    NULL,
     NUMBER,
     OBJECT,
     STRING,
+    TRUE,
     Bundle,
     Demand,
     Group,
@@ -30,9 +36,11 @@ from .bundles import (
     box_key,
     join,
 )
-from .limits import MAX_CASES, MAX_CLASSES, MAX_DEMANDS, MAX_FORMULA, MAX_OPENED, MAX_SPLITS
+from .keys import language_is_empty
+from .limits import MAX_CASES, MAX_CLASSES, MAX_DEMANDS, MAX_FORMULA, MAX_OPENED, MAX_SPLITS, MAX_TRIED
 from .opposites import bundle_of_value
 from .reading import KEYWORD_NAMES
+from .scalars import pattern_language
 from .terms import Fork, Term, want
 
 if TYPE_CHECKING:
@@ -91,6 +99,7 @@ class _One:
         self.holds = holds
 
 
+_OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 Formula = bool | _All | _Not | _Any | _One
 
 
@@ -107,8 +116,10 @@ class _Key:
         self.full = 0
 
 
-def objects_by_cases(expander: Expander, wanted: Want) -> list[ObjectPart]:
-    """The objects that meet a want, as alternatives. Raises `TooHard`."""
+def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
+    """The objects that meet a want, as alternatives; the other types of which all values meet it; and those of which
+    this is not known. Raises `TooHard`.
+    """
     return _Cases(expander).run(wanted)
 
 
@@ -119,6 +130,8 @@ class _Cases:
         self._vars: list[_Key | None] = []  # None: a variable of another kind
         self._full: list[int] = []
         self._atoms: dict[Any, int] = {}
+        self._value_of: dict[int, tuple[int, int]] = {}  # of variables that say what a value meets: the key's, a literal
+        self._values_at: dict[int, list[int]] = {}  # the other way round
         self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
         self._formulas: dict[int, Formula] = {}
         self._same: dict[Any, int] = {}
@@ -127,12 +140,38 @@ class _Cases:
         self._open: list[Group] = []  # those that bound all keys that they do not name
         self._work = 0
 
-    def run(self, wanted: Want) -> list[ObjectPart]:
+    def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
         order = self._collect(wanted)
+        whole_types, other_types = 0, []
+        for types in _OTHERS:
+            found = self._of_type(types, order, wanted)
+            if found is None:
+                other_types.append(types)
+            elif found:
+                whole_types |= types
+        self._formulas.clear()
         for place in order:  # inner ones first
             self._formulas[place] = self._read(self._term(place))
         whole = self._all([self._formula(one) for one in sorted(wanted)])
-        return self._split(whole)
+        return self._split(whole), whole_types, other_types
+
+    def _of_type(self, types: int, order: list[int], wanted: Want) -> bool | None:
+        """Whether all values of a type meet a want, or none does; None where it depends on the value."""
+        formulas = self._formulas
+        formulas.clear()
+        for place in order:
+            term = self._term(place)
+            own = term.own
+            if own.types & types:
+                part = own.number if types == NUMBER else own.string if types == STRING else own.array
+                if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.boxes):
+                    formulas[place] = _One((), True)  # what is not known
+                    continue
+            parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in term.also)]
+            parts += (fork.kind == "when" or self._fork(fork) for fork in term.forks)
+            formulas[place] = self._all(parts)
+        made = self._all([self._formula(one) for one in sorted(wanted)])
+        return made if isinstance(made, bool) else None
 
     # -- what is said
 
@@ -324,11 +363,27 @@ class _Cases:
             if one == 1:
                 bits &= ABSENT
             elif one:
-                key = self._vars[var]
-                mask = key.masks[self._canonical(one)] if key is not None else 0
-                bits &= (self._full[var] & ~mask | ABSENT) if one & 1 else mask | ABSENT
+                self._limit_value(cube, var, self._canonical(one), not one & 1)
+        bits &= cube.get(var, bits)
         if bits != self._full[var]:
             cube[var] = bits
+
+    def _limit_value(self, cube: Cube, var: int, literal: int, holds: bool) -> None:
+        """The key is absent, or its value meets a literal (or does not)."""
+        key = self._vars[var]
+        mask = key.masks.get(literal) if key is not None else None
+        full = self._full[var]
+        if mask is not None:
+            cube[var] = cube.get(var, full) & ((mask if holds else full & ~mask) | ABSENT)
+            return
+        if not holds:
+            raise TooHard
+        known = self._atoms.get((var, literal))
+        if known is None:
+            known = self._atom((var, literal), ObjectPart(), ObjectPart())
+            self._value_of[known] = (var, literal)
+            self._values_at.setdefault(var, []).append(known)
+        cube[known] = 2
 
     def _atom(self, key: Any, holds: ObjectPart, fails: ObjectPart) -> int:
         """A variable of two classes: bit 0, it fails; bit 1, it holds."""
@@ -367,9 +422,11 @@ class _Cases:
             classes = self._counted(finite)
         else:
             finite = {}
-        for one in literals:
-            if one not in finite:
-                classes = self._tried(classes, one)
+        others = [one for one in literals if one not in finite]
+        if len(others) > MAX_TRIED and not all(map(self._patterns, others)):  # each becomes a variable of its own
+            literals, others = list(finite), []
+        for one in others:
+            classes = self._tried(classes, one)
         key.classes = [wanted for wanted, _ in classes]
         key.full = (2 << len(classes)) - 1
         for one in literals:
@@ -416,11 +473,36 @@ class _Cases:
         for wanted, holders in classes:
             for one, found in ((literal, holders | {literal}), (literal ^ 1, holders)):
                 met = join(wanted, want(one))
-                if 1 not in met and not self._expander.has_no_value(met):
+                if 1 not in met and not self._expander.has_no_value(met) and not self._has_no_text(met):
                     made.append((met, found))
         if len(made) > MAX_CLASSES:
             raise TooHard
         return made
+
+    def _patterns(self, literal: int) -> bool:
+        """Whether it says no more than that a value is a string which matches patterns."""
+        term = self._term(literal)
+        own = term.own
+        if term.also or term.forks or term.left is not None or own.types != STRING or own.string is None:
+            return False
+        part = own.string
+        plain = part.given is None and not part.fewest and part.most is None
+        return plain and all(kind == "pattern" for _, kind, _, _ in part.tests)
+
+    def _has_no_text(self, wanted: Want) -> bool:
+        """Whether patterns contradict each other."""
+        if len(wanted) < 2 or not all(self._patterns(one) for one in wanted) or all(one & 1 for one in wanted):
+            return False
+        parts = []
+        for one in sorted(wanted):
+            own = self._term(one).own.string
+            tests = own.tests if own else ()
+            language = both(*(pattern_language(text, at) for _, _, text, at in tests)) if tests else ANY_TEXT
+            parts.append(Not(language) if one & 1 else language)
+        try:
+            return language_is_empty(both(*parts))
+        except LimitExceeded:
+            return False
 
     def _wanted(self, var: int, bits: int) -> Want:
         """What a value of one of these classes must be."""
@@ -473,6 +555,8 @@ class _Cases:
                         return False
                     if after != before:
                         cube[var] = news[var] = after
+                        if not self._implied(var, after, cube, news):
+                            return False
             todo = []
             if news and rest:
                 kept = []
@@ -490,6 +574,22 @@ class _Cases:
         if not cube and len(rest) == 1:
             return rest[0]
         return _All(cube, tuple(rest))
+
+    def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
+        """What a value fails to meet is present; an absent one fails nothing. False: a contradiction."""
+        owner = self._value_of.get(var)
+        if owner is not None:
+            if bits == 1:
+                before = cube.get(owner[0], self._full[owner[0]])
+                cube[owner[0]] = news[owner[0]] = before & ~ABSENT
+                return before != ABSENT
+        elif bits == ABSENT:
+            for one in self._values_at.get(var, ()):
+                if cube.get(one) == 1:
+                    return False
+                cube.pop(one, None)
+                news[one] = 2
+        return True
 
     def _any(self, parts: Iterable[Formula]) -> Formula:
         made: list[Formula] = []
@@ -638,6 +738,8 @@ class _Cases:
         others = 0
         for var, bits in one.cube.items():
             if self._vars[var] is None:
+                if var in self._value_of:
+                    continue
                 _, fails = self._parts[var]
                 others += 1
                 if bits != 2 or others > 1 or len(fails.demands) != 1 or fails.demands[0].inside:
@@ -756,6 +858,8 @@ class _Cases:
         closed: Want | None = None
         for var, bits in cube.items():
             key = self._vars[var]
+            if var in self._value_of:
+                continue
             if key is None:
                 holds, fails = self._parts[var]
                 chosen = holds if bits == 2 else fails
@@ -775,6 +879,18 @@ class _Cases:
             names[key.name] = self._wanted(var, bits)
             if not bits & ABSENT:
                 part.required[key.name] = None
+        for var, bits in cube.items():
+            if var in self._value_of:
+                owner, literal = self._value_of[var]
+                key = self._vars[owner]
+                if key is not None and cube.get(owner) != ABSENT:
+                    names[key.name] = join(names.get(key.name, ANYTHING), want(literal if bits == 2 else literal ^ 1))
+                    if bits == 1:
+                        part.required[key.name] = None
+        for name in part.required:
+            wanted = names.get(name, ANYTHING)
+            if 1 in wanted or (len(wanted) > 1 and self._expander.has_no_value(wanted)):
+                return None
         part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, _Not))
         if part.most is not None and max(part.fewest, len(part.required)) > part.most:
             return None
@@ -796,16 +912,26 @@ class _Cases:
         return part
 
     def _demand(self, clause: _Not, cube: Cube) -> Demand:
-        named = []
+        ways: dict[str, list[Want]] = {}
         value, names = NOTHING, frozenset[str]()
         for var, bits in clause.cube.items():
             key = self._vars[var]
-            if key is None:
+            if var in self._value_of:
+                owner, literal = self._value_of[var]
+                key = self._vars[owner]
+                if key is not None:
+                    ways.setdefault(key.name, []).append(want(literal ^ 1))
+            elif key is None:
                 (only,) = self._parts[var][1].demands
                 value, names = only.value, only.names
             else:
                 left = self._full[var] & ~bits & cube.get(var, self._full[var])
-                named.append((key.name, self._wanted(var, left)))
+                ways.setdefault(key.name, []).append(self._wanted(var, left))
+        named = []
+        place, expander = self._expander.places[0], self._expander
+        for name, each in ways.items():
+            one = each[0] if len(each) == 1 else expander.any_of(place, tuple(expander.all_of(place, x) for x in each))
+            named.append((name, one))
         return Demand(value, names, named=tuple(named))
 
 

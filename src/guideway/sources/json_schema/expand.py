@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraint, LimitExceeded
 
-from .bundles import ALL, FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from .bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
 from .cases import TooHard, objects_by_cases
 from .choices import Choice, Choices, marks_of
 from .documents import Documents
@@ -107,10 +107,12 @@ class Expander(Choices):
 
     def _by_cases(self, wanted: Want) -> list[Bundle]:
         """Values of other types by search, objects by cases."""
-        parts = objects_by_cases(self, wanted)
-        self._steps, self._limit = 0, MAX_STEPS_FIRST
-        others = self.search(wanted, None, Bundle(ALL & ~OBJECT))
-        return [bundle for bundle, _ in others] + [Bundle(OBJECT, object=part) for part in parts]
+        parts, whole, others = objects_by_cases(self, wanted)
+        made = [Bundle(whole)] if whole else []
+        for types in others:
+            self._steps, self._limit = 0, MAX_STEPS_FIRST
+            made += (bundle for bundle, _ in self.search(wanted, None, Bundle(types)))
+        return made + [Bundle(OBJECT, object=part) for part in parts]
 
     def _check_circles(self, start: int) -> None:
         """Refuse references that lead back without any text in between."""

@@ -14,7 +14,7 @@ from guideway.sources.fits import accepts, byte_automaton, is_empty, single_byte
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "matches"]
+__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "language_is_empty", "matches"]
 
 MAX_CLASSES = 64
 """Into how many classes the patterns of one object may part its keys."""
@@ -99,6 +99,11 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
         if len(found) > MAX_CLASSES:
             raise LimitExceeded(f"more than {MAX_CLASSES}")
     return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
+
+
+def language_is_empty(language: Regular) -> bool:
+    """Whether a language has no text. Raises `LimitExceeded` where that takes too many states to find out."""
+    return is_empty(_leaf(language), single_bytes(MAX_STATES))
 
 
 def finite_texts(language: Regular, deepest: int = 16) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ __all__ = [
     "MAX_STEPS_AHEAD",
     "MAX_STEPS_FIRST",
     "MAX_TOLD_APART",
+    "MAX_TRIED",
     "MAX_WIDE",
     "MAX_WORK",
 ]
@@ -64,3 +65,6 @@ MAX_FORMULA = 2_000
 
 MAX_SPLITS = 300_000
 """How much work one division by cases may be."""
+
+MAX_TRIED = 4
+"""How many assertions about the value of one key are combined with each other to find which can hold together."""

@@ -17,7 +17,7 @@ from .style import Style
 
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
 
-MAX_READINGS = 64
+MAX_READINGS = 256
 """In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
 Ways = list[tuple[int, Want]]  # the marks of demands or counters, and what a value read so must be
