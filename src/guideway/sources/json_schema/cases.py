@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from guideway.errors import LimitExceeded
-from guideway.grammar.regular import ANY_TEXT, Not, both
+from guideway.grammar.regular import both
 
 from .bundles import (
     ANYTHING,
@@ -28,10 +28,10 @@ from .bundles import (
     OBJECT,
     STRING,
     TRUE,
-    Bundle,
     Demand,
     Group,
     ObjectPart,
+    StringPart,
     Want,
     box_key,
     join,
@@ -130,7 +130,9 @@ class _Cases:
         self._vars: list[_Key | None] = []  # None: a variable of another kind
         self._full: list[int] = []
         self._atoms: dict[Any, int] = {}
-        self._value_of: dict[int, tuple[int, int]] = {}  # of variables that say what a value meets: the key's, a literal
+        self._value_of: dict[
+            int, tuple[int, int]
+        ] = {}  # of variables that say what a value meets: the key's, a literal
         self._values_at: dict[int, list[int]] = {}  # the other way round
         self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
         self._formulas: dict[int, Formula] = {}
@@ -138,6 +140,7 @@ class _Cases:
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, Group]] = []
         self._open: list[Group] = []  # those that bound all keys that they do not name
+        self._apart: dict[tuple[int, int], bool] = {}
         self._work = 0
 
     def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
@@ -487,22 +490,26 @@ class _Cases:
             return False
         part = own.string
         plain = part.given is None and not part.fewest and part.most is None
-        return plain and all(kind == "pattern" for _, kind, _, _ in part.tests)
+        return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
 
     def _has_no_text(self, wanted: Want) -> bool:
-        """Whether patterns contradict each other."""
-        if len(wanted) < 2 or not all(self._patterns(one) for one in wanted) or all(one & 1 for one in wanted):
-            return False
-        parts = []
-        for one in sorted(wanted):
-            own = self._term(one).own.string
-            tests = own.tests if own else ()
-            language = both(*(pattern_language(text, at) for _, _, text, at in tests)) if tests else ANY_TEXT
-            parts.append(Not(language) if one & 1 else language)
-        try:
-            return language_is_empty(both(*parts))
-        except LimitExceeded:
-            return False
+        """Whether two patterns contradict each other."""
+        patterns = [one for one in sorted(wanted) if not one & 1 and self._patterns(one)]
+        return any(self._are_apart(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
+
+    def _are_apart(self, one: int, other: int) -> bool:
+        known = self._apart.get((one, other))
+        if known is None:
+            tests = [test for part in (one, other) for test in self._string(part).tests]
+            try:
+                known = language_is_empty(both(*(pattern_language(text, at) for _, _, text, at in tests)))
+            except LimitExceeded:
+                known = False
+            self._apart[one, other] = known
+        return known
+
+    def _string(self, literal: int) -> StringPart:
+        return self._term(literal).own.string or StringPart()
 
     def _wanted(self, var: int, bits: int) -> Want:
         """What a value of one of these classes must be."""
@@ -532,8 +539,14 @@ class _Cases:
 
     # -- formulas
 
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > MAX_SPLITS:
+            raise TooHard
+
     def _all(self, parts: Iterable[Formula]) -> Formula:
         """The conjunction; what its cube decides is taken out of the rest."""
+        self._spend(1)
         cube: Cube = {}
         rest: list[Formula] = []
         todo = list(parts)
@@ -548,6 +561,7 @@ class _Cases:
                     rest.append(part)
                     continue
                 rest += part.rest
+                self._spend(len(part.cube) // 8)
                 for var, bits in part.cube.items():
                     before = cube.get(var, self._full[var])
                     after = before & bits
@@ -559,7 +573,7 @@ class _Cases:
                             return False
             todo = []
             if news and rest:
-                kept = []
+                kept: list[Formula] = []
                 for one in rest:
                     made = self._assumed(one, news)
                     if made is False:
@@ -592,6 +606,7 @@ class _Cases:
         return True
 
     def _any(self, parts: Iterable[Formula]) -> Formula:
+        self._spend(1)
         made: list[Formula] = []
         single: Cube = {}
         seen: set[Any] = set()
@@ -623,6 +638,7 @@ class _Cases:
 
     def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
         """Exactly one of the parts; or, by the flag, not exactly one."""
+        self._spend(1)
         made: list[Formula] = []
         true = 0
         seen: dict[Any, int] = {}
@@ -655,6 +671,7 @@ class _Cases:
         return _One(tuple(made), holds)
 
     def _negated(self, one: Formula) -> Formula:
+        self._spend(1)
         if isinstance(one, bool):
             return not one
         if isinstance(one, _Not):
@@ -676,9 +693,7 @@ class _Cases:
             return one
         if isinstance(one, (_All, _Not)):
             cube = one.cube
-            self._work += 1 + min(len(cube), len(given)) // 8
-            if self._work > MAX_SPLITS:
-                raise TooHard
+            self._spend(1 + min(len(cube), len(given)) // 8)
             gone = []
             small, large = (given, cube) if len(given) < len(cube) else (cube, given)
             for var in small:
@@ -767,6 +782,7 @@ class _Cases:
         return best
 
     def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
+        self._spend(1)
         if isinstance(one, (_All, _Not)):
             for var, bits in one.cube.items():
                 counts[var] = counts.get(var, 0) + 1
@@ -827,6 +843,7 @@ class _Cases:
 
     def _weight(self, one: Formula, negated: bool = False) -> float:
         """About how many alternatives a formula, or its opposite, has."""
+        self._spend(1)
         if isinstance(one, bool):
             return float(one is not negated)
         if isinstance(one, _Not):

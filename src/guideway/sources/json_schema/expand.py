@@ -6,11 +6,12 @@ whose options contradict the bundle is cut off at once, so that tags and types d
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraint, LimitExceeded
 
-from .bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from .bundles import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
 from .cases import TooHard, objects_by_cases
 from .choices import Choice, Choices, marks_of
 from .documents import Documents
@@ -24,6 +25,7 @@ from .limits import (
     MAX_STEPS_FIRST,
     MAX_WIDE,
     MAX_WORK,
+    MAX_WORK_FIRST,
 )
 from .rivals import plainly_said
 
@@ -36,6 +38,7 @@ class Expander(Choices):
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
         self._known: dict[Want, list[Bundle]] = {}
+        self._same: dict[Hashable, list[Bundle]] = {}
         self._sound: set[int] = set()
         self._undecided: set[Want] = set()
         self._depth = 0
@@ -43,6 +46,7 @@ class Expander(Choices):
         self._limit = MAX_STEPS
         self._ahead = False
         self._work = 0
+        self._most = 0  # where a short search is given up; 0: nowhere
         self._at = ""
 
     def alternatives(self, wanted: Want) -> list[Bundle]:
@@ -68,35 +72,54 @@ class Expander(Choices):
         if self._ahead:
             return [bundle for bundle, _ in self.search(wanted, None)]
         before = self._steps, self._limit, self._depth
+        most = self._most
         self._steps, self._limit = 0, MAX_STEPS_FIRST
+        shape = self._shape(min(wanted)) if len(wanted) == 1 else None
+        same = None if shape is None else self._same.get(shape)
         try:
-            return self._first_or_cases(wanted)
+            if same is None:
+                same = self._first_or_cases(wanted)
+                if shape is not None:
+                    self._same[shape] = same
+            return same
         finally:
             spent = self._steps
             self._steps, self._limit, self._depth = before
+            self._most = most
             self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
+
+    def _shape(self, literal: int) -> Hashable | None:
+        """What equal schemas with choices share; None for others."""
+        place = self.places[literal >> 1]
+        if not self.term(place).forks or not isinstance(place.schema, dict) or not place.schema:
+            return None
+        if len(self.documents.owners) > 1:  # whose references may lead elsewhere
+            return None
+        return literal & 1, box_key(place.schema), id(place.resource), place.scope
 
     def _first_or_cases(self, wanted: Want) -> list[Bundle]:
         """By a short search; where it finds too much, objects are divided by cases; else by a long search."""
         found: list[Bundle] | None = None
         depth = self._depth
         problem: LimitExceeded | None = None
+        work = self._work
+        self._most = work + MAX_WORK_FIRST
         try:
             found = [bundle for bundle, _ in self.search(wanted, None)]
             if sum(1 for bundle in found if bundle.types & OBJECT) <= MAX_WIDE:
                 return found
         except LimitExceeded as error:
             problem = error
+            if work + MAX_WORK_FIRST <= self._work <= self._most_work():
+                self._work = work + MAX_WORK_FIRST // 10  # it is done anew, with less
         self._depth = depth
+        self._most = 0
         self._steps, self._limit = 0, MAX_STEPS
         try:
             divided = self._by_cases(wanted)
             if found is None or len(divided) < len(found):
                 return divided
         except (TooHard, LimitExceeded):
-            import os, traceback  # DEBUG
-            if os.environ.get("DBG"):  # DEBUG
-                print("FAIL", self.places[min(wanted) >> 1].pointer, wanted, traceback.format_exc()[-500:])  # DEBUG
             self._depth = depth
         if found is not None:
             return found
@@ -110,7 +133,7 @@ class Expander(Choices):
         parts, whole, others = objects_by_cases(self, wanted)
         made = [Bundle(whole)] if whole else []
         for types in others:
-            self._steps, self._limit = 0, MAX_STEPS_FIRST
+            self._steps, self._limit = 0, MAX_STEPS
             made += (bundle for bundle, _ in self.search(wanted, None, Bundle(types)))
         return made + [Bundle(OBJECT, object=part) for part in parts]
 
@@ -163,10 +186,17 @@ class Expander(Choices):
         self._depth -= 1
         return found
 
+    def spend_pairs(self, count: int) -> None:
+        """Only a short search is given up for them: cases need no pairs."""
+        if self._limit < MAX_STEPS:
+            self._steps += count
+            if self._steps > self._limit:
+                raise LimitExceeded(f"at {self._at!r}: too many pairs of alternatives to compare", self._at)
+
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document; what one place may cost is counted apart."""
         self._work += work
-        if self._work > self._most_work():
+        if self._work > (self._most or self._most_work()):
             raise LimitExceeded(f"at {place!r}: too many alternatives in all, up to here", place)
 
     def _most_work(self) -> int:

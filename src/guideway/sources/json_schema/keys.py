@@ -95,7 +95,9 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
     searched = single_bytes(MAX_STATES)  # of its own: what it takes does not depend on what came before
     apart: set[tuple[_Same, _Same]] = set()  # tests that no key passes together
     for number, test in enumerate(tests):
-        apart.update((other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched))
+        apart.update(
+            (other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched)
+        )
         split = []
         for one in found:
             if any(holds and (other, test) in apart for holds, other in one):
@@ -114,7 +116,9 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
     made = []
     for one in found:
         passed = [test for holds, test in one if holds]
-        needed = [(holds, test) for holds, test in one if holds or not any(_pair(apart, test, other) for other in passed)]
+        needed = [
+            (holds, test) for holds, test in one if holds or not any(_pair(apart, test, other) for other in passed)
+        ]
         made.append((tuple(holds for holds, _ in one), _met(needed)))
     return made
 

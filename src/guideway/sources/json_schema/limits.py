@@ -19,6 +19,7 @@ __all__ = [
     "MAX_TRIED",
     "MAX_WIDE",
     "MAX_WORK",
+    "MAX_WORK_FIRST",
 ]
 
 MAX_ALTERNATIVES = 10_000
@@ -51,6 +52,9 @@ MAX_WIDE = 250
 MAX_STEPS_FIRST = 3_000
 """How many choices are looked at before objects are divided by cases."""
 
+MAX_WORK_FIRST = 20_000
+"""How many options are looked at before objects are divided by cases."""
+
 MAX_CASES = 1000
 """How many alternatives the objects of one place may have that are divided by cases."""
 
@@ -63,7 +67,7 @@ MAX_DEMANDS = 6
 MAX_FORMULA = 2_000
 """How many schemas may take part in one division by cases."""
 
-MAX_SPLITS = 300_000
+MAX_SPLITS = 100_000
 """How much work one division by cases may be."""
 
 MAX_TRIED = 4
