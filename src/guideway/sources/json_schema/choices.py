@@ -117,6 +117,7 @@ class Choices(Places):
         literals = fork.literals
         faces = [self._face(one, fork.beside) for one in literals]
         rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place, self.spend_pairs)
+        self.spend_pairs(sum(map(len, rivals)))
         made: list[Choice] = []
         for i, one in enumerate(literals):
             marks = marks_of((one,), tracked)
