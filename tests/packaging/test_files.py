@@ -10,7 +10,8 @@ from .house import ROOT, committed_files
 EXCUSE = "Longer than the limit:"
 LIMITS = [
     (re.compile(r"src/guideway/engines/.*\.py"), 120),
-    (re.compile(r"(src|tests|tools|benchmarks)/.*\.py"), 500),
+    (re.compile(r"src/guideway/sources/json_schema/cases\.py"), 700),
+    (re.compile(r"(src|tests|tools|benchmarks)/(?!.*json_schema/cases).*\.py"), 500),
     (re.compile(r"kernel/.*\.(hpp|h|cpp)"), 800),
     (re.compile(r"bindings/.*\.(hpp|h|cpp)"), 200),
     (re.compile(r"CMakeLists\.txt"), 80),

@@ -12,7 +12,6 @@ This is Shannon expansion into a multi-valued decision diagram of which each pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from guideway.errors import LimitExceeded
@@ -36,8 +35,9 @@ from .bundles import (
     box_key,
     join,
 )
+from .formulas import ABSENT, All, AnyOf, Cube, Formula, Formulas, Negated, One, TooHard, product, shape_of
 from .keys import language_is_empty
-from .limits import MAX_CASES, MAX_CLASSES, MAX_DEMANDS, MAX_FORMULA, MAX_OPENED, MAX_SPLITS, MAX_TRIED
+from .limits import MAX_CASES, MAX_CLASSES, MAX_DEMANDS, MAX_FORMULA, MAX_OPENED, MAX_TRIED
 from .opposites import bundle_of_value
 from .reading import KEYWORD_NAMES
 from .scalars import pattern_language
@@ -48,59 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TooHard", "objects_by_cases"]
 
-ABSENT = 1
-"""The bit of the class "the key is absent"."""
-
 _MAX_DEPTH = 40
 _CANDIDATES = 6
-
-Cube = dict[int, int]  # by variable, the classes that are allowed; all of these hold at once
-
-
-class TooHard(Exception):
-    """The formula is too large, or says what it cannot express."""
-
-
-class _All:
-    """A conjunction of clauses and sums (`rest`) and of a cube."""
-
-    __slots__ = ("cube", "rest")
-
-    def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
-        self.cube = cube
-        self.rest = rest
-
-
-class _Not:
-    """Some assertion of a cube fails."""
-
-    __slots__ = ("cube",)
-
-    def __init__(self, cube: Cube) -> None:
-        self.cube = cube
-
-
-class _Any:
-    """A disjunction."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: tuple[Formula, ...]) -> None:
-        self.parts = parts
-
-
-class _One:
-    """Exactly one of the parts; or, if not `holds`, none or several."""
-
-    __slots__ = ("holds", "parts")
-
-    def __init__(self, parts: tuple[Formula, ...], holds: bool) -> None:
-        self.parts = parts
-        self.holds = holds
-
-
 _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
-Formula = bool | _All | _Not | _Any | _One
 
 
 class _Key:
@@ -123,25 +73,19 @@ def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart]
     return _Cases(expander).run(wanted)
 
 
-class _Cases:
+class _Cases(Formulas):
     def __init__(self, expander: Expander) -> None:
+        super().__init__()
         self._expander = expander
         self._keys: dict[str, int] = {}  # names -> variables
         self._vars: list[_Key | None] = []  # None: a variable of another kind
-        self._full: list[int] = []
         self._atoms: dict[Any, int] = {}
-        self._value_of: dict[
-            int, tuple[int, int]
-        ] = {}  # of variables that say what a value meets: the key's, a literal
-        self._values_at: dict[int, list[int]] = {}  # the other way round
-        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
         self._formulas: dict[int, Formula] = {}
         self._same: dict[Any, int] = {}
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, Group]] = []
         self._open: list[Group] = []  # those that bound all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
-        self._work = 0
 
     def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
         order = self._collect(wanted)
@@ -168,7 +112,7 @@ class _Cases:
             if own.types & types:
                 part = own.number if types == NUMBER else own.string if types == STRING else own.array
                 if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.boxes):
-                    formulas[place] = _One((), True)  # what is not known
+                    formulas[place] = One((), True)  # what is not known
                     continue
             parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in term.also)]
             parts += (fork.kind == "when" or self._fork(fork) for fork in term.forks)
@@ -237,6 +181,7 @@ class _Cases:
             var = self._keys[name] = len(self._vars)
             self._vars.append(_Key(name))
             self._full.append(0)
+            self._is_key.append(True)
         key = self._vars[var]
         if key is not None:
             for one in wanted:
@@ -292,8 +237,8 @@ class _Cases:
         if fork.kind == "if":
             condition, then, other = literals
             return self._all([self._any([self._negated(condition), then]), self._any([condition, other])])
-        has = _All({self._var(name): self._present(name) for name in fork.needs if name != fork.name})
-        absent = _All({self._var(fork.name): ABSENT})
+        has = All({self._var(name): self._present(name) for name in fork.needs if name != fork.name})
+        absent = All({self._var(fork.name): ABSENT})
         return self._any([absent, self._all([has, *literals])])
 
     def _box(self, box: dict[str, Any]) -> Formula:
@@ -306,7 +251,7 @@ class _Cases:
         for group in part.groups:
             made = self._group(group)
             cubes.append(made)
-            if group.listed and isinstance(made, _All):
+            if group.listed and isinstance(made, All):
                 self._listed.append((made.cube, group))
         cube: Cube = {}
         for name in part.required:
@@ -320,7 +265,7 @@ class _Cases:
         if part.keys:
             fails = ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),))
             cube[self._atom(("keys", part.keys), ObjectPart(keys=part.keys), fails)] = 2
-        return self._all([_All(cube), *cubes])
+        return self._all([All(cube), *cubes])
 
     def _count(self, least: int) -> int:
         return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
@@ -351,7 +296,7 @@ class _Cases:
             cube[self._atom(("others", self._same_wants(extra)), ObjectPart((Group({}, (), extra),)), fails)] = 2
         if any(not bits for bits in cube.values()):
             return False
-        return _All(cube) if cube else True
+        return All(cube) if cube else True
 
     def _same_wants(self, wanted: Want) -> Want:
         return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
@@ -395,6 +340,7 @@ class _Cases:
             var = self._atoms[key] = len(self._vars)
             self._vars.append(None)
             self._full.append(3)
+            self._is_key.append(False)
             self._parts[var] = (holds, fails)
         return var
 
@@ -537,190 +483,6 @@ class _Cases:
         place = self._expander.places[0]
         return self._expander.any_of(place, tuple(self._expander.all_of(place, one) for one in each))
 
-    # -- formulas
-
-    def _spend(self, work: int) -> None:
-        self._work += work
-        if self._work > MAX_SPLITS:
-            raise TooHard
-
-    def _all(self, parts: Iterable[Formula]) -> Formula:
-        """The conjunction; what its cube decides is taken out of the rest."""
-        self._spend(1)
-        cube: Cube = {}
-        rest: list[Formula] = []
-        todo = list(parts)
-        while todo:
-            news: Cube = {}
-            for part in todo:
-                if part is False:
-                    return False
-                if part is True:
-                    continue
-                if not isinstance(part, _All):
-                    rest.append(part)
-                    continue
-                rest += part.rest
-                self._spend(len(part.cube) // 8)
-                for var, bits in part.cube.items():
-                    before = cube.get(var, self._full[var])
-                    after = before & bits
-                    if not after:
-                        return False
-                    if after != before:
-                        cube[var] = news[var] = after
-                        if not self._implied(var, after, cube, news):
-                            return False
-            todo = []
-            if news and rest:
-                kept: list[Formula] = []
-                for one in rest:
-                    made = self._assumed(one, news)
-                    if made is False:
-                        return False
-                    if made is one or not isinstance(made, (_All, bool)):
-                        kept.append(made)
-                    else:
-                        todo.append(made)
-                rest = kept
-        if len(rest) > 1:
-            rest = list({_shape(one): one for one in rest}.values())
-        if not cube and not rest:
-            return True
-        if not cube and len(rest) == 1:
-            return rest[0]
-        return _All(cube, tuple(rest))
-
-    def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
-        """What a value fails to meet is present; an absent one fails nothing. False: a contradiction."""
-        owner = self._value_of.get(var)
-        if owner is not None:
-            if bits == 1:
-                before = cube.get(owner[0], self._full[owner[0]])
-                cube[owner[0]] = news[owner[0]] = before & ~ABSENT
-                return before != ABSENT
-        elif bits == ABSENT:
-            for one in self._values_at.get(var, ()):
-                if cube.get(one) == 1:
-                    return False
-                cube.pop(one, None)
-                news[one] = 2
-        return True
-
-    def _any(self, parts: Iterable[Formula]) -> Formula:
-        self._spend(1)
-        made: list[Formula] = []
-        single: Cube = {}
-        seen: set[Any] = set()
-        for part in parts:
-            if part is True:
-                return True
-            if part is False:
-                continue
-            for one in part.parts if isinstance(part, _Any) else (part,):
-                if isinstance(one, _Not) or (isinstance(one, _All) and len(one.cube) == 1 and not one.rest):
-                    for var, bits in one.cube.items():
-                        if isinstance(one, _Not):
-                            bits = self._full[var] & ~bits
-                        single[var] = single.get(var, 0) | bits
-                        if single[var] == self._full[var]:
-                            return True
-                    continue
-                shape = frozenset(one.cube.items()) if isinstance(one, _All) and not one.rest else None
-                if shape is None or shape not in seen:
-                    made.append(one)
-                    seen.add(shape)
-        if single:
-            made.append(_Not({var: self._full[var] & ~bits for var, bits in single.items()}))
-            if len(single) == 1:
-                made[-1] = _All(single)
-        if len(made) == 1:
-            return made[0]
-        return _Any(tuple(made)) if made else False
-
-    def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
-        """Exactly one of the parts; or, by the flag, not exactly one."""
-        self._spend(1)
-        made: list[Formula] = []
-        true = 0
-        seen: dict[Any, int] = {}
-        never: list[Formula] = []  # parts that occur twice: neither may hold
-        for part in parts:
-            if part is False:
-                continue
-            if part is True:
-                true += 1
-                continue
-            shape = frozenset(part.cube.items()) if isinstance(part, _All) and not part.rest else id(part)
-            if shape not in seen:
-                made.append(part)
-            seen[shape] = seen.get(shape, 0) + 1
-            if seen[shape] == 2:
-                never.append(part)
-        if true > 1:
-            return not holds
-        if never:
-            made = [one for one in made if one not in never]
-            inner = self._negated(self._any(made)) if true else self._one(made, True)
-            whole = self._all([*map(self._negated, never), inner])
-            return whole if holds else self._negated(whole)
-        if true:
-            some = self._any(made)
-            return self._negated(some) if holds else some
-        if len(made) < 2:
-            only = made[0] if made else False
-            return only if holds else self._negated(only)
-        return _One(tuple(made), holds)
-
-    def _negated(self, one: Formula) -> Formula:
-        self._spend(1)
-        if isinstance(one, bool):
-            return not one
-        if isinstance(one, _Not):
-            return _All(one.cube)
-        if isinstance(one, _One):
-            return _One(one.parts, not one.holds)
-        if isinstance(one, _Any):
-            return self._all([self._negated(part) for part in one.parts])
-        missed: list[Formula] = [self._negated(part) for part in one.rest]
-        if len(one.cube) == 1:
-            missed += (_All({var: self._full[var] & ~bits}) for var, bits in one.cube.items())
-        elif one.cube:
-            missed.append(_Not(one.cube))
-        return self._any(missed)
-
-    def _assumed(self, one: Formula, given: Cube) -> Formula:
-        """The formula where the given cube holds."""
-        if isinstance(one, bool):
-            return one
-        if isinstance(one, (_All, _Not)):
-            cube = one.cube
-            self._spend(1 + min(len(cube), len(given)) // 8)
-            gone = []
-            small, large = (given, cube) if len(given) < len(cube) else (cube, given)
-            for var in small:
-                if var in large:
-                    if not cube[var] & given[var]:
-                        return isinstance(one, _Not)
-                    if not given[var] & ~cube[var]:
-                        gone.append(var)
-            if gone:
-                cube = {var: bits for var, bits in cube.items() if var not in gone}
-            if isinstance(one, _Not):
-                if not gone:
-                    return one
-                if len(cube) == 1:
-                    return _All({var: self._full[var] & ~bits for var, bits in cube.items()})
-                return _Not(cube) if cube else False
-            rest = [self._assumed(part, given) for part in one.rest]
-            if not gone and all(a is b for a, b in zip(rest, one.rest, strict=True)):
-                return one
-            return self._all([_All(cube), *rest]) if rest else _All(cube) if cube else True
-        parts = [self._assumed(part, given) for part in one.parts]
-        if all(a is b for a, b in zip(parts, one.parts, strict=True)):
-            return one
-        return self._any(parts) if isinstance(one, _Any) else self._one(parts, one.holds)
-
     # -- the split
 
     def _split(self, whole: Formula) -> list[ObjectPart]:
@@ -732,9 +494,9 @@ class _Cases:
             if one is False:
                 continue
             if one is True:
-                one = _All({})
-            if not isinstance(one, _All):
-                one = _All({}, (one,))
+                one = All({})
+            if not isinstance(one, All):
+                one = All({}, (one,))
             if self._is_simple(one.rest):
                 made = self._emitted(one)
                 if made is not None:
@@ -748,31 +510,12 @@ class _Cases:
 
     def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
         """Whether the rest can be written as demands."""
-        return len(rest) <= MAX_DEMANDS and all(isinstance(one, _Not) and self._is_demand(one) for one in rest)
+        return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
 
-    def _is_demand(self, one: _Not) -> bool:
-        """Whether it asks for some entry, of which there are several ways."""
-        others = 0
-        for var, bits in one.cube.items():
-            if self._vars[var] is None:
-                if var in self._value_of:
-                    if bits != 2:
-                        return False
-                    continue
-                _, fails = self._parts[var]
-                others += 1
-                if bits != 2 or others > 1 or len(fails.demands) != 1 or fails.demands[0].inside:
-                    return False
-                if fails.demands[0].outside or fails.demands[0].keys:
-                    return False
-            elif not bits & ABSENT:
-                return False
-        return True
-
-    def _cases(self, one: _All) -> list[Formula]:
+    def _cases(self, one: All) -> list[Formula]:
         """The formula divided: by a variable, or by the branches of its first choice."""
         best: list[Formula] | None = None
-        least = _product(map(self._weight, one.rest))  # by branches, about
+        least = product(map(self._weight, one.rest))  # by branches, about
         counts: dict[int, int] = {}
         masks: dict[int, set[int]] = {}
         for part in one.rest:
@@ -785,20 +528,7 @@ class _Cases:
                 best, least = made, weight
         return self._by_branches(one) if best is None else best
 
-    def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
-        self._spend(1)
-        if isinstance(one, (_All, _Not)):
-            for var, bits in one.cube.items():
-                counts[var] = counts.get(var, 0) + 1
-                masks.setdefault(var, set()).add(bits)
-        if isinstance(one, (_Any, _One)):
-            for part in one.parts:
-                self._count_vars(part, counts, masks)
-        if isinstance(one, _All):
-            for part in one.rest:
-                self._count_vars(part, counts, masks)
-
-    def _by_variable(self, one: _All, var: int, masks: set[int]) -> list[Formula]:
+    def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
         cells = [allowed]
         for mask in masks:  # classes that no part of the formula distinguishes stay together
@@ -809,67 +539,45 @@ class _Cases:
             parts = tuple(self._assumed(part, {var: cell}) for part in one.rest)
             if any(part is False for part in parts):
                 continue
-            shape = tuple(part if part is True else _shape(part) for part in parts)
+            shape = tuple(part if part is True else shape_of(part) for part in parts)
             same[shape] = same.get(shape, 0) | cell
             left[shape] = parts
         return [
             made
             for shape, cell in same.items()
-            if (made := self._all([_All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
+            if (made := self._all([All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
         ]
 
-    def _by_branches(self, one: _All) -> list[Formula]:
+    def _by_branches(self, one: All) -> list[Formula]:
         """The formula by the options of the part that has fewest."""
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
-            demand = isinstance(part, _Not) and self._is_demand(part)
-            if not demand and (isinstance(one.rest[at], _Not) or self._weight(part) < self._weight(one.rest[at])):
+            demand = isinstance(part, Negated) and self._is_demand(part)
+            if not demand and (isinstance(one.rest[at], Negated) or self._weight(part) < self._weight(one.rest[at])):
                 at = i
         part = one.rest[at]
         others = [other for i, other in enumerate(one.rest) if i != at]
-        base = _All(one.cube)
+        base = All(one.cube)
         options: list[list[Formula]] = []
-        if isinstance(part, _Not):
+        if isinstance(part, Negated):
             held: Cube = {}
             for var, bits in part.cube.items():
-                options.append([_All({**held, var: self._full[var] & ~bits})])
+                options.append([All({**held, var: self._full[var] & ~bits})])
                 held[var] = bits
-        elif isinstance(part, _Any):
+        elif isinstance(part, AnyOf):
             options = [[branch] for branch in part.parts]
-        elif isinstance(part, _One) and part.holds:
+        elif isinstance(part, One) and part.holds:
             for i, branch in enumerate(part.parts):
                 options.append([branch, *(self._negated(other) for j, other in enumerate(part.parts) if j != i)])
-        elif isinstance(part, _One):
+        elif isinstance(part, One):
             options.append([self._negated(branch) for branch in part.parts])
             options += ([a, b] for i, a in enumerate(part.parts) for b in part.parts[:i])
         made = [self._all([base, *option, *others]) for option in options]
         return [formula for formula in made if formula is not False]
 
-    def _weight(self, one: Formula, negated: bool = False) -> float:
-        """About how many alternatives a formula, or its opposite, has."""
-        self._spend(1)
-        if isinstance(one, bool):
-            return float(one is not negated)
-        if isinstance(one, _Not):
-            return 1.0 if negated else 1.3 if self._is_demand(one) else float(len(one.cube))
-        if isinstance(one, _All):
-            if negated:
-                some = 1.3 if len(one.cube) < 2 or self._is_demand(_Not(one.cube)) else float(len(one.cube))
-                return (some if one.cube else 0.0) + sum(self._weight(part, True) for part in one.rest)
-            return _product(self._weight(part) for part in one.rest)
-        if isinstance(one, _Any):
-            if negated:
-                return _product(self._weight(part, True) for part in one.parts)
-            return sum(self._weight(part) for part in one.parts)
-        none = _product(self._weight(part, True) for part in one.parts)
-        each = [(self._weight(part), self._weight(part, True)) for part in one.parts]
-        if one.holds is not negated:
-            return min(1e200, sum(min(1e200, yes * none / max(no, 1e-9)) for yes, no in each))
-        return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
-
     # -- alternatives
 
-    def _emitted(self, one: _All) -> ObjectPart | None:
+    def _emitted(self, one: All) -> ObjectPart | None:
         """The objects of a cube with demands; None where there is plainly none."""
         cube = one.cube
         part = ObjectPart()
@@ -912,7 +620,7 @@ class _Cases:
             wanted = names.get(name, ANYTHING)
             if 1 in wanted or (len(wanted) > 1 and self._expander.has_no_value(wanted)):
                 return None
-        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, _Not))
+        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Negated))
         if part.most is not None and max(part.fewest, len(part.required)) > part.most:
             return None
         told = dict.fromkeys(names)
@@ -932,7 +640,7 @@ class _Cases:
         part.groups = tuple(groups)
         return part
 
-    def _demand(self, clause: _Not, cube: Cube) -> Demand:
+    def _demand(self, clause: Negated, cube: Cube) -> Demand:
         ways: dict[str, list[Want]] = {}
         value, names = NOTHING, frozenset[str]()
         for var, bits in clause.cube.items():
@@ -956,21 +664,5 @@ class _Cases:
         return Demand(value, names, named=tuple(named))
 
 
-def _shape(one: Formula) -> Any:
-    """What equal formulas share; others may share it only if they are the same object."""
-    if isinstance(one, _All) and not one.rest:
-        return frozenset(one.cube.items())
-    if isinstance(one, _Not):
-        return (False, frozenset(one.cube.items()))
-    return id(one)
-
-
 def _opposite(one: Want) -> Want:
     return want(next(iter(one)) ^ 1) if one else NOTHING
-
-
-def _product(weights: Iterable[float]) -> float:
-    made = 1.0
-    for weight in weights:
-        made = min(1e200, made * weight)
-    return made
