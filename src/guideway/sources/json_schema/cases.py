@@ -515,7 +515,7 @@ class _Cases(Formulas):
     def _cases(self, one: All) -> list[Formula]:
         """The formula divided: by a variable, or by the branches of its first choice."""
         best: list[Formula] | None = None
-        least = product(map(self._weight, one.rest))  # by branches, about
+        least = float("inf")
         counts: dict[int, int] = {}
         masks: dict[int, set[int]] = {}
         for part in one.rest:
@@ -526,7 +526,10 @@ class _Cases(Formulas):
             weight = sum(map(self._weight, made))
             if weight < least:
                 best, least = made, weight
-        return self._by_branches(one) if best is None else best
+        if best is not None and least <= product(map(self._weight, one.rest)):  # about what branches give
+            return best
+        branches = self._by_branches(one)
+        return branches if best is None or sum(map(self._weight, branches)) <= least else best
 
     def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
