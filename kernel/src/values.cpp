@@ -177,6 +177,14 @@ private:
 
 }  // namespace
 
+// A machine that is made when its texts are first looked at.
+struct Values::Late {
+    Build build;             // none once it is made
+    std::uint32_t shortest;  // of its texts
+    ByteSet first;
+    Configs configs;  // of its first state
+};
+
 Values::Values(ExprPool& pool) : pool_(pool) {}
 Values::~Values() = default;
 
@@ -187,6 +195,33 @@ ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
         if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.numbers().digits(pool_.number_state(c.expr)));
     if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
     return begin(std::move(components), root, false, digits + kExponent);
+}
+
+ExprId Values::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
+    if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
+    const auto number = static_cast<std::uint32_t>(machines_.size());
+    const auto id = static_cast<std::uint32_t>(states_.size());
+    bytes_ += sizeof(Walker) + sizeof(Late);
+    machines_.push_back({nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
+    states_.push_back({number & 0x7fffffff, false, static_cast<std::uint32_t>(configs_.size())});
+    return pool_.value(id);
+}
+
+Machine& Values::machine_of(std::uint32_t number) {
+    if (machines_[number].machine) return *machines_[number].machine;
+    const Build build = machines_[number].late->build;
+    auto [components, root] = at_node(-1, [&] { return build(); });  // which may add machines
+    bytes_ += components.size() * sizeof(Component);
+    auto tables = std::make_unique<MachineTables>();
+    auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
+    Configs configs;
+    machine->start(configs);
+    Walker& made = machines_[number];
+    made.tables = std::move(tables);
+    made.machine = std::move(machine);
+    made.late->configs = std::move(configs);
+    made.late->build = nullptr;
+    return *made.machine;
 }
 
 std::optional<ExprId> Values::spelled(std::string_view text) {
@@ -203,7 +238,7 @@ ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bo
     const auto number = static_cast<std::uint32_t>(machines_.size());
     auto tables = std::make_unique<MachineTables>();
     auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
-    machines_.push_back({std::move(tables), std::move(machine), single, reach, values, 0});
+    machines_.push_back({std::move(tables), std::move(machine), single, reach, values, 0, nullptr});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);
@@ -215,7 +250,7 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
     if (known != IdTable::kMissing) return pool_.value(known);
-    Machine& machine = *machines_[number].machine;
+    Machine& machine = machine_of(number);
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
     pool_.work().spend(kStateWork * configs.size());
@@ -229,20 +264,25 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
 
 std::size_t Values::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
 
-Configs Values::configs(std::uint32_t state) const { return {held(state).begin(), held(state).end()}; }
+Configs Values::configs(std::uint32_t state) {
+    machine_of(states_[state].machine);
+    return {held(state).begin(), held(state).end()};
+}
 
 std::span<const Config> Values::held(std::uint32_t state) const {
+    if (is_late_start(state)) return machines_[states_[state].machine].late->configs;
     const std::size_t begin = states_[state].begin, end = state + 1 < states_.size() ? states_[state + 1].begin : configs_.size();
     return std::span(configs_).subspan(begin, end - begin);
 }
 
 int Values::best_byte(std::uint32_t state) {
-    return at_node(-1, [&] { return machines_[states_[state].machine].machine->best_byte(configs(state)); });
+    return at_node(-1, [&] { return machine(state).best_byte(configs(state)); });
 }
 
 // What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
 std::uint32_t Values::shortest(std::uint32_t state) {
-    Machine& machine = *machines_[states_[state].machine].machine;
+    if (is_late_start(state)) return machines_[states_[state].machine].late->shortest;
+    Machine& machine = machine_of(states_[state].machine);
     Configs at = configs(state), next;
     std::uint32_t bytes = 0;
     if (!machine.recalls()) {
@@ -268,13 +308,16 @@ void Values::count_learned(std::uint32_t number) {
 ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
     const std::uint32_t number = states_[state].machine;
     Configs made;
-    at_node(-1, [&] { machines_[number].machine->step_all(configs(state), byte, made); });
+    Machine& machine = machine_of(number);
+    const Configs from = configs(state);
+    at_node(-1, [&] { machine.step_all(from, byte, made); });
     const ExprId after = intern(number, made);
     count_learned(number);
     return after;
 }
 
 ByteSet Values::begins(std::uint32_t state) {
+    if (is_late_start(state)) return machines_[states_[state].machine].late->first;
     ByteSet made;
     for (const Config& c : configs(state)) made |= machine(state).begins(c);
     return made;
@@ -282,7 +325,7 @@ ByteSet Values::begins(std::uint32_t state) {
 
 void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
-    Machine& machine = *machines_[number].machine;
+    Machine& machine = machine_of(number);
     const Configs from = configs(state);
     Configs made;
     begins(state).each([&](std::uint8_t b) {

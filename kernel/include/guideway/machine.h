@@ -131,6 +131,12 @@ private:
 // Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
 std::vector<Component> analyse(Program&& program, ExprPool& pool);
 
+// The components of a machine that is made late (values.h), and which of them is the root.
+struct Parts {
+    std::vector<Component> components;
+    std::uint32_t root;
+};
+
 struct MachineLimits {
     std::size_t max_heads = 4096;        // configurations followed at once
     std::size_t max_frames = 8'000'000;  // different stacks seen

@@ -115,13 +115,14 @@ class Group:
 @dataclass(slots=True, eq=False)
 class Demand:
     """Some key that is none of `names`, matches `inside` but none of `outside`, and is (not) one of the strings of
-    `keys`, must have such a value."""
+    `keys`, must have such a value. Or one of the keys of `named` has the value that is given with it."""
 
     value: Want
     names: frozenset[str] = _NO_NAMES
     inside: tuple[tuple[str, str], ...] = ()
     outside: tuple[tuple[str, str], ...] = ()
     keys: Want = ANYTHING
+    named: tuple[tuple[str, Want], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
