@@ -104,7 +104,7 @@ def test_the_last_rounds_against_the_oracle() -> None:
         regular.forget()
 
 
-def test_what_was_counted_after_a_walk() -> None:
+def test_count_after_a_walk() -> None:
     """A walk that did not count how often "ca" comes says nothing of a pattern that does."""
     words = Tokens((b"a", b"b", b"c", b"ca", b"caca", b"cacaca", b"ab", b"ababab", b"</s>"), frozenset({8}))
     table = vocabularies.kernel(words)

@@ -17,7 +17,7 @@ from .session_machine import TOKENS, Sessions
 
 
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
-def test_exactly(supports_rollback: bool) -> None:
+def test_session_state_machine(supports_rollback: bool) -> None:
     class OverToy(Sessions):
         def engine(self) -> StepEngine:
             return ToyEngine(len(TOKENS) + 1, context_size=60, supports_rollback=supports_rollback)

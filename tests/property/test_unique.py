@@ -139,7 +139,7 @@ def test_arrays_that_hold_themselves_are_refused_with_their_place() -> None:
     assert caught.value.place == "/properties/a"
 
 
-def test_many_long_items_are_told_apart() -> None:
+def test_many_long_items_are_distinguished() -> None:
     item = {
         "type": "object",
         "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},

@@ -126,7 +126,7 @@ def test_published_instances() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_many_more_ways(name: str) -> None:
+def test_many_tokenizations(name: str) -> None:
     cutter = Cutter(name, random.Random(3))
     print(f"{name}: {drawn(cutter, range(1000, 3000), 5)} texts of drawn schemas")
     print("{} texts of {} published schemas".format(*instances(cutter, 1, 0, 5)))

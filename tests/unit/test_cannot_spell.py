@@ -32,10 +32,10 @@ def model() -> gw.Model:
         lambda: check(X, TOKENIZER),
     ],
 )
-def test_no_tokens_spell_it(asked: Callable[[], object]) -> None:
+def test_missing_tokens_are_reported(asked: Callable[[], object]) -> None:
     with pytest.raises(gw.UnsatisfiableError, match="no tokens that spell the shortest way to finish the text: b'x'"):
         asked()
 
 
-def test_what_can_be_spelled_is_counted() -> None:
+def test_spellable_texts_are_counted() -> None:
     assert min_tokens_to_complete(gw.compile(gw.Regex("aba"), VOCABULARY).matcher()) == 3

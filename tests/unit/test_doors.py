@@ -41,7 +41,7 @@ AB = gw.Regex("[ab]{3}")
         (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]  # what is tested
     ],
 )
-def test_the_wrong_kind_of_thing(call: Callable[[], object], words: str) -> None:
+def test_wrong_argument_types(call: Callable[[], object], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         call()
 
@@ -64,7 +64,7 @@ def test_the_wrong_kind_of_thing(call: Callable[[], object], words: str) -> None
         ),
     ],
 )
-def test_what_would_do_nothing_is_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_options_without_effect_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         gw.generate(MODEL, "a", **options)
 
@@ -90,7 +90,7 @@ def test_a_session_takes_any_constraint() -> None:
         gw.generate(MODEL, "a", automaton)
 
 
-def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
+def test_return_exceptions_keeps_the_position() -> None:
     long = gw.GenerationRequest("a", gw.Regex("a{30}"), max_tokens=5)
     with pytest.raises(BudgetTooSmallError, match=r"^prompt 2 of 3: the shortest output needs 31 tokens"):
         gw.generate(MODEL, ["a", long, "b"], AB)
@@ -101,7 +101,7 @@ def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
     assert str(found[3]).startswith("prompt 4 of 4: ")
 
 
-def test_arguments_of_wrong_kinds_are_told() -> None:
+def test_wrong_argument_types_are_reported() -> None:
     with pytest.raises(TypeError, match="resume goes on from a GenerationState"):
         gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="the prompt of a GenerationRequest"):
@@ -113,7 +113,7 @@ def test_arguments_of_wrong_kinds_are_told() -> None:
         gw.generate(MODEL, "a", AB, temperature="1")  # type: ignore[arg-type]  # what is tested
 
 
-def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
+def test_failure_during_generation_ends_one_row() -> None:
     def failing(text: str) -> bool:
         if len(text) > 2:
             raise KeyError("mine")
@@ -154,7 +154,7 @@ def test_a_prompt_of_a_wrong_kind_is_named() -> None:
         ("xyzzy", "unknown options: xyzzy; known are max_tokens"),
     ],
 )
-def test_a_misspelt_option_is_told_with_what_was_meant(name: str, meant: str) -> None:
+def test_misspelled_option_has_a_suggestion(name: str, meant: str) -> None:
     record = gw.JsonSchema({"type": "object", "properties": {}})
     calls: list[Callable[..., object]] = [
         lambda **options: gw.generate(MODEL, "a", **options),
@@ -169,7 +169,7 @@ def test_a_misspelt_option_is_told_with_what_was_meant(name: str, meant: str) ->
         gw.extract(MODEL, "a", record, n=2)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_rows_draw_as_they_say() -> None:
+def test_rows_use_their_own_sampler() -> None:
     """Each as it would be alone: its own temperature or cuts change the call's sampler, its own sampler replaces it."""
     wild, calm = gw.Sampler(3.0), gw.Sampler(0.4, top_k=2)
     call: dict[str, Any] = {"max_tokens": 12, "sampler": calm}

@@ -26,7 +26,7 @@ TOKENS = [bytes([b]) for b in range(256)] + [b"</s>"]
     ],
     ids=repr,
 )
-def test_no_item_begins_where_all_have_come(profile: Any, values: list[Any]) -> None:
+def test_no_item_begins_after_all_values_are_used(profile: Any, values: list[Any]) -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"enum": values}}
     vocabulary = gw.Vocabulary(TOKENS, eos_ids=[256])  # a new one: what others found out would help
     matcher = gw.compile(gw.JsonSchema(schema, profile=profile), vocabulary, cache=False).matcher()

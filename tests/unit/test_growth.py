@@ -76,14 +76,14 @@ def codes(n: int) -> bytes:
     )
 
 
-def test_whoever_only_compiles_stays_within_the_memos_budget() -> None:
+def test_compiling_alone_stays_within_the_cache_budget() -> None:
     table = _kernel.Vocabulary(TOKENS, [EOS], [], memo_bytes=100_000)
     sizes = [gw.Automaton.compile(table, codes(n)).stats()["memo_bytes"] for n in range(100)]
     assert max(sizes) < 300_000
     assert any(after < before for before, after in itertools.pairwise(sizes)), "nothing was dropped"
 
 
-def test_what_compiling_finds_does_not_wear_an_automaton() -> None:
+def test_precomputation_does_not_renew_the_automaton() -> None:
     made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], [], store_bytes=1), codes(0))
     made.matcher()
     learned = made.stats()
@@ -91,7 +91,7 @@ def test_what_compiling_finds_does_not_wear_an_automaton() -> None:
     assert made.stats() == learned
 
 
-def test_an_item_with_many_optional_keys_is_soon_told_from_others() -> None:
+def test_unique_objects_with_many_optional_keys_are_distinguished_early() -> None:
     properties = {f"key{n}": {"type": "string"} for n in range(12)}
     rows = gw.JsonSchema(
         {"type": "array", "uniqueItems": True, "items": {"type": "object", "properties": properties}}, profile="exact"

@@ -50,7 +50,7 @@ def test_a_row_that_cannot_be_filled_in_place_is_refused(row: Any) -> None:
         )
 
 
-def test_a_batch_may_be_made_as_it_is_asked_for() -> None:
+def test_fill_masks_accepts_generated_matchers() -> None:
     matcher = matcher_of(gw.Regex("a"))
 
     class Forks(list[gw.Matcher]):
@@ -69,7 +69,7 @@ def test_empty_parts_do_not_use_the_stack() -> None:
     assert _kernel.Automaton.compile(BYTES.kernel, program).matcher().is_accepting
 
 
-def test_many_roads_to_few_places_are_gone_once() -> None:
+def test_ambiguous_paths_are_followed_once() -> None:
     part = gw.Regex("a*") | gw.JsonSchema({"type": "array"}) | gw.Regex("[a]*")
     whole = part
     for _ in range(20):
@@ -104,12 +104,12 @@ _LONG = {"type": "string", "minLength": 2**31 - 1}
         (gw.JsonSchema({"anyOf": [{"type": "null"}, {"type": "array", "minItems": 10**9}]}), [ord("n")]),
     ],
 )
-def test_what_is_too_long_is_not_begun(constraint: Any, expected: list[int]) -> None:
+def test_oversized_texts_are_refused_early(constraint: Any, expected: list[int]) -> None:
     assert legal(matcher_of(constraint), 500) == expected
 
 
 @pytest.mark.parametrize("constraint", [gw.Regex("(a{70000}){70000}"), gw.Regex("a{4294967294}"), gw.JsonSchema(_LONG)])
-def test_what_is_only_too_long_fits_no_budget(constraint: Any) -> None:
+def test_long_texts_exceed_every_budget(constraint: Any) -> None:
     matcher = matcher_of(constraint)
     assert matcher.tokens_to_finish() > 10**9
     with pytest.raises(gw.LimitExceededError):
@@ -125,7 +125,7 @@ def test_numbers_without_end(number: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["-0.0", "-0", "0e-999999999", "0e-99999999999999", "0e99999999"])
-def test_every_zero_is_zero(number: str) -> None:
+def test_all_spellings_of_zero(number: str) -> None:
     for kind in ("number", "integer"):
         matcher = matcher_of(gw.JsonSchema(f'{{"type": "{kind}", "minimum": {number}, "maximum": {number}}}'))
         assert matcher.completion() == b"0"
@@ -210,7 +210,7 @@ def test_options_are_not_dropped() -> None:
             gw.generate(model, "x", gw.Regex("a"), **options)
 
 
-def test_a_tokenizer_whose_huge_id_hides_behind_an_added_token(tmp_path: Path) -> None:
+def test_huge_id_of_an_added_token_is_refused(tmp_path: Path) -> None:
     added = [{"id": 0, "content": "a", "special": True, "single_word": False, "lstrip": False, "rstrip": False}]
     document = {"model": {"type": "BPE", "vocab": {"a": 4_000_000_000}, "merges": []}, "added_tokens": added}
     (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
@@ -307,7 +307,7 @@ ENDLESS: dict[str, tuple[Any, str | None]] = {  # each takes minutes where a cal
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_work_without_end_is_cut_off(name: str) -> None:
+def test_unbounded_work_is_limited(name: str) -> None:
     constraint, place = ENDLESS[name]
     start = time.thread_time()
     with pytest.raises(gw.LimitExceededError, match="too much work") as caught:

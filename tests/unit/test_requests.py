@@ -43,7 +43,7 @@ def test_kinds(kind: str, spec: object, good: str, bad: str) -> None:
     assert not fits(constraint, bad)
 
 
-def test_what_was_asked_for_lately_is_not_read_again() -> None:
+def test_recent_requests_are_cached() -> None:
     for kind, spec in (("regex", "a{3}b"), ("grammar", 'root ::= "xy"'), ("choice", '["p", "q"]')):
         assert requested(kind, spec) is requested(kind, spec)
         assert gw.compile(requested(kind, spec), TABLE) is gw.compile(requested(kind, spec), TABLE)
@@ -75,7 +75,7 @@ def test_what_was_asked_for_lately_is_not_read_again() -> None:
         ("yaml", "a: b"),
     ],
 )
-def test_what_is_wrong_is_typed(kind: str, spec: object) -> None:
+def test_errors_are_typed(kind: str, spec: object) -> None:
     with pytest.raises(ConstraintError):
         of(requested(kind, spec)).grammar()
 
@@ -174,6 +174,6 @@ def test_structural_tags_nest_within_bounds() -> None:
         requested("structural_tag", tag(content))
 
 
-def test_names_of_kinds_are_said() -> None:
+def test_names_of_types_in_errors() -> None:
     with pytest.raises(InvalidConstraintError, match="json_object"):
         requested("xml", "")

@@ -104,7 +104,7 @@ def test_bans_hold_under_a_constraint_and_within_its_budget(model: Model) -> Non
         details(model, gw.Regex("(ab|cd){8}ef"), bad_words="ef")
 
 
-def test_what_was_banned_is_drawn_from_the_rest() -> None:
+def test_forbidden_strings_keep_relative_probabilities() -> None:
     """On a constant model the tokens that remain come in proportion, though draws were taken back."""
     vocabulary = Vocabulary([b"", b"a", b"b", b"c", b"d"], eos_ids=[0], special_ids=[0])
     model = ConstantModel(vocabulary, [-30.0, 2.0, 0.0, 0.7, 0.0])
@@ -134,7 +134,7 @@ def test_a_stream_shows_only_what_is_certain(model: Model, options: dict[str, An
     st.lists(st.sampled_from(range(1, len(BYTES))), max_size=30),
     st.lists(st.text("abc€ ", min_size=1, max_size=4), max_size=3),
 )
-def test_watching_agrees_with_looking_at_the_whole(ids: list[int], stops: list[str]) -> None:
+def test_incremental_stop_search_equals_full_search(ids: list[int], stops: list[str]) -> None:
     watch, shown = Watch(VOCABULARY, [one.encode() for one in stops]), ""
     for token_id in ids:
         watch.push(token_id)
@@ -191,7 +191,7 @@ def test_without_closing_a_text_may_be_cut(model: Model) -> None:
         ({"sampler": gw.Sampler(), "temperature": 0.0}, "sampler and temperature exclude each other"),
     ],
 )
-def test_options_that_contradict_are_refused_by_name(model: Model, options: dict[str, Any], words: str) -> None:
+def test_contradictory_stop_options_are_refused_by_name(model: Model, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         details(model, **options)
     with pytest.raises(TypeError, match="unknown options: heat"):

@@ -76,7 +76,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_strides_are_steps(sampler: Sampler) -> None:
+def test_multi_step_calls_equal_single_steps(sampler: Sampler) -> None:
     for options in OPTIONS:
         model = toy()
         given = {"max_tokens": 40, "sampler": sampler, "batch_size": 4, "seed": 5, **options}
@@ -94,7 +94,7 @@ def test_strides_are_steps(sampler: Sampler) -> None:
     assert 0 < made.timings.prompt < made.timings.prompt + made.timings.model
 
 
-def test_strides_of_constrained_rows_are_steps() -> None:
+def test_multi_step_calls_of_constrained_rows_equal_single_steps() -> None:
     """Forced tokens, stop strings, healed prompts, and rows beside them that have none of these."""
     forms = [
         gw.Regex(r"(ab|x{3}b) [ab]{2,6}xxxxb"),
@@ -174,7 +174,7 @@ def test_a_pass_that_fails_fails_or_is_made_again(late: bool) -> None:
     assert 1 <= raised <= 3  # where a stride begins; of others the tokens before are kept, and the pass is made again
 
 
-def test_a_pass_that_goes_on_failing_is_told_of() -> None:
+def test_repeated_failures_are_reported() -> None:
     class Broken(ToyEngine):
         calls = 0
 

@@ -61,13 +61,13 @@ def test_holders_are_opened_and_their_ends_of_text_taken_over() -> None:
         assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
 
 
-def test_a_holder_of_something_unknown_is_named() -> None:
+def test_wrapper_of_an_unknown_tokenizer_is_named() -> None:
     holder = stand_in("mlx_lm.tokenizer_utils", "TokenizerWrapper", _tokenizer=object(), eos_token_ids=set())
     with pytest.raises(NotAvailable, match="TokenizerWrapper holds object"):
         Tokenizer.of(holder)
 
 
-def test_what_was_given_and_what_is_known_are_named() -> None:
+def test_error_names_argument_and_known_kinds() -> None:
     with pytest.raises(NotAvailable, match=r"builtins\.dict; known are: tokenizers\.Tokenizer.*tiktoken\.Encoding"):
         Tokenizer.of({})
     with pytest.raises(NotAvailable, match=r"builtins\.list"):
@@ -242,7 +242,7 @@ def test_gguf_roles_that_are_no_ids_say_nothing(more: dict[str, object], monkeyp
         of_gguf(Path("x.gguf"))
 
 
-def test_strangers_that_raise_when_they_are_looked_at() -> None:
+def test_objects_that_raise_on_attribute_access() -> None:
     class Hostile:
         def __getattr__(self, name: str) -> object:
             raise ValueError("not for you")

@@ -71,7 +71,7 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
-def test_what_is_no_logit_is_refused(wrong: float) -> None:
+def test_invalid_logits_are_refused(wrong: float) -> None:
     with pytest.raises(EngineError, match=r"is NaN|no token is allowed"):
         draw(Sampler(1.0), torch.full((40,), wrong))
 

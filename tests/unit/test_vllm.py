@@ -151,7 +151,7 @@ def test_a_bad_constraint_is_its_own_requests_error(llm: Any, route: Any, kind: 
     assert run(llm, [route(regex="[a-c]{3}")])[0].finish_reason == "stop"
 
 
-def test_arguments_that_say_nothing_are_refused(llm: Any) -> None:
+def test_arguments_without_effect_are_refused(llm: Any) -> None:
     from vllm import SamplingParams
     from vllm.exceptions import VLLMValidationError
 

@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_over_http(server: str) -> None:
+def test_reasoning_over_http(server: str) -> None:
     """Thoughts and the answer come apart, whole and streamed; the answer fits, the thoughts need not."""
     import openai
 

@@ -119,7 +119,7 @@ def test_scoring_runs_each_node_of_the_trie_once() -> None:
         (["b", "ba"], "the tokens of 'b' begin those of 'ba'"),
     ],
 )
-def test_options_that_cannot_be_told_apart_are_refused(model: Model, options: Any, words: str) -> None:
+def test_indistinguishable_options_are_refused(model: Model, options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         gw.score(model, "a", options)
     for wrong in ("ab", [1], None):
@@ -144,7 +144,7 @@ def test_wide_beams_find_what_exhaustive_search_finds(model: Model, pattern: str
         assert one.value == one.text
 
 
-def test_narrow_beams_fit_and_are_no_worse_than_greedy(model: Model) -> None:
+def test_narrow_beams_are_valid_and_not_worse_than_greedy(model: Model) -> None:
     source = gw.Regex("(a|b|c){3,8}")
     greedy = gw.generate(model, "ab", source, max_tokens=9)
     for width in (1, 2, 5):
@@ -196,7 +196,7 @@ def test_particles_converge_to_the_exact_distribution(toy: Model, proposal: Any,
     assert found.weights.sum() == pytest.approx(1.0)
 
 
-def test_what_can_only_be_asked_is_drawn_exactly_too(toy: Model) -> None:
+def test_callable_constraints_are_sampled_exactly(toy: Model) -> None:
     every = every_text(toy, "ab", HEAT)
     exact, mass = fitting(every, lambda text: no_cc(text, True))
     found = gw.smc(toy, "ab", allows=no_cc, particles=1500, temperature=HEAT, max_tokens=LONGEST, seed=1)
@@ -210,7 +210,7 @@ def test_what_can_only_be_asked_is_drawn_exactly_too(toy: Model) -> None:
     assert found.log_evidence == pytest.approx(mass, abs=0.15)
 
 
-def test_potentials_weigh_texts(toy: Model) -> None:
+def test_potentials_weight_texts(toy: Model) -> None:
     every = every_text(toy, "ab", HEAT)
     weighed = {t: p + 1.5 * VOCABULARY.bytes_of(t).count(b"b") for t, p in every.items()}
     exact, mass = fitting(weighed, accepts)
@@ -276,7 +276,7 @@ def test_rejection_draws_exactly_and_weighs_without_bias() -> None:
     assert rejection(share, lambda token_id: False, lambda: 0.5) == (None, 0.0)
 
 
-def test_particles_keep_their_word(toy: Model) -> None:
+def test_particles_satisfy_the_constraint(toy: Model) -> None:
     first, again = (gw.smc(toy, "ab", gw.Regex(PATTERN), particles=20, max_tokens=6, seed=7) for _ in range(2))
     assert first.probabilities() == again.probabilities()
     assert all(accepts(one.value) and one.tokens[-1] == 0 for one in first.generations)

@@ -47,7 +47,7 @@ SHOP = {
         (UNIQUE, "[1,", None, "not JSON"),
     ],
 )
-def test_what_is_wrong_has_its_place(schema: Any, text: str, place: str | None, said: str) -> None:
+def test_parse_errors_have_a_place(schema: Any, text: str, place: str | None, said: str) -> None:
     with pytest.raises(InvalidTextError) as caught:
         JsonSchema(schema).parse(text)
     assert said in str(caught.value)
@@ -65,13 +65,13 @@ def test_numbers_beyond_floats_stay_exact() -> None:
     assert isinstance(values[4], float)
 
 
-def test_an_exponent_that_nothing_counts_is_no_error() -> None:
+def test_huge_exponents_without_bounds_are_read() -> None:
     """What a mask allowed must be read: as `json.loads` reads it."""
     text = "[1e99999999999999999999, -1e99999999999999999999, 1e-99999999999999999999]"
     assert JsonSchema({"items": {"type": "number"}}).parse(text) == [float("inf"), float("-inf"), 0.0]
 
 
-def test_equal_items_are_told_as_the_automaton_tells_them() -> None:
+def test_parse_and_automaton_agree_on_equal_items() -> None:
     """Random arrays of few values, some of which must not come twice, some of which may."""
     schema = {"items": {"anyOf": [UNIQUE, {"type": "object", "additionalProperties": True}, {"type": "number"}]}}
     source = JsonSchema({**schema, "type": "array"}, profile="exact")

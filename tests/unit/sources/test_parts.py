@@ -85,7 +85,7 @@ def test_captures() -> None:
     assert (found.last("cents").start, found.last("cents").end) == (4, 6)
 
 
-def test_what_is_wrong() -> None:
+def test_errors_of_combinators() -> None:
     for make in (
         lambda: sequence(),
         lambda: either(),
@@ -119,7 +119,7 @@ def test_flags() -> None:
         gw.Regex(compiled, flags="i")
 
 
-def test_counts_of_counts_are_one_count() -> None:
+def test_nested_counts_are_merged() -> None:
     nested = gw.Regex("(?:(?:(?:a{0,100}){0,100}){0,100}){0,100}")
     assert nested.parse("a" * 500)
     for pattern in (
