@@ -154,7 +154,7 @@ def test_a_refusal_says_where_and_what_to_take_instead(annotation: Any, place: s
 
 
 @pytest.mark.parametrize("annotation", [dict[float, str], Callable[[], int], complex])
-def test_forward_references_are_refused(annotation: Any) -> None:
+def test_unsupported_annotations_are_refused(annotation: Any) -> None:
     with pytest.raises((UnsupportedError, InvalidConstraintError)):
         PythonType(annotation)
 
