@@ -1,4 +1,4 @@
-"""README and docs: their Python runs, their links lead somewhere."""
+"""README and docs: the Python code runs, and the links exist."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Files stay small enough to read, and name no machine that they were written on."""
+"""Files are not too long, and contain no paths of a particular machine."""
 
 import re
 

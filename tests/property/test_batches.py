@@ -1,4 +1,4 @@
-"""Batches, drafts, forks and cache settings: whatever way a mask is asked for, it is the same mask."""
+"""Batches, drafts, forks and cache settings give the same masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random schemas within budgets from the fewest tokens up: a part of `make budgets`."""
+"""Generation from random schemas with minimal budgets: a part of `make budgets`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks over a vocabulary of thousands, along random walks, every id against the oracle; and random tokenizations."""
+"""Masks over a vocabulary of thousands of tokens along random walks, compared with the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks are checked: a matcher with a flaw must be caught, one without must pass."""
+"""The checks detect every deliberate fault, and pass a correct matcher."""
 
 from __future__ import annotations
 

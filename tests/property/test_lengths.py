@@ -1,4 +1,4 @@
-"""Lengths put inside expressions: the same texts as an intersection with a count has, without one where that can be."""
+"""Length bounds inside expressions: the same texts as an intersection with a count."""
 
 from __future__ import annotations
 

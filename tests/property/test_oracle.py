@@ -1,4 +1,4 @@
-"""The oracle itself against two independent judges: Python's `re`, and the `jsonschema` package."""
+"""The oracle compared with two independent implementations: Python's `re` and the `jsonschema` package."""
 
 from __future__ import annotations
 

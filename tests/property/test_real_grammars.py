@@ -1,4 +1,4 @@
-"""Grammars of real languages (tests/real): masked samples, read back by independent parsers."""
+"""Grammars of real languages (tests/real): masked samples are parsed by independent parsers."""
 
 from __future__ import annotations
 

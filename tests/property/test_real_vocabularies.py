@@ -1,4 +1,4 @@
-"""Real vocabularies: masks against the oracle, and every way to cut a valid text into tokens."""
+"""Real vocabularies: masks compared with the oracle, and all tokenizations of valid texts."""
 
 from __future__ import annotations
 

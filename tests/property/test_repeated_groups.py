@@ -1,4 +1,4 @@
-"""What comes round many times: masks far from the bound, near it and at it, as without shortcuts or as the oracle's."""
+"""Groups with many repetitions: masks far from the bound, near it and at it, compared with the oracle."""
 
 from __future__ import annotations
 

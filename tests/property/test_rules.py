@@ -1,4 +1,4 @@
-"""Context-free rules against a plain Earley recogniser: every text up to a length, and masks along random walks."""
+"""Context-free rules compared with a plain Earley recogniser: all short texts, and masks along random walks."""
 
 from __future__ import annotations
 

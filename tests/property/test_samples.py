@@ -1,4 +1,4 @@
-"""500 of the texts that `make samples` draws by thousands."""
+"""500 texts of the kind that `make samples` generates by the thousand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas in tiny worlds: objects, arrays, recursion and scalars, in every profile, against the oracle."""
+"""Schemas over small vocabularies: objects, arrays, recursion and scalars in every profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any order of acts on a session leaves what a freshly fed one would be: logits, text, constraint, draws."""
+"""Any sequence of operations leaves a session equal to a new one: logits, text, constraint, samples."""
 
 from __future__ import annotations
 

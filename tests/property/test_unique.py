@@ -1,4 +1,4 @@
-"""Arrays whose items are arrays and objects, all different: every mask on the way to every text, against all texts."""
+"""Unique arrays of arrays and objects: every mask along every text, compared with the enumeration of all texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items out of given values, all different: any legal text can be finished, and is an instance."""
+"""Unique items from a finite set: every legal prefix can be completed to an instance."""
 
 from __future__ import annotations
 

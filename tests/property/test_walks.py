@@ -1,4 +1,4 @@
-"""Random schemas over all keywords, judged by the `jsonschema` package both ways: a part of `make walks`."""
+"""Random schemas over all keywords, validated by the `jsonschema` package in both directions."""
 
 from __future__ import annotations
 

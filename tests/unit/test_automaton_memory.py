@@ -1,4 +1,4 @@
-"""What an automaton learns on its way is given back: it serves for ever within bounds, and nobody notices."""
+"""The memory of an automaton is bounded: learned states are released without visible effect."""
 
 from __future__ import annotations
 

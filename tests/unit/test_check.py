@@ -1,4 +1,4 @@
-"""`guideway check`: a report that is clean where masks are right, and says what is wrong where they are not."""
+"""`guideway check`: the report is clean if masks are right, and names the fault otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `compile` remembers: by content, never by a state that may have changed, and off where it is told so."""
+"""The memory cache of `compile`: keys by content, hits, and the switch that disables it."""
 
 from __future__ import annotations
 

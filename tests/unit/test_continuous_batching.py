@@ -1,4 +1,4 @@
-"""Continuous batching of transformers under constraints: requests that join and leave, and errors that end one."""
+"""Constraints in the continuous batching of transformers: requests join and leave, and errors end one request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache on disk: whole entries or none, under a budget, on folders of every kind, and off where it is told so."""
+"""The disk cache: atomic entries, the byte budget, unusual folders, and the switch that disables it."""
 
 from __future__ import annotations
 

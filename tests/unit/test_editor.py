@@ -1,4 +1,4 @@
-"""The example editor: in a real terminal, and key by key."""
+"""The example editor: in a terminal, and key by key."""
 
 from __future__ import annotations
 

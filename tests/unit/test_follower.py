@@ -1,4 +1,4 @@
-"""`Follower`: what engines' backends and filters are made of. It never raises in the middle, and can go back."""
+"""`Follower`, the base of backends and filters: it does not raise during a step, and supports rollback."""
 
 from __future__ import annotations
 

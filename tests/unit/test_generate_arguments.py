@@ -1,4 +1,4 @@
-"""What doors say to the wrong kind of thing; a row that goes wrong among others; what would silently do nothing."""
+"""Arguments of `generate` and related functions: wrong types, errors of single rows, options without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front door: one and many, values and details, budgets that always hold, streams, and clear refusals."""
+"""`generate`, `extract` and `stream`: values, details, budgets, streams and errors."""
 
 from __future__ import annotations
 

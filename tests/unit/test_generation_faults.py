@@ -1,4 +1,4 @@
-"""What is wrong is said by type, to whoever asked for it and to nobody else; one engine is run by one thread."""
+"""Errors during generation have a type, reach only their caller, and leave the engine usable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way to ask, crossed: the right shapes and types, every row as if alone, and nothing shown that must not be."""
+"""All combinations of call forms: result shapes and types, and rows that do not depend on the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input that is meant to break something: every case is refused by type, or served; and none takes long."""
+"""Hostile input: every case is refused with a typed error or handled, within bounded work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a matcher offers beyond masks and steps: forced tokens as the tokenizer spells them, ids of masks."""
+"""Forced tokens in the tokenizer's spelling, and ids of masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vocabulary without tokens for what a constraint needs: said so, wherever somebody asks how many it takes."""
+"""Vocabularies without the tokens that a constraint needs: the error names the missing text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several tokens in one call to the engine are those of single steps, whatever goes wrong on the way."""
+"""Several tokens per engine call equal single steps, also after errors."""
 
 from __future__ import annotations
 

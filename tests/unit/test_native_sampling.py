@@ -1,4 +1,4 @@
-"""The kernel's draw against the chain of arrays that defines it: the same tokens, whatever is asked of them."""
+"""The kernel's sampler gives the same tokens as the NumPy implementation."""
 
 from __future__ import annotations
 

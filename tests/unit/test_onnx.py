@@ -1,4 +1,4 @@
-"""ONNX exports: every naming option gives the same logits step by step as at once, and misfits are named."""
+"""ONNX exports: step by step gives the logits of one call, for every naming; unsupported graphs are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prefix cache: what was run once is found by all who begin alike, within its budget, and changes no result."""
+"""The prefix cache: hits for equal prefixes, the byte budget, and unchanged results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core of all logits processors, without an engine."""
+"""The common base of all logits processors, without an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammars as programs: what cannot be written is told, and programs that begin alike allow what they say."""
+"""Grammars encoded as programs: refused grammars, and programs with common prefixes."""
 
 from decimal import Decimal, localcontext
 from typing import Any

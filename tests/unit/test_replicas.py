@@ -1,4 +1,4 @@
-"""Replicas of a server on one cache directory: what one compiled, others read; what was tampered with, they do not."""
+"""Replicas of a server share one cache directory; modified entries are not read."""
 
 from __future__ import annotations
 

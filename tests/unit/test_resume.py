@@ -1,4 +1,4 @@
-"""States that are taken apart and gone on with, healed prompts, probabilities, values that grow."""
+"""Editing and resuming a `GenerationState`, token healing, log-probabilities, `stream_values`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every stage against its definition, what is drawn against the masked softmax, and what is refused together."""
+"""Every sampler stage against its definition, draws against the masked softmax, contradictory options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers' requests ask for: kinds and texts as constraints, structural tags in both of their forms."""
+"""Constraints in requests of servers: kinds, texts, and both forms of structural tags."""
 
 from __future__ import annotations
 

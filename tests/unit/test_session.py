@@ -1,4 +1,4 @@
-"""Sessions: forwards and back in any order, and everything is as it was; the loop that generates."""
+"""Sessions: any order of advancing and rewinding restores the state; the generation loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine that fails, at each of its calls in turn: every session is as it was, and goes on as if nothing was."""
+"""An engine that fails at each of its calls: every session keeps its state and can continue."""
 
 from __future__ import annotations
 

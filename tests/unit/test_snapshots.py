@@ -1,4 +1,4 @@
-"""Sessions on disk: only used positions, and nothing but what was saved comes back."""
+"""Saved sessions: only used positions are stored, and the restored session is equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stops, bans, limits: what ends a text, what never stands in it, and what is never shown before that is certain."""
+"""Stop strings, forbidden strings and limits: what ends a text, and what a stream withholds."""
 
 from __future__ import annotations
 

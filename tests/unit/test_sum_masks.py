@@ -1,4 +1,4 @@
-"""What one part of a sum takes, the sum takes: unless the part has no texts at all."""
+"""A sum accepts the tokens that one of its operands accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of whole texts: scores, beams and particles against every text of a tiny world, counted out."""
+"""Scores, beams and particles against all texts of a small model, enumerated."""
 
 from __future__ import annotations
 

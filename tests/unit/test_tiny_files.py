@@ -1,4 +1,4 @@
-"""The bundled model's files: they fit each other, the tokenizer loses nothing, the graph agrees with itself."""
+"""Files of the bundled model: they are consistent, the tokenizer is lossless, the graph is deterministic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tokenizer`: exact bytes for both families, roles from the files around it, and clear refusals."""
+"""`Tokenizer`: exact bytes for both families, token roles from the model's files, and errors."""
 
 from __future__ import annotations
 

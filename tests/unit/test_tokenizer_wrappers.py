@@ -1,4 +1,4 @@
-"""Tokenizers inside other objects, and those of optional libraries; the caller's object is as it was before."""
+"""Tokenizers inside other objects and of optional libraries; the caller's object is not changed."""
 
 from __future__ import annotations
 

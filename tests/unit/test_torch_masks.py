@@ -1,4 +1,4 @@
-"""Masks on logits of PyTorch: the kernel's, PyTorch's own operations and Triton's agree; memory that is used again."""
+"""Masks on torch logits: the kernel, torch operations and Triton agree; buffers are reused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws on tensors of PyTorch: the token that NumPy draws, by each stage and all; an engine that keeps its logits."""
+"""Sampling on torch tensors gives the tokens of NumPy, for each stage and for all stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of transformers: every architecture goes forwards and back, and recurrent ones say that they cannot."""
+"""Models of transformers: every architecture advances and rewinds; recurrent ones report that they cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`generate` of transformers under constraints: every way it decodes, and the errors where something does not fit."""
+"""Constraints in `generate` of transformers: every decoding mode, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items out of given values that must all be different: once all have come, none may begin."""
+"""Unique items from a finite set of values: after all values are used, no item may begin."""
 
 from __future__ import annotations
 

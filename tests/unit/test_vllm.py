@@ -1,4 +1,4 @@
-"""vLLM itself, on a CPU, in this process: our backend, our logits processor, and both in one batch."""
+"""vLLM on a CPU in this process: the backend, the logits processor, and both in one batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasoning parsers of vLLM: what is thought is free, and the constraint begins where thinking ends."""
+"""Reasoning parsers of vLLM: reasoning is unconstrained, and the constraint begins after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class for vLLM's V2 model runner, by vLLM's own context and base class, over stand-ins for the runner's state."""
+"""The class for vLLM's V2 runner, with vLLM's context and base class and simulated runner state."""
 
 from __future__ import annotations
 

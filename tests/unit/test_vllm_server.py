@@ -1,4 +1,4 @@
-"""vLLM's HTTP server on a CPU, with our backend, asked by the openai client: in processes of its own."""
+"""vLLM's HTTP server on a CPU with Guideway's backend, in separate processes, with the openai client."""
 
 from __future__ import annotations
 

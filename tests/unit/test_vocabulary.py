@@ -1,4 +1,4 @@
-"""`Vocabulary`: immutable, compared by content, the same digest in every process; and text from bytes as they come."""
+"""`Vocabulary`: immutable, compared by content, the same digest in every process; decoding of partial bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures by name, from each kind of constraint; hostile texts end in bounded time."""
+"""Captures by name, from each kind of constraint; hostile texts end within bounded work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lexer="contextual"`: what it means, what is captured, what is refused and why."""
+"""`lexer="contextual"`: its semantics, captures, and refused grammars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What constraints are put together of, by name."""
+"""The combinators and types of `guideway.dsl`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema enforces, and instances of it: as data, and as a command."""
+"""`explain`: the enforced keywords and example instances, as data and as a command."""
 
 from __future__ import annotations
 

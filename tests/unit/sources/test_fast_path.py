@@ -1,4 +1,4 @@
-"""Schemas read straight on, and by way of terms and bundles: the same grammar, however it shares its nodes."""
+"""The fast path for simple schemas gives the same grammar as the general path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`whitespace="indented"`: what `json.dumps(…, indent=2)` writes, and nothing else."""
+"""`whitespace="indented"` allows exactly what `json.dumps(…, indent=2)` writes."""
 
 from __future__ import annotations
 

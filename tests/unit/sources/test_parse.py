@@ -1,4 +1,4 @@
-"""`JsonSchema.parse`: which texts it takes, what it says where it takes none, and what that costs."""
+"""`JsonSchema.parse`: accepted texts, errors with their place, and linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python types as constraints: what is sampled parses into a value of the type."""
+"""Python types as constraints: sampled texts parse to a value of the type."""
 
 from __future__ import annotations
 

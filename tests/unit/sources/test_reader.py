@@ -1,4 +1,4 @@
-"""JSON text of schemas: values, and where a text is none."""
+"""The JSON reader for schemas: values, and errors with their position."""
 
 from __future__ import annotations
 

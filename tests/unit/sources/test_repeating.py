@@ -1,4 +1,4 @@
-"""Sources repeated and left out, and quotations."""
+"""`repeat` and `optional` of constraints, and `Substring`."""
 
 from __future__ import annotations
 

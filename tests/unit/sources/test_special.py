@@ -1,4 +1,4 @@
-"""Special tokens by name: one token id exactly, in every kind of constraint; text where the vocabulary has none."""
+"""Special tokens by name: exactly one token id in every kind of constraint, or text if the vocabulary has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Free text with structure between markers."""
+"""`Tags`: free text with structured parts between markers."""
 
 from __future__ import annotations
 

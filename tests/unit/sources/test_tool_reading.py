@@ -1,4 +1,4 @@
-"""Tool calls as models write them, and as other people's code writes and reads them."""
+"""Parsing of tool calls as models write them, compared with other implementations."""
 
 from __future__ import annotations
 

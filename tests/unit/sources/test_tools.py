@@ -1,4 +1,4 @@
-"""Tool calls: written by the forms of each family, as their chat templates write them, and read back."""
+"""Tool calls of each family: generated as the chat templates write them, and parsed."""
 
 from __future__ import annotations
 
