@@ -1,7 +1,7 @@
-"""Characters of several bytes: masks beside those of a vocabulary whose short cuts are all closed.
+"""Characters of several bytes: masks compared with a vocabulary for which all optimisations are disabled.
 
-Tokens begin and end inside characters; classes, counts and what follows them begin with the same bytes. Tiny worlds
-hold few of these.
+Tokens begin and end inside characters; classes, counts and what follows them begin with the same bytes. Random small
+cases contain few of these.
 """
 
 from __future__ import annotations
