@@ -1,4 +1,4 @@
-"""Tests that need an optional engine are marked `engine("transformers")`, and skipped where it is not installed."""
+"""Settings of all tests. A test marked `engine("transformers")` is skipped if that library is not installed."""
 
 import importlib.util
 import os
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-# A busy machine is not a defect: examples have no deadline, only suites do. The same examples in every run, so that a
-# red run is the change's doing; GUIDEWAY_EXPLORE=1 draws new ones.
+# Examples have no deadline, because a busy machine is not a defect. Every run uses the same examples, so that a failure
+# is caused by a change; GUIDEWAY_EXPLORE=1 draws new ones.
 settings.register_profile("guideway", deadline=None, derandomize="GUIDEWAY_EXPLORE" not in os.environ)
 settings.load_profile("guideway")
 
-# No test reads or fills the cache of whoever runs it; what tests start inherits this.
+# Tests do not use the user's cache. Child processes inherit this setting.
 os.environ["GUIDEWAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="guideway-tests-")
 
 

@@ -1,4 +1,4 @@
-"""Every case of the TOML files, read byte by byte and in random pieces, under every setting that must not matter."""
+"""Every case of the TOML files, byte by byte and in random pieces, with every cache setting."""
 
 from __future__ import annotations
 

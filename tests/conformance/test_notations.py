@@ -1,4 +1,4 @@
-"""Every case of the grammars' TOML files: as it is read, in random pieces, under every setting, and bit by bit."""
+"""Every case of the grammar TOML files: in random pieces, with every setting, and bit by bit."""
 
 from __future__ import annotations
 

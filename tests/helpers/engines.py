@@ -1,4 +1,4 @@
-"""What every engine that runs the tiny models must do: one list of checks for all of them."""
+"""Checks that every engine must pass with the small models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain Earley recogniser over bytes, by the book (Earley, 1970), as an oracle of context-free grammars.
+"""A plain Earley recogniser over bytes (Earley, 1970), as the oracle of context-free grammars.
 
 A grammar is a dict from names to alternatives; an alternative is a tuple of names and of single bytes.
 """

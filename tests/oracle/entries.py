@@ -1,4 +1,4 @@
-"""What an object may still take: entries by entries, tried out one after the other."""
+"""The entries that an object may still contain, by trying each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may import whom. A package may import any package of a lower level; engine libraries stay in their folders."""
+"""Import levels: a package imports only lower levels; engine libraries are imported in their own folders."""
 
 from pathlib import Path
 

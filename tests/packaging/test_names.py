@@ -1,4 +1,4 @@
-"""The public names, as a snapshot: a change here is a change that users see, and belongs in CHANGELOG.md."""
+"""Snapshot of the public names. A change here is visible to users and belongs in CHANGELOG.md."""
 
 import importlib.metadata
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""`make budgets`: random schemas over all keywords, generated within budgets from the fewest tokens that there are.
+"""`make budgets`: generation from random schemas over all keywords, with minimal and larger budgets.
 
     python -m tests.property.budgets [--count 2000] [--seed 0]
 
-`--count`: of schemas that some text fits and that are enforced; what is drawn beside these is counted by its reason.
-Every output must have ended, parse, be valid by the `jsonschema` package, and take no more tokens than its budget; one
-token less than the fewest must be refused before the model runs.
+`--count` is the number of satisfiable and supported schemas; other schemas are counted by reason. Every output must be
+complete, parse, be valid by the `jsonschema` package, and use no more tokens than its budget. A budget one token below
+the minimum must be refused before the model runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One matcher and its slow twin in lockstep: whatever can be asked of a matcher is compared with the oracle's answer.
+"""Compares a matcher with the oracle in every observable property.
 
-`Lockstep.walk` visits a tree of token sequences with advance and rollback; `here` compares what can be seen at one
-state. A disagreement raises `Mismatch`, which says the constraint, the tokens taken and the answers.
+`Lockstep.walk` visits a tree of token sequences with advance and rollback; `here` compares all answers in one state. A
+disagreement raises `Mismatch` with the constraint, the consumed tokens and both answers.
 """
 
 from __future__ import annotations

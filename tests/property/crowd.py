@@ -1,4 +1,4 @@
-"""Matchers of one constraint under different settings, moved as one: they must answer alike."""
+"""Matchers of one constraint with different settings, advanced together: they must give equal results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow twin with a Matcher's face, and flaws on demand: so that the checks are seen to fail."""
+"""The oracle with the interface of Matcher, with optional faults that the checks must detect."""
 
 from __future__ import annotations
 

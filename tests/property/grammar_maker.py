@@ -1,4 +1,4 @@
-"""Random small grammars, straight in the IR: overlapping alternatives, recursion, frames with odd punctuation."""
+"""Random small grammars in the IR: overlapping alternatives, recursion, unusual punctuation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of grammars: a grammar of the IR, matchers of it, and the oracle of the IR, walked in lockstep."""
+"""Grammars of the IR, matchers for them, and the oracle of the IR, advanced together."""
 
 from __future__ import annotations
 

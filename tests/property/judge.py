@@ -1,4 +1,4 @@
-"""The `jsonschema` package as a judge: numbers exact, patterns read as ECMA-262 reads them."""
+"""The `jsonschema` package as an independent validator: exact numbers, patterns as in ECMA-262."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masked samples of a constraint over the bundled vocabulary, for tests that read them back."""
+"""Masked samples of a constraint over the bundled vocabulary, for tests that parse them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any order of acts on a session, as a machine that Hypothesis drives; `test_sessions` says over which engines."""
+"""Random operations on a session, as a state machine for Hypothesis; `test_sessions` selects the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches, drafts, forks and cache settings: whatever way a mask is asked for, it is the same mask."""
+"""Batches, drafts, forks and cache settings give the same masks."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_draft_is_checked() -> None:
         matcher.fill_draft_masks([10**6], [-1], rows(1))
 
 
-def test_a_batch_moves_as_one() -> None:
+def test_batch_advances_atomically() -> None:
     made = automaton(SOURCES[3])
     first, second = made.matcher(), made.matcher()
     letter = TOKENS.texts.index(b"a")

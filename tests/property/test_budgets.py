@@ -1,4 +1,4 @@
-"""Random schemas within budgets from the fewest tokens up: a part of `make budgets`."""
+"""Generation from random schemas with minimal budgets: a part of `make budgets`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_output_fits_its_schema_and_its_budget() -> None:
         {"type": "object", "propertyNames": {"pattern": "^(a|b{5,})$"}, "additionalProperties": {"type": "null"}},
     ],
 )
-def test_what_came_before_is_counted_in_what_is_still_needed(schema: Any) -> None:
+def test_budget_includes_keys_already_read(schema: Any) -> None:
     """No token within the budget leads to where more is needed than is left, though items and keys come only once."""
     automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY)
     for seed in range(60):

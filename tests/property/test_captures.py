@@ -1,4 +1,4 @@
-"""Captures: of patterns as `re` has them, of everything else as the slow twin that tries all derivations in order."""
+"""Captures: patterns compared with `re`, everything else with an exhaustive search in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Lark(lexer="contextual")` beside Lark's own LALR(1) parser with that lexer: the same verdict for every text."""
+"""`Lark(lexer="contextual")` compared with Lark's LALR(1) parser: the same verdict for every text."""
 
 from __future__ import annotations
 

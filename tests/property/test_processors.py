@@ -1,4 +1,4 @@
-"""Random schemas in the engines' own loops: every output is valid, however it was decoded."""
+"""Random schemas in the loops of other libraries: every output is valid."""
 
 from __future__ import annotations
 

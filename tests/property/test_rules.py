@@ -1,4 +1,4 @@
-"""Context-free rules against a plain Earley recogniser: every text up to a length, and masks along random walks."""
+"""Context-free rules compared with a plain Earley recogniser: all short texts, and masks along random walks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_drawn_rules() -> None:
     assert rules_hold(range(300), 6, 3, 8).worlds > 150
 
 
-def test_counts_of_nothing() -> None:
+def test_zero_repetitions() -> None:
     rules = [
         Rule("S", Choice((Series((Ref("X"), Ref("S"), Text(literal("b")))), Text(literal("c"))))),
         Rule("X", Times(Text(literal("a")), 0, 0)),

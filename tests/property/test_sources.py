@@ -1,4 +1,4 @@
-"""Sources without the kernel: the grammar of a source has exactly the texts that the oracle of the source has."""
+"""The grammar of a constraint has exactly the texts that its oracle accepts, without the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis calls a matcher in any order, with good tokens and bad ones; the slow twin says what must come of it."""
+"""Hypothesis calls a matcher in any order with legal and illegal tokens; the oracle predicts the results."""
 
 from __future__ import annotations
 

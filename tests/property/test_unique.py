@@ -1,4 +1,4 @@
-"""Arrays whose items are arrays and objects, all different: every mask on the way to every text, against all texts."""
+"""Unique arrays of arrays and objects: every mask along every text, compared with the enumeration of all texts."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_minimum_of_items_that_hold_themselves_is_refused_with_its_place() -> 
     assert caught.value.place == "/properties/a"
 
 
-def test_many_long_items_are_told_apart() -> None:
+def test_many_long_items_are_distinguished() -> None:
     item = {
         "type": "object",
         "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},

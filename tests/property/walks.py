@@ -1,9 +1,10 @@
-"""`make walks`: random schemas over all keywords; what the masks allow is valid, and what is valid they allow.
+"""`make walks`: random schemas over all keywords; masks allow exactly the valid instances.
 
     python -m tests.property.walks [--count 1000000] [--seed 0]
 
-For each schema some walks by random legal tokens to a whole text, each judged by the `jsonschema` package, and some
-values, valid and not, in any spelling: the matcher's verdict must be the judge's. Nothing may get stuck.
+For each schema, some random walks along legal tokens give complete texts, which the `jsonschema` package validates.
+Some valid and invalid values in any spelling are checked with the matcher, whose verdict must agree. No walk may reach
+a dead end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Walks over real vocabularies: every mask compared with the oracle's, all tokens of it."""
+"""Walks over real vocabularies: every mask is compared with the oracle's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds: a constraint, a vocabulary, the library's matcher and the oracle, walked in lockstep."""
+"""A constraint, a vocabulary, the matcher and the oracle, advanced together."""
 
 from __future__ import annotations
 

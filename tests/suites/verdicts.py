@@ -1,4 +1,4 @@
-"""What the library says of an instance, however it is written, beside what the data says."""
+"""Verdicts of the library on instances in several spellings, compared with the data."""
 
 from __future__ import annotations
 

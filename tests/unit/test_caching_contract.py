@@ -1,6 +1,6 @@
-"""T8: a test of caching that fails when any of equality, hashing, digest, key, switch or checksum is broken on purpose.
+"""A test of caching that fails if equality, hashing, digest, key, switch or checksum is broken.
 
-`contract` is that test; each mutation breaks one thing and must make it fail.
+`contract` is the test; each mutation breaks one property and must make it fail.
 """
 
 from __future__ import annotations

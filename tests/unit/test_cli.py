@@ -219,7 +219,7 @@ def test_generate_takes_any_constraint(run: Run, folder: Path) -> None:
         ("score", {"option": ["a"]}, 'line 2: "option" means nothing here; did you mean "options"?'),
     ],
 )
-def test_what_a_line_says_in_vain_is_refused(
+def test_unknown_keys_of_a_line_are_refused(
     run: Run, folder: Path, command: str, line: dict[str, object], message: str
 ) -> None:
     lines = [{"prompt": "a", "id": 1, "meta": {"b": 2}}, {"prompt": "a", **line}]
@@ -250,7 +250,7 @@ def test_an_error_of_a_line_says_what_was_wrong_in_it(run: Run, folder: Path) ->
     assert "no file's name" in errors[2]
 
 
-def test_what_a_validator_raises_is_one_line(run: Run, folder: Path) -> None:
+def test_validator_error_is_one_line(run: Run, folder: Path) -> None:
     code = "from typing import Annotated\nfrom pydantic import AfterValidator\n"
     code += "def broken(x: bool) -> bool:\n    return 1 / 0\n\nBad = Annotated[bool, AfterValidator(broken)]\n"
     (folder / "bad.py").write_text(code, "utf-8")

@@ -1,4 +1,4 @@
-"""What `compile` remembers: by content, never by a state that may have changed, and off where it is told so."""
+"""The memory cache of `compile`: keys by content, hits, and the switch that disables it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_different_contents_have_different_keys(one: dict[str, object], other: d
     assert gw.compile(one, BYTES) is not gw.compile(other, BYTES)
 
 
-def test_what_is_no_plain_data_has_no_key() -> None:
+def test_non_plain_data_has_no_key() -> None:
     class Odd(dict[str, object]):
         pass
 
@@ -156,7 +156,7 @@ def test_sources_are_held_weakly() -> None:
     assert len(known._by_identity) == before - 1
 
 
-def test_vocabularies_are_told_apart() -> None:
+def test_different_vocabularies_have_different_digests() -> None:
     tokens = list(BYTES.token_bytes)
     made = gw.compile(SCHEMA, BYTES)
     equal = gw.Vocabulary(tokens, eos_ids=[256])
@@ -170,7 +170,7 @@ def test_vocabularies_are_told_apart() -> None:
     assert len({id(gw.compile(SCHEMA, other)) for other in [BYTES, *others]}) == 5
 
 
-def test_it_can_be_turned_off() -> None:
+def test_cache_can_be_disabled() -> None:
     made = gw.compile(SCHEMA, BYTES)
     assert gw.compile(SCHEMA, BYTES, cache=False) is not made
     with gw.cache.disabled():
@@ -223,7 +223,7 @@ def test_a_stored_program_is_the_same_automaton() -> None:
 
 
 @pytest.mark.usefixtures("_store_all")
-def test_another_version_of_the_library_reads_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_of_other_versions_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     gw.compile(LARGE, BYTES)
     gw.cache.clear()
     before = stored().statistics.hits
@@ -259,7 +259,7 @@ def test_a_stored_program_that_cannot_be_used_is_compiled_from_its_source(monkey
         assert "/properties/a" in str(caught.value) or caught.value.place is not None
 
 
-def test_what_compiles_faster_than_it_loads_is_not_stored() -> None:
+def test_fast_programs_are_not_stored() -> None:
     gw.compile(SCHEMA, BYTES)
     assert not [entry for entry in stored().entries() if entry.kind.startswith("program")]
 

@@ -1,4 +1,4 @@
-"""Continuous batching of transformers under constraints: requests that join and leave, and errors that end one."""
+"""Constraints in the continuous batching of transformers: requests join and leave, and errors end one request."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_an_error_ends_one_request(loaded: Any) -> None:
         assert re.fullmatch("[a-z]{12}", text_of(loaded, found[number]))
 
 
-def test_what_is_refused(loaded: Any) -> None:
+def test_refused_managers(loaded: Any) -> None:
     from guideway.integrations.transformers import continuous_constraints
 
     manager = manager_of(loaded)

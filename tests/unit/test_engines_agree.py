@@ -1,4 +1,4 @@
-"""The same weights on every engine: the same tokens, greedy and sampled, logits within rounding, the same records."""
+"""The same weights on every engine give the same tokens, and the same logits within rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front door: one and many, values and details, budgets that always hold, streams, and clear refusals."""
+"""`generate`, `extract` and `stream`: values, details, budgets, streams and errors."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_prompts_may_be_token_ids(model: gw.Model) -> None:
         gw.generate(model, [len(model.vocabulary)])
 
 
-def test_what_is_no_prompt_is_refused(model: gw.Model) -> None:
+def test_non_prompts_are_refused(model: gw.Model) -> None:
     for wrong in (3, None, [3.5], [[3.5]], [3, "a"], ["a", {"role": "user"}], b"Ada"):
         with pytest.raises(TypeError, match="a prompt is"):
             gw.generate(model, wrong)  # type: ignore[call-overload]  # the mistake under test

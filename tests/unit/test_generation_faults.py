@@ -1,4 +1,4 @@
-"""What is wrong is said by type, to whoever asked for it and to nobody else; one engine is run by one thread."""
+"""Errors during generation have a type, reach only their caller, and leave the engine usable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def model() -> Model:
     return Model(ToyEngine(len(VOCABULARY), seed=1), Tokenizer.of(VOCABULARY))
 
 
-def test_an_empty_prompt_is_its_own_callers_fault(model: Model) -> None:
+def test_empty_prompt_fails_only_its_caller(model: Model) -> None:
     async def both() -> list[Any]:
         calls = [gw.agenerate(model, "ab", max_tokens=4), gw.agenerate(model, "")]
         return await asyncio.gather(*calls, return_exceptions=True)
@@ -86,7 +86,7 @@ def test_a_special_token_is_not_healed_away(model: Model) -> None:
     assert found.tokens == plain.tokens
 
 
-def test_what_is_gone_on_with_is_looked_through(model: Model) -> None:
+def test_resumed_states_are_validated(model: Model) -> None:
     state = complete(model, "ab", max_tokens=2).state
     cut = gw.resume(model, state.edited(model, "axb xa xb"), stop="x")
     assert (cut.text, cut.stopped_by) == ("a", "x")
@@ -110,7 +110,7 @@ def test_logits_that_are_no_numbers_are_refused_by_all(wrong: float) -> None:
             call()
 
 
-def test_particles_that_cannot_go_on_die() -> None:
+def test_smc_without_surviving_particles_raises() -> None:
     model = ConstantModel(VOCABULARY, [0.0, -math.inf, 0.0, 0.0, 0.0, 0.0])
     for proposal in ("mask", "rejection"):
         with pytest.raises(gw.BudgetTooSmallError, match="no particle came to an end"):

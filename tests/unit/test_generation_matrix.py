@@ -1,4 +1,4 @@
-"""Every way to ask, crossed: the right shapes and types, every row as if alone, and nothing shown that must not be."""
+"""All combinations of call forms: result shapes and types, and rows that do not depend on the batch."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def joined(pieces: list[Any], many: bool, n: int | None) -> Any:
     return shaped if many else shaped[0]
 
 
-def test_rows_are_as_if_alone(model: Model) -> None:
+def test_rows_equal_single_generations(model: Model) -> None:
     """A request with a seed of its own gives the same in any company, and so does its stream of logits."""
     requests = [
         gw.GenerationRequest("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
@@ -197,7 +197,7 @@ def test_calls_that_run_at_once_share_rounds_and_not_rows(model: Model) -> None:
     assert asyncio.run(all_at_once()) == alone
 
 
-def test_a_call_that_is_cancelled_leaves_and_an_error_is_its_own() -> None:
+def test_cancelled_call_leaves_the_batch() -> None:
     class Counting(ToyEngine):
         passes = 0
 

@@ -1,4 +1,4 @@
-"""GGUF files by llama.cpp: every architecture that it runs goes forwards and back."""
+"""GGUF files on llama.cpp: every supported architecture advances and rewinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""llama-cpp-python's own loop under constraints: completions, chat, and errors that C would lose."""
+"""Constraints in the loop of llama-cpp-python: completions, chat, and errors that C would discard."""
 
 from __future__ import annotations
 

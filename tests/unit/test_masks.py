@@ -1,4 +1,4 @@
-"""Packed masks on NumPy logits: by the kernel where they are float32 in one piece, else by NumPy."""
+"""Packed masks on NumPy logits: the kernel for contiguous float32, NumPy otherwise."""
 
 from __future__ import annotations
 

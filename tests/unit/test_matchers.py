@@ -1,4 +1,4 @@
-"""What a matcher offers beyond masks and steps: forced tokens as the tokenizer spells them, ids of masks."""
+"""Forced tokens in the tokenizer's spelling, and ids of masks."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
     assert taken > 60
 
 
-def test_all_is_forced_where_only_the_end_can_follow() -> None:
+def test_forced_tokens_include_the_end() -> None:
     tokenizer = gw.load("tiny").tokenizer
     matcher = gw.compile(gw.Regex("one way or none"), tokenizer.vocabulary).matcher()
     assert gw.forced_tokens(matcher, tokenizer) == tokenizer.encode("one way or none")

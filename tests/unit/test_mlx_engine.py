@@ -1,4 +1,4 @@
-"""Models of mlx-lm: every architecture of the tiny models that it runs goes forwards and back."""
+"""Models of mlx-lm: every supported architecture of the small models advances and rewinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of mlx-lm under constraints: one sequence, drafts, batches."""
+"""Constraints in the loops of mlx-lm: one sequence, drafts, batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers by value: every spelling of every small number, against exact fractions."""
+"""Numbers by value: every spelling of small numbers, compared with exact fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX exports: every naming option gives the same logits step by step as at once, and misfits are named."""
+"""ONNX exports: step by step gives the logits of one call, for every naming; unsupported graphs are named."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_all_exports_agree(tmp_path: Path) -> None:
     assert np.allclose(found[0], found[2], atol=1e-5)
 
 
-def test_every_token_counts(folder: Path) -> None:
+def test_logits_depend_on_every_token(folder: Path) -> None:
     engine = OnnxEngine(folder)
     base, _ = one(engine, IDS)
     for place in range(len(IDS)):
@@ -149,7 +149,7 @@ def test_misfits_are_named(message: str, tmp_path: Path) -> None:
         OnnxEngine(write(tmp_path, MISFITS[message]))
 
 
-def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:
+def test_missing_files_are_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable, match="no \\.onnx file found"):
         OnnxEngine(tmp_path)
     for name in ("a.onnx", "b.onnx"):

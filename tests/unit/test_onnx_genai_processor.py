@@ -1,4 +1,4 @@
-"""Loops over the generator of onnxruntime-genai under constraints: step by step, forced tokens, batches, going back."""
+"""Constraints in loops over the generator of onnxruntime-genai: steps, forced tokens, batches, rewinding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prefix cache: what was run once is found by all who begin alike, within its budget, and changes no result."""
+"""The prefix cache: hits for equal prefixes, the byte budget, and unchanged results."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_second_session_runs_only_what_differs() -> None:
 
 
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
-def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
+def test_cached_prefixes_do_not_change_logits(supports_rollback: bool) -> None:
     """Sessions that begin alike, edit, fork and go back, beside the same ones without the cache."""
     chance = random.Random(5)
     cached, plain = (
@@ -158,7 +158,7 @@ def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
     assert plain.prefixes.statistics.lookups == 0
 
 
-def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
+def test_resumed_generation_uses_the_prefix_cache() -> None:
     shared = ConstantModel(VOCABULARY, np.arange(10.0))
     prompt = "abc def " * 4
     answer = gw.generate(shared, prompt, gw.Regex("[a-h]{40}"))
@@ -168,7 +168,7 @@ def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
     assert session.counts.found >= len(prompt) + 39
 
 
-def test_what_is_larger_than_the_budget_is_not_kept() -> None:
+def test_prefixes_larger_than_the_budget_are_not_kept() -> None:
     cache = PrefixCache(budget_bytes=1000)
     cache.put(list(range(20)), TextChunk(list(range(20)), 300))  # ids count too
     assert cache.statistics.entries == 0
@@ -244,7 +244,7 @@ def test_threads_share_it() -> None:
     assert cache.statistics.nbytes <= 20_000
 
 
-def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
+def test_restored_sessions_are_not_shared(tmp_path: Path) -> None:
     shared = model()
     session = shared.session()
     session.feed("abc def " * 5)
@@ -260,7 +260,7 @@ def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
         shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
 
 
-def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
+def test_soft_prompts_and_closed_models_do_not_change_the_cache() -> None:
     shared = model()
     arrays = {"states": np.ones((2, 16), dtype=np.float32), "length": np.array([2])}
     session = shared.session(kv=shared.soft_prompt(arrays))

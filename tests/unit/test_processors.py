@@ -1,4 +1,4 @@
-"""The core of all logits processors, without an engine."""
+"""The common base of all logits processors, without an engine."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_two_calls_at_once_are_refused() -> None:
     assert processor.timings.calls == 1
 
 
-def test_what_is_left() -> None:
+def test_apply_reports_remaining_tokens() -> None:
     row = masks.pack([3, 40], 64)
     logits = np.zeros(50, np.float32)
     assert masks.apply(logits, row)

@@ -1,4 +1,4 @@
-"""States that are taken apart and gone on with, healed prompts, probabilities, values that grow."""
+"""Editing and resuming a `GenerationState`, token healing, log-probabilities, `stream_values`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HOT: dict[str, Any] = {"temperature": 1.2, "seed": 8}
 @pytest.mark.parametrize("output", [None, SCHEMA, gw.Regex("[a-z]{30}")], ids=["free", "schema", "regex"])
 @pytest.mark.parametrize("return_kv_cache", [True, False])
 @pytest.mark.parametrize("logprobs", [None, 2])
-def test_what_is_cut_goes_on_as_if_it_had_not_been(
+def test_truncated_generation_resumes_identically(
     model: Model, output: Any, return_kv_cache: bool, logprobs: int | None
 ) -> None:
     options: dict[str, Any] = {**HOT, "logprobs": logprobs} | ({} if output is None else {"allow_truncation": True})
@@ -84,7 +84,7 @@ def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
     assert gw.resume(model, stale, max_tokens=9, temperature=1.2).tokens == on.tokens
 
 
-def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
+def test_edited_output_continues_under_its_constraint(model: Model) -> None:
     cut = complete(model, "the ", SCHEMA, max_tokens=9, allow_truncation=True, **HOT)
     edited = cut.state.edited(model, '{"a": "the €')
     assert edited.text(model) == '{"a": "the €'
@@ -129,7 +129,7 @@ def test_mirostat_and_a_healed_prompt_survive_a_state(model: Model) -> None:
 # -- healing -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_healed_prompt_goes_on_with_longer_tokens() -> None:
+def test_token_healing_uses_longer_tokens() -> None:
     logits = np.zeros(len(BYTES))
     logits[BYTES.index(b"there")] = 9.0
     logits[BYTES.index(b"!")] = 8.0
@@ -237,14 +237,14 @@ def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
     assert asyncio.run(awaited()) == [one.data for one in grown]
 
 
-def test_only_json_grows(model: Model) -> None:
+def test_stream_values_needs_json(model: Model) -> None:
     with pytest.raises(gw.InvalidConstraintError, match="needs a type or a JsonSchema"):
         gw.stream_values(model, "the ", gw.Regex("a"))
     with pytest.raises(TypeError, match="one prompt"):
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_a_bar_is_for_eyes_only(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_progress_bar(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
     assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
     out, err = capsys.readouterr()
     assert out == ""

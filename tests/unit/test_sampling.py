@@ -1,4 +1,4 @@
-"""Stages and draws: what each keeps, that draws follow the distribution, and that nothing but the arguments counts."""
+"""Sampler stages: what each one keeps, the distribution of draws, and dependence on the arguments only."""
 
 from __future__ import annotations
 

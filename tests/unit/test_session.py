@@ -1,4 +1,4 @@
-"""Sessions: forwards and back in any order, and everything is as it was; the loop that generates."""
+"""Sessions: any order of advancing and rewinding restores the state; the generation loop."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_rewind_to_empty_and_past_it(model: Model) -> None:
     assert session.text == "cat"
 
 
-def test_forks_part_and_share(model: Model) -> None:
+def test_forks_share_prefix_and_diverge(model: Model) -> None:
     session = fed(model, [1, 2, 3], seed=1, sampler=Sampler(2.0))
     session.logits()
     other, same = session.fork(row=1), session.fork()
@@ -192,12 +192,12 @@ def test_top_k(model: Model) -> None:
 
 
 @pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv": 5}])
-def test_what_is_no_option_is_refused_at_once(model: Model, options: dict[str, Any]) -> None:
+def test_unknown_options_are_refused_immediately(model: Model, options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(options))):
         model.session(**options)
 
 
-def test_what_is_no_text_or_number_is_refused(model: Model) -> None:
+def test_invalid_feed_arguments_are_refused(model: Model) -> None:
     session = model.session()
     with pytest.raises(TypeError, match="count must be an integer, got '1'"):
         session.rewind("1")  # type: ignore[arg-type]  # on purpose
@@ -265,7 +265,7 @@ class Counting:
         return self.engine.forward(rows, caches)
 
 
-def test_what_is_forced_runs_no_model(model: Model) -> None:
+def test_forced_tokens_run_no_model(model: Model) -> None:
     counting = Counting(model.engine)
     session = Model(counting, model.tokenizer).session()
     session.feed("a")
@@ -278,7 +278,7 @@ def test_what_is_forced_runs_no_model(model: Model) -> None:
     assert session.text in ("axyz cot", "axyz cut")
 
 
-def test_only_what_can_be_finished_is_taken(model: Model) -> None:
+def test_only_completable_tokens_are_sampled(model: Model) -> None:
     texts = ["ab", "abcdefgh", "abcdefghijklmnop", "abcdefghijklmnopqrstuvwxyz"]
     for budget in range(2, 30):
         session = fed(model, [1], seed=budget, sampler=Sampler(5.0))
@@ -378,7 +378,7 @@ def test_set_text_runs_only_what_changed() -> None:
         assert session.counts.run - ran == max(1, len(ids) - same) or not change.fed
 
 
-def test_logits_that_were_let_go_are_run_again_and_counted(model: Model) -> None:
+def test_dropped_logits_are_recomputed_and_counted(model: Model) -> None:
     session = model.session(logits_bytes=0)
     session.feed("the cat and the dog")
     session.logits()
@@ -422,7 +422,7 @@ def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
     assert np.array_equal(session.logits(), fed(model, session.tokens).logits())
 
 
-def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
+def test_soft_prompts_precede_all_tokens(model: Model) -> None:
     arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
     prefix = model.soft_prompt(arrays)
     assert (len(prefix), prefix.positions) == (0, 3)
@@ -471,7 +471,7 @@ def test_many_sessions_are_one_step(model: Model) -> None:
     assert drawn == [session.infer() for session in alone]
 
 
-def test_what_a_sampler_remembers_goes_back_too(tmp_path: Path) -> None:
+def test_rewind_restores_sampler_state(tmp_path: Path) -> None:
     sampler = Sampler(1.0, mirostat=Mirostat(2.0, 0.5), frequency_penalty=0.3)
     model = Model(ToyEngine(len(TOKENS)), Tokenizer.of(VOCABULARY))
     session = model.session(sampler=sampler)

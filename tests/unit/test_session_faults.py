@@ -1,4 +1,4 @@
-"""An engine that fails, at each of its calls in turn: every session is as it was, and goes on as if nothing was."""
+"""An engine that fails at each of its calls: every session keeps its state and can continue."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_errors_leave_the_session_as_it_was() -> None:
         assert np.array_equal(session.logits(), logits)
 
 
-def test_one_failing_row_moves_no_other() -> None:
+def test_failing_row_does_not_advance_others() -> None:
     model = Model(ToyEngine(len(TOKENS), context_size=10), Tokenizer.of(VOCABULARY))
     sessions = [model.session(row=i) for i in range(3)]
     for session, count in zip(sessions, (3, 10, 4), strict=True):

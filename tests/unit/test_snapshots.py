@@ -1,4 +1,4 @@
-"""Sessions on disk: only used positions, and nothing but what was saved comes back."""
+"""Saved sessions: only used positions are stored, and the restored session is equal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def started(model: Model) -> Session:
     return session
 
 
-def test_what_comes_back_goes_on_bit_for_bit(model: Model, tmp_path: Path) -> None:
+def test_restored_session_continues_bit_for_bit(model: Model, tmp_path: Path) -> None:
     session = started(model)
     logits = session.logits()
     session.save(tmp_path / "s")
@@ -97,7 +97,7 @@ def test_constraints_come_back_with_their_automaton(model: Model, tmp_path: Path
         model.load_session(tmp_path / "free", constraint=automaton)
 
 
-def test_those_of_others_are_refused_by_name(model: Model, tmp_path: Path) -> None:
+def test_snapshots_of_other_models_are_refused_by_name(model: Model, tmp_path: Path) -> None:
     started(model).save(tmp_path / "s")
     folder = write(tmp_path / "other", Shape(vocab=len(TOKENS) + 3, context=2999))
     with pytest.raises(SnapshotError, match="s is a session of another model than small"):

@@ -1,4 +1,4 @@
-"""The tiny models of `guideway.testing`: the same bytes from the same seed, and nothing that has to be downloaded."""
+"""The small models of `guideway.testing`: the same seed gives the same bytes, without downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tokenizer`: exact bytes for both families, roles from the files around it, and clear refusals."""
+"""`Tokenizer`: exact bytes for both families, token roles from the model's files, and errors."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_without_a_template_chat_is_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [3, None, object(), b"tokenizer.json", "no/such/folder"])
-def test_what_is_not_known_is_refused_by_name(given: object) -> None:
+def test_unknown_tokenizers_are_refused_by_name(given: object) -> None:
     with pytest.raises(NotAvailable, match="tokenizer"):
         Tokenizer.of(given)
 

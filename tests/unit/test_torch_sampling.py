@@ -1,4 +1,4 @@
-"""Draws on tensors of PyTorch: the token that NumPy draws, by each stage and all; an engine that keeps its logits."""
+"""Sampling on torch tensors gives the tokens of NumPy, for each stage and for all stages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
-def test_what_is_no_logit_is_refused(wrong: float) -> None:
+def test_invalid_logits_are_refused(wrong: float) -> None:
     with pytest.raises(EngineError, match=r"is NaN|no token is allowed"):
         draw(Sampler(1.0), torch.full((40,), wrong))
 

@@ -1,4 +1,4 @@
-"""Models of transformers: every architecture goes forwards and back, and recurrent ones say that they cannot."""
+"""Models of transformers: every architecture advances and rewinds; recurrent ones report that they cannot."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (model.context_size, model.opening) == (50, (0,))
 
 
-def test_a_model_that_was_moved_says_so(tmp_path: Path) -> None:
+def test_moved_model_is_reported(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
     from guideway.engines.transformers import TransformersEngine

@@ -1,4 +1,4 @@
-"""`generate` of transformers under constraints: every way it decodes, and the errors where something does not fit."""
+"""Constraints in `generate` of transformers: every decoding mode, and errors."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_functions_run_before_and_the_model_s_own_logits_are_kept(loaded: Any) -
     assert all(np.isfinite(logits.numpy()).all() for logits in found.logits)
 
 
-def test_scores_are_written_over_only_where_nobody_reads_them_again(loaded: Any) -> None:
+def test_scores_are_modified_in_place_only_if_unused(loaded: Any) -> None:
     from guideway.integrations.transformers import logits_processor
     from guideway.masks.torch import TorchMasks
 

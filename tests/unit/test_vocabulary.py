@@ -1,4 +1,4 @@
-"""`Vocabulary`: immutable, compared by content, the same digest in every process; and text from bytes as they come."""
+"""`Vocabulary`: immutable, compared by content, the same digest in every process; decoding of partial bytes."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_blocks_of_tokens() -> None:
 
 
 @given(st.lists(st.binary(max_size=3), min_size=1, max_size=30), st.data())
-def test_silent_tokens_are_left_out_wherever_they_stand(tokens: list[bytes], data: st.DataObject) -> None:
+def test_special_tokens_are_masked_in_free_text(tokens: list[bytes], data: st.DataObject) -> None:
     ids = st.sets(st.integers(0, len(tokens) - 1))
     special = data.draw(ids)
     table = KernelVocabulary.of_block(flatten(tuple(tokens)), [], sorted(special))

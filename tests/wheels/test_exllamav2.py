@@ -366,7 +366,7 @@ def test_clones_go_their_own_way(v2: Any) -> None:
     assert other.background_result is None
 
 
-def test_an_error_ends_the_text_and_is_told(v2: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_ends_the_text_and_is_reported(v2: Any, caplog: pytest.LogCaptureFixture) -> None:
     one = filter_of(v2)
     one.feed(200)
     assert one.next() == ([EOS], {EOS})
@@ -397,7 +397,7 @@ def test_the_processor_in_a_batch(v2: Any) -> None:
         assert processor.timings.calls > 3
 
 
-def test_without_and_with_a_processor_that_is_off(v2: Any) -> None:
+def test_disabled_processor_changes_nothing(v2: Any) -> None:
     """Settings of ours without a processor draw what ExLlamaV2's own do."""
     for seed in range(4):
         assert simple(v2, seed, settings=v2.ours.Settings(**v2.greedy)) == simple(v2, seed)

@@ -1,4 +1,4 @@
-"""Captures by name, from each kind of constraint; hostile texts end in bounded time."""
+"""Captures by name, from each kind of constraint; hostile texts end within bounded work."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_repetitions_in_repetitions() -> None:
         assert time.thread_time() - start < 5
 
 
-def test_names_that_took_no_part() -> None:
+def test_unmatched_names_are_absent() -> None:
     found = gw.Regex("(?P<a>x)|(?P<b>y)").captures("x")
     assert "b" not in found
     assert found.get("nope") is None
@@ -145,7 +145,7 @@ def test_names_that_took_no_part() -> None:
             ask("nope")
 
 
-def test_sources_as_deep_as_can_be() -> None:
+def test_deeply_nested_constraints() -> None:
     def deep() -> list[Constraint[str]]:
         named: Constraint[str] = gw.Regex("x").capture("x0")
         joined, repeated, other = named, named, named

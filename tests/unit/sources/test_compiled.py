@@ -1,4 +1,4 @@
-"""The same cases through the kernel: what a source's grammar means does not change on its way to an automaton."""
+"""The automaton of a constraint accepts the same texts as its grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas without an instance: the error names the keywords that cannot be met together."""
+"""Unsatisfiable schemas: the error names the conflicting keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lexer="contextual"`: what it means, what is captured, what is refused and why."""
+"""`lexer="contextual"`: its semantics, captures, and refused grammars."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_captures_have_the_names_of_the_grammar() -> None:
     assert found["call"] == "f ( a , b )"
 
 
-def test_special_tokens_stand_between_terminals() -> None:
+def test_special_tokens_between_terminals() -> None:
     source = gw.Lark(f'start: NAME <|x|> NAME "if" NAME\n{NAMES}', lexer="contextual")
     assert fits(source, "a<|x|>b if if")
 
@@ -83,7 +83,7 @@ def test_the_lexer_is_part_of_what_a_source_is() -> None:
         ("start: " + "[/a/] " * 30, gw.LimitExceededError, "without choices inside"),
     ],
 )
-def test_what_cannot_be_held_is_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
+def test_unsupported_grammars_are_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
     with pytest.raises(error, match=words) as found:
         gw.Lark(text, lexer="contextual", parts={"part": gw.JsonSchema({})})
     assert found.value.place is not None

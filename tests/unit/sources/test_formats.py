@@ -1,4 +1,4 @@
-"""`Format`, and the grammars under it, against the official test suite of JSON Schema where its files are at hand."""
+"""`Format` and its grammars, compared with the official JSON Schema test suite if its files are available."""
 
 from __future__ import annotations
 

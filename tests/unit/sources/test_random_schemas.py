@@ -1,4 +1,4 @@
-"""Random schemas against an independent validator: what is allowed is exactly what is valid."""
+"""Random schemas compared with an independent validator: exactly the valid instances are allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Regex` against Python's `re`, which it promises to mean."""
+"""`Regex` compared with Python's `re`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources repeated and left out, and quotations."""
+"""`repeat` and `optional` of constraints, and `Substring`."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_a_long_text() -> None:
 
 
 @pytest.mark.parametrize("times", [(1.5, 2), (True, 2), ("1", None), (0, 2.0)])
-def test_numbers_of_times_are_ints(times: tuple[object, object]) -> None:
+def test_repeat_counts_are_ints(times: tuple[object, object]) -> None:
     with pytest.raises(TypeError, match="ints"):
         gw.Regex("a").repeat(*times)  # type: ignore[arg-type]  # what is tested
 
 
-def test_more_times_than_can_be_counted() -> None:
+def test_counts_beyond_the_limit() -> None:
     with pytest.raises(gw.LimitExceededError, match="2,147,483,647"):
         gw.Regex("a").repeat(0, 10**30)
 
@@ -94,7 +94,7 @@ def test_separators_are_texts(separator: object) -> None:
         gw.Regex("a").repeat(0, 5, separator=separator)  # type: ignore[arg-type]  # what is tested
 
 
-def test_what_is_no_text_is_said_so() -> None:
+def test_invalid_text_is_reported() -> None:
     with pytest.raises(TypeError, match="name"):
         gw.Regex("a").capture(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="captures are of a str"):

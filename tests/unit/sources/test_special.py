@@ -1,4 +1,4 @@
-"""Special tokens by name: one token id exactly, in every kind of constraint; text where the vocabulary has none."""
+"""Special tokens by name: exactly one token id in every kind of constraint, or text if the vocabulary has none."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def takes(source: Any, table: gw.Vocabulary, *texts: str) -> bool:
     return gw.compile(source, table).matcher().validate(wanted) == len(wanted)
 
 
-def test_a_name_is_the_token_and_not_its_text() -> None:
+def test_special_token_name_does_not_match_its_text() -> None:
     table = vocabulary()
     source = gw.Regex("a") + gw.SpecialToken("<|b|>")
     assert takes(source, table, "a", "<|b|>")
@@ -115,7 +115,7 @@ def test_a_name_is_the_token_and_not_its_text() -> None:
     assert source.parse("a<|b|>") == "a<|b|>"
 
 
-def test_a_name_without_a_token_is_text() -> None:
+def test_unknown_special_token_name_is_text() -> None:
     table = vocabulary()
     source = gw.Regex("a") + gw.SpecialToken("<c>")
     assert takes(source, table, "a", *"<c>")
@@ -162,7 +162,7 @@ def test_an_end_token_that_the_grammar_asks_for() -> None:
     assert not matcher.fill_mask_within(row, 1)
 
 
-def test_names_stand_in_what_is_forced_and_completed() -> None:
+def test_special_token_names_in_forced_and_completed_text() -> None:
     table = vocabulary()
     matcher = gw.compile(gw.Regex("a1") + gw.SpecialToken("<|b|>"), table).matcher()
     assert matcher.forced_bytes() == b"a1<|b|>"

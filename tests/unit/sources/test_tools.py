@@ -1,4 +1,4 @@
-"""Tool calls: written by the forms of each family, as their chat templates write them, and read back."""
+"""Tool calls of each family: generated as the chat templates write them, and parsed."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
     assert gw.ToolCalls(TOOLS, family="hermes", choice="required").parallel
 
 
-def test_a_model_tells_its_family() -> None:
+def test_family_from_a_model() -> None:
     with pytest.raises(gw.NotAvailable, match="name a family"):
         gw.ToolCalls(TOOLS, family=gw.load("tiny"))
 
@@ -245,7 +245,7 @@ def test_a_model_tells_its_family() -> None:
         (lambda: gw.Tool("f", 4), "4"),
     ],
 )
-def test_arguments_of_the_wrong_kind_are_named(make: Callable[[], object], words: str) -> None:
+def test_wrong_argument_types_are_named(make: Callable[[], object], words: str) -> None:
     with pytest.raises(gw.InvalidConstraintError, match=words):
         make()
 
@@ -275,7 +275,7 @@ def test_families_by_template() -> None:
         family_of("{{ messages }}")
 
 
-def test_what_is_refused() -> None:
+def test_refused_tools() -> None:
     with pytest.raises(gw.InvalidConstraintError, match="no name of a tool"):
         gw.Tool("a b", NOW)
     with pytest.raises(gw.InvalidConstraintError, match="one name"):
