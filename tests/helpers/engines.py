@@ -12,8 +12,9 @@ import pytest
 import guideway as gw
 from guideway.engines.base import StepEngine
 from guideway.errors import EngineError, SnapshotError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session, infer_all
+from guideway.sessions import Session, infer_all
 from guideway.testing import FailingEngine, ToyEngine, step_engine_contract
 from guideway.tokenizers import Tokenizer
 

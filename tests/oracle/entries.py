@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 from .machine import Oracle, Stack
 from .reader import Reader

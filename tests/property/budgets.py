@@ -18,8 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 import guideway as gw
-from guideway.generation import complete
-from guideway.sessions import Model
+from guideway.generation import Model, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer
 
@@ -50,7 +49,7 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
         try:
             gw.generate(model, "x", source, max_tokens=least - 1)
             tally.fault("fewer tokens than the fewest were enough", schema, seed)
-        except gw.BudgetTooSmallError:
+        except gw.errors.BudgetTooSmallError:
             tally.counts["refused budgets"] += 1
     for budget in (least, least + 1, least + rng.randrange(2, 6), 2 * least + 8, least + 60):
         options = {"max_tokens": budget, "temperature": rng.choice((0.0, 1.0, 2.5)), "seed": seed}

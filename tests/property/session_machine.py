@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import guideway as gw
 from guideway.engines.base import StepEngine
 from guideway.errors import GuidewayError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, PrefixCache, Session
+from guideway.sessions import PrefixCache, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["TOKENS", "Sessions"]

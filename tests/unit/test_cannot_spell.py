@@ -27,13 +27,15 @@ def model() -> gw.Model:
         lambda: min_tokens_to_complete(gw.compile(X, VOCABULARY).matcher()),
         lambda: gw.generate(model(), "a", X, max_tokens=9),
         lambda: list(gw.stream(model(), "a", X, max_tokens=9)),
-        lambda: gw.beam_search(model(), "a", X, max_tokens=9),
+        lambda: gw.search.beam_search(model(), "a", X, max_tokens=9),
         lambda: Rows([gw.compile(X, VOCABULARY)], max_tokens=9),
         lambda: check(X, TOKENIZER),
     ],
 )
 def test_no_tokens_spell_it(asked: Callable[[], object]) -> None:
-    with pytest.raises(gw.UnsatisfiableError, match="no tokens that spell the shortest way to finish the text: b'x'"):
+    with pytest.raises(
+        gw.errors.UnsatisfiableError, match="no tokens that spell the shortest way to finish the text: b'x'"
+    ):
         asked()
 
 

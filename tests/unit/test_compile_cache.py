@@ -19,8 +19,7 @@ import pytest
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import cache_keys as memo
-from guideway.compiler import compilation as automata
+from guideway.compiler import cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsatisfiableError
 
@@ -280,7 +279,7 @@ def test_many_in_order_with_progress() -> None:
 
 def test_many_with_failures_in_their_places() -> None:
     wanted = [gw.Regex("a"), {"enum": []}, 3, gw.Regex("b")]
-    with pytest.raises(gw.ConstraintError, match=r"constraint [12]: "):
+    with pytest.raises(gw.errors.ConstraintError, match=r"constraint [12]: "):
         gw.compile_many(wanted, BYTES)
     made = gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(failures=2))
     assert [type(one) for one in made] == [gw.Automaton, UnsatisfiableError, InvalidConstraintError, gw.Automaton]
@@ -296,7 +295,7 @@ def test_many_within_a_time_and_until_cancelled() -> None:
 
 def test_async() -> None:
     async def main() -> None:
-        assert await gw.acompile(SCHEMA, BYTES) is gw.compile(SCHEMA, BYTES)
+        assert await gw.compiler.acompile(SCHEMA, BYTES) is gw.compile(SCHEMA, BYTES)
         made = await gw.acompile_many([SCHEMA, gw.Regex("a")], BYTES)
         assert made[0] is gw.compile(SCHEMA, BYTES)
         task = asyncio.create_task(gw.acompile_many([gw.Regex(f"x{n}") for n in range(2000)], BYTES, threads=1))
@@ -305,7 +304,7 @@ def test_async() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         with gw.cache.disabled():
-            assert await gw.acompile(SCHEMA, BYTES) is not made[0]
+            assert await gw.compiler.acompile(SCHEMA, BYTES) is not made[0]
 
     asyncio.run(main())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 from guideway.testing import tiny_model
 
 from ..helpers.engines import check_engine, model_of
@@ -65,7 +65,7 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
 def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
     from guideway.engines.llama_cpp import LlamaCppEngine
 
-    with pytest.raises(NotAvailable, match="no model file"):
+    with pytest.raises(ModelNotFoundError, match="no model file"):
         LlamaCppEngine(tmp_path / "none.gguf")
     (tmp_path / "bad.gguf").write_bytes(b"GGUF nonsense")
     with pytest.raises(EngineError, match="cannot load"):

@@ -9,13 +9,13 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import guideway as gw
-from guideway.errors import EngineError, KVCacheFullError
-from guideway.sessions import Counts, Model, PrefixCache
+from guideway.errors import KVCacheFullError
+from guideway.generation import Model
+from guideway.sessions import Counts, PrefixCache
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -256,7 +256,7 @@ def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
         one.logits()
         one.keep_prefix()
     assert shared.prefixes.statistics.entries == 0
-    with pytest.raises(EngineError, match="3 tokens for 72 positions"):
+    with pytest.raises(ValueError, match="3 tokens for 72 positions"):
         shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
 
 

@@ -48,14 +48,14 @@ def test_what_stands_in_the_wrong_place_is_a_type_error(node: Any) -> None:
 
 
 def test_what_words_cannot_hold_names_its_place() -> None:
-    with pytest.raises(gw.LimitExceededError, match="1E") as raised:
+    with pytest.raises(gw.errors.LimitExceededError, match="1E") as raised:
         encode(of(Number((Cell(Decimal("1E+3000000000")),))))
     assert raised.value.place == "/here"
-    with pytest.raises(gw.LimitExceededError, match="demands"):
+    with pytest.raises(gw.errors.LimitExceededError, match="demands"):
         encode(of(Object(BRACES, (), demands=1 << 32)))
     with pytest.raises(OverflowError):
         encode(of(Alternative((1 << 32,))))
-    with pytest.raises(gw.InvalidConstraintError, match="never given") as unset:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="never given") as unset:
         encode(of(None))
     assert unset.value.place == "/here"
 

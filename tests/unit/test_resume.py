@@ -15,8 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
-from guideway.generation import Generation, PartialValue, astream_values, complete
-from guideway.sessions import Model
+from guideway.generation import Generation, Model, PartialValue, astream_values, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -69,7 +68,7 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
 
 
 def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
-    def louder(state: gw.GenerationState) -> gw.GenerationState:
+    def louder(state: gw.types.GenerationState) -> gw.types.GenerationState:
         """Every second token gone, another seed, and no keys and values."""
         return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv=None)
 
@@ -93,9 +92,9 @@ def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
     assert json.loads(on.text) == on.value
     same = cut.state.edited(model, cut.state.text(model))
     assert same.tokens[: len(cut.tokens) - 4] == cut.tokens[: len(cut.tokens) - 4]  # what half a character leaves
-    with pytest.raises(gw.RejectedTokenError):
+    with pytest.raises(gw.errors.RejectedTokenError):
         gw.resume(model, cut.state.edited(model, '{"b'), max_tokens=30)
-    with pytest.raises(gw.BudgetTooSmallError):
+    with pytest.raises(gw.errors.BudgetTooSmallError):
         gw.resume(model, edited, max_tokens=1)
     finished = complete(model, "the ", gw.Regex("ab"))
     assert gw.resume(model, finished.state).value == "ab"
@@ -114,7 +113,7 @@ def test_a_stream_that_is_left_can_be_resumed(model: Model) -> None:
 
 
 def test_mirostat_and_a_healed_prompt_survive_a_state(model: Model) -> None:
-    sampler = gw.Sampler(1.0, mirostat=gw.Mirostat(3.0, 0.5))
+    sampler = gw.Sampler(1.0, mirostat=gw.sampling.Mirostat(3.0, 0.5))
     for output in (None, gw.Regex("[a-z]{40}")):
         options: dict[str, Any] = {"sampler": sampler, "token_healing": True} | (
             {} if output is None else {"allow_truncation": True}
@@ -238,7 +237,7 @@ def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
 
 
 def test_only_json_grows(model: Model) -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="needs a type or a JsonSchema"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="needs a type or a JsonSchema"):
         gw.stream_values(model, "the ", gw.Regex("a"))
     with pytest.raises(TypeError, match="one prompt"):
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test

@@ -20,8 +20,9 @@ from guideway.errors import (
     RejectedTokenError,
     SnapshotError,
 )
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session, feed_all, infer_all
+from guideway.sessions import Session, feed_all, infer_all
 from guideway.testing import FailingEngine, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 

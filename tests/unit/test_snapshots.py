@@ -15,8 +15,9 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import SnapshotError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session
+from guideway.sessions import Session
 from guideway.testing import ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -82,7 +83,7 @@ def test_constraints_come_back_with_their_automaton(model: Model, tmp_path: Path
     session.constrain(automaton.matcher())
     session.feed("cab")
     session.save(tmp_path / "s")
-    with pytest.raises(gw.ConstraintError, match="is not a constraint"):
+    with pytest.raises(gw.errors.ConstraintError, match="is not a constraint"):
         model.load_session(tmp_path / "s", constraint="(cab|bad) (dab|fad)")
     assert model.load_session(tmp_path / "s", constraint=gw.Regex("(cab|bad) (dab|fad)")).text == session.text
     again = model.load_session(tmp_path / "s", constraint=automaton)

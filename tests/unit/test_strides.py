@@ -13,11 +13,10 @@ import pytest
 
 import guideway as gw
 from guideway.errors import EngineError, KVCacheFullError
-from guideway.generation import complete
-from guideway.generation import multi_step as strides
+from guideway.generation import Model, complete, multi_step as strides
 from guideway.generation.scheduler import Row
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions import Model, Session
+from guideway.sessions import Session
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -119,7 +118,7 @@ def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(self: Session, tokens_left: int | None = None, **given: Any) -> int | None:
         if (place := (self.row, len(self))) not in asked and (len(self) + self.row) % 5 == 0 and len(self) > 8:
             asked.add(place)
-            raise gw.BudgetTooSmallError("longer")
+            raise gw.errors.BudgetTooSmallError("longer")
         return legal(self, tokens_left, **given)
 
     monkeypatch.setattr(Session, "only_legal", refusing)

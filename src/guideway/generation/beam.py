@@ -13,7 +13,7 @@ from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import FinishReason, Limits, Row
 from guideway.sampling import TokenLogprobs, log_softmax
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,7 +31,7 @@ class _Beam:
 
 
 def beam_search(
-    model: Model,
+    model: ModelBase,
     prompt: Prompt,
     output: object = None,
     *,

@@ -17,15 +17,24 @@ from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
     EmptySequenceError,
-    EngineError,
     GuidewayError,
     InvalidTextError,
     InvalidTokenError,
+    UnsupportedTokenizerError,
 )
-from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
+from guideway.generation.options import (
+    BATCH,
+    CALL_ONLY,
+    Options,
+    Prompt,
+    Settings,
+    check_model,
+    check_names,
+    of_request,
+)
 from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.scheduler import Row
-from guideway.sessions import LOGITS_BYTES, Model, Session, feed_all
+from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
@@ -68,7 +77,7 @@ class Plan:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelBase,
         output: object,
         options: Options,
         *,
@@ -87,7 +96,9 @@ class Plan:
             self.limits = replace(self.limits, complete=False)
         else:
             if not model.vocabulary.eos_ids:
-                raise EngineError(f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids")
+                raise UnsupportedTokenizerError(
+                    f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids"
+                )
             self.automaton = compile(self.source, model.vocabulary)
 
     def prompted(self, prompt: Prompt) -> Prompted:
@@ -248,7 +259,7 @@ class Job:
     and the others go on.
     """
 
-    def __init__(self, model: Model, prompt: Any, output: object, n: int | None, options: Options) -> None:
+    def __init__(self, model: ModelBase, prompt: Any, output: object, n: int | None, options: Options) -> None:
         check_names(options)
         self.model = model
         self.n = None if n is None else integer("n", n, 1)
@@ -333,12 +344,17 @@ class Job:
 
 
 def _plan_of(
-    model: Model, one: object, output: object, options: Options, sampled: bool, shared: dict[str, Plan] | None = None
+    model: ModelBase,
+    one: object,
+    output: object,
+    options: Options,
+    sampled: bool,
+    shared: dict[str, Plan] | None = None,
 ) -> Plan:
     """The plan of one prompt; prompts that say nothing of their own share one."""
     if isinstance(one, GenerationRequest):
         wanted = output if one.output is _OF_THE_CALL else one.output
-        return Plan(model, wanted, merged(options, one.options), sampled=sampled, own=one.options)
+        return Plan(model, wanted, of_request(options, one.options), sampled=sampled, own=one.options)
     shared = {} if shared is None else shared
     if "plain" not in shared:
         shared["plain"] = Plan(model, output, options, sampled=sampled)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from guideway.errors import InvalidTokenError
 from guideway.generation.scheduler import FinishReason, Timings
 from guideway.sampling import TokenLogprobs
-from guideway.sessions import KVCache, Model
+from guideway.sessions import KVCache, ModelBase
 
 if TYPE_CHECKING:
     from guideway.constraints import Constraint
@@ -42,12 +42,12 @@ class GenerationState:
     kv: KVCache | None = field(default=None, compare=False)
     healed: str = ""
 
-    def text(self, model: Model) -> str:
+    def text(self, model: ModelBase) -> str:
         """The output so far; an incomplete character at its end is left out."""
         data = model.vocabulary.bytes_of(self.tokens, special=self.source is not None)[len(self.healed.encode()) :]
         return data.decode("utf-8", "ignore")
 
-    def edited(self, model: Model, text: str) -> GenerationState:
+    def edited(self, model: ModelBase, text: str) -> GenerationState:
         """The state with another output. The tokens that spell its unchanged beginning stay.
 
         Raises `InvalidTokenError` for a lone surrogate.
@@ -123,7 +123,7 @@ class Generation(Generic[T_co]):
             raise ValueError("there was no constraint, so there is nothing that could be captured")
         return self.state.source.captures(self.text)
 
-    def token_span(self, capture: Capture, model: Model) -> tuple[int, int]:
+    def token_span(self, capture: Capture, model: ModelBase) -> tuple[int, int]:
         """Which of `tokens` hold something of a capture: from the first to behind the last."""
         data = (self.state.healed + self.text).encode()
         low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import ContextOverflowError, EngineError
+from guideway.errors import ContextOverflowError
 from guideway.generation.options import Options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, decode
-from guideway.sessions import Model, Session
+from guideway.sessions import ModelBase, Session
 from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["resume"]
 
 
-def resume(model: Model, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
+def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
     """Go on from a state (`Generation.state`, `Stream.states`), with its seed unless one is given.
 
     The result is the whole output, what was there before included. `max_tokens` counts the tokens that are new; other
@@ -47,7 +47,7 @@ def resume(model: Model, state: GenerationState, **options: Unpack[Options]) -> 
     return plan.result(row)
 
 
-def _session(model: Model, state: GenerationState, plan: Plan) -> Session:
+def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     """A session with the state's tokens; what its keys and values know does not run again."""
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]
@@ -56,7 +56,7 @@ def _session(model: Model, state: GenerationState, plan: Plan) -> Session:
     there = session.tokens
     kept = common_length(there, wanted)
     if len(there) - kept > session.max_rewind:
-        raise EngineError(f"the state's prompt does not begin as texts for {model.name} do: {state.prompt[:8]}")
+        raise ValueError(f"the state's prompt {state.prompt[:8]}... does not begin with the BOS ids of {model.name}")
     session.rewind(len(there) - kept)
     session.feed(wanted[kept:])
     session.memory = state.memory

@@ -13,7 +13,7 @@ from guideway.arguments import integer
 from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
 from guideway.sampling import log_softmax
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 __all__ = ["Score", "score"]
 
@@ -34,13 +34,13 @@ class Score:
 
 # fmt: off
 @overload
-def score(model: Model, prompt: Prompt, options: Sequence[str], *, end: bool = False,
+def score(model: ModelBase, prompt: Prompt, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[Score]: ...
 @overload
-def score(model: Model, prompt: Prompts, options: Sequence[str], *, end: bool = False,
+def score(model: ModelBase, prompt: Prompts, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[list[Score]]: ...
 # fmt: on
-def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
+def score(model: ModelBase, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
     """How probable each option is behind the prompt: a `Score` each, in their order; for a list of prompts, lists.
 
     Options that begin alike share what the model runs: it sees each node of their trie once, `batch_size` at a time,
@@ -83,7 +83,7 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     ]
 
 
-def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
+def _spelled(model: ModelBase, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
     given: object = options
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
         raise TypeError(f"options must be a list of strings, got {options!r}")

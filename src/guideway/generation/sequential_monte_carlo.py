@@ -23,7 +23,7 @@ from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import Limits, Row
 from guideway.sampling import log_softmax, uniform
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -68,7 +68,7 @@ class _Particle:
 
 
 def smc(
-    model: Model,
+    model: ModelBase,
     prompt: Prompt,
     output: object = None,
     *,

@@ -10,7 +10,7 @@ from typing import Any
 
 from guideway.generation.results import Generation
 from guideway.sampling import TokenLogprobs
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 from guideway.tokenizers import Vocabulary
 
 __all__ = ["View"]
@@ -40,7 +40,7 @@ class View:
     Raises `ValueError` for a generation without probabilities.
     """
 
-    def __init__(self, model: Model, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
+    def __init__(self, model: ModelBase, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
         given = [generations] if isinstance(generations, Generation) else list(generations)
         for one in given:
             if len(one.steps) != len(one.tokens):

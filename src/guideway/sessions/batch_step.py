@@ -56,7 +56,7 @@ def _run(work: list[Work]) -> None:
         rows, before = [], []
         for session, cache, ids in work:
             if session.model is not model:
-                raise EngineError("these sessions are of several models")
+                raise ValueError("all sessions of a step must belong to the same model")
             rows.append(ids if most is None else ids[:most])
             before.append(cache)
         start = perf_counter()
@@ -77,7 +77,7 @@ def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) ->
     Where one of them raises, none has moved.
     """
     if len({id(session) for session in sessions}) < len(sessions):
-        raise ValueError("a session stands twice in the list: fork it")
+        raise ValueError("duplicate session in the list; use session.fork()")
     for session in sessions:
         session.need_room(1)
     ids = [session.only_legal(tokens_left) for session in sessions]

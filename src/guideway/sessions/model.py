@@ -1,4 +1,4 @@
-"""`Model`: an engine and its tokenizer, which sessions share."""
+"""`ModelBase`: an engine and its tokenizer, which sessions share. `guideway.Model` adds the generating functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, KVCacheFullError
@@ -17,13 +17,16 @@ from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 
-__all__ = ["Model"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ModelBase"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Model:
+class ModelBase:
     """What generates: an engine that runs the model, and the tokenizer it was trained with.
 
     A context manager: leaving it closes the engine. `name` is for messages and tables. `prefixes`: what its sessions
@@ -124,7 +127,7 @@ class Model:
             if engine is not None:
                 engine.close()
 
-    def __enter__(self) -> Model:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -133,7 +136,7 @@ class Model:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Model({self.name!r}, {self.vocabulary!r})"
+        return f"{type(self).__name__}({self.name!r}, {self.vocabulary!r})"
 
 
 def _opening(tokenizer: Tokenizer) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
-    from guideway.sessions.model import Model
+    from guideway.sessions.model import ModelBase
 
 __all__ = ["Change", "Counts", "Parts", "Session"]
 
@@ -77,7 +77,7 @@ class Session:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelBase,
         *,
         seed: int = 0,
         row: int = 0,
@@ -89,9 +89,11 @@ class Session:
     ) -> None:
         engine = model.engine
         if kv is not None and kv.owner is not engine:
-            raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
+            raise ValueError("this KV cache belongs to a different model")
         if kv is not None and len(kv) + (kv.prefix.length if kv.prefix is not None else 0) != kv.positions:
-            raise EngineError(f"this kv has {len(kv)} tokens for {kv.positions} positions")
+            raise ValueError(
+                f"the KV cache must have one token per position, got {len(kv)} tokens for {kv.positions} positions"
+            )
         self.model = model
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size

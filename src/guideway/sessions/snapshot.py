@@ -35,7 +35,7 @@ from guideway.sessions.session import Session
 from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
-    from guideway.sessions.model import Model
+    from guideway.sessions.model import ModelBase
 
 __all__ = ["load", "save", "tokenizer_digest"]
 
@@ -83,7 +83,7 @@ def save(session: Session, path: Path) -> None:
             temporary.unlink()
 
 
-def load(model: Model, path: Path, constraint: object) -> Session:
+def load(model: ModelBase, path: Path, constraint: object) -> Session:
     """See `Model.load_session`."""
     if constraint is not None and not isinstance(constraint, Automaton):
         constraint = compile(constraint, model.vocabulary)
@@ -129,7 +129,7 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
-def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
+def _kv(model: ModelBase, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
     """What the engine knew of the session, and its logits; None: nothing."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
@@ -175,7 +175,7 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
     return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{part}/")}
 
 
-def _most_bytes(model: Model, count: int) -> int:
+def _most_bytes(model: ModelBase, count: int) -> int:
     """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])

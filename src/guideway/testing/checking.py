@@ -24,7 +24,7 @@ from guideway.constraints.json_schema import JsonSchema
 from guideway.errors import GuidewayError, InvalidTextError
 from guideway.grammar.recognizer import byte_automaton
 from guideway.sampling import Sampler
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 from guideway.testing.engines import step_engine_contract
 from guideway.tokenizers import Tokenizer
 
@@ -66,7 +66,7 @@ class CheckReport:
 def check(
     constraint: object,
     tokenizer: object,
-    model: Model | None = None,
+    model: ModelBase | None = None,
     *,
     walks: int = 20,
     max_tokens: int = 200,
@@ -112,7 +112,7 @@ def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
     return Finding(what, count, len(wrong), tuple(wrong[:MOST_TOLD]), seconds)
 
 
-def _engine(model: Model, checks: _Checks) -> Iterator[str | None]:
+def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
     ids = list(dict.fromkeys(i for i in checks.long_tokens if i < model.engine.vocab_size))[:8]
     try:
         step_engine_contract(model.engine, ids)
@@ -291,7 +291,7 @@ class _Checks:
                 matcher.advance(token_id)
             yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
 
-    def written(self, model: Model, prompt: str) -> Iterator[str | None]:
+    def written(self, model: ModelBase, prompt: str) -> Iterator[str | None]:
         """Texts by this model's own loop; the greedy one twice."""
         texts = list[bytes]()
         for number in range(max(2, min(self.walks, 6))):

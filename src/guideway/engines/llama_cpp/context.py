@@ -12,7 +12,7 @@ import numpy as np
 
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["Context"]
 
@@ -24,7 +24,7 @@ class Context:
 
     def __init__(self, file: Path, *, gpu: bool, half: bool, context: int | None, room: int | None, rows: int) -> None:
         if not file.is_file():
-            raise NotAvailable(f"there is no model file {file}")
+            raise ModelNotFoundError(f"there is no model file {file}")
         listen()
         llama.llama_backend_init()
         if gpu and not llama.llama_supports_gpu_offload():

@@ -10,8 +10,7 @@ import numpy as np
 
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
-from guideway.engines.llama_cpp.cache import Held, Pool
-from guideway.engines.llama_cpp.cache import Sequence as Cells
+from guideway.engines.llama_cpp.cache import Held, Pool, Sequence as Cells
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import State, run_state
 from guideway.errors import EngineError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from guideway.compiler import Automaton, compile
-from guideway.errors import EngineError, GuidewayError
+from guideway.errors import GuidewayError, ProcessorError, ProcessorReuseError
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
 from guideway.matcher import LoopClock
@@ -19,6 +19,8 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["Chained", "Function", "Processor"]
 
 Function = Callable[[Any, Any], Any]
+
+_SINGLE_USE = "call reset() before each generate() call, or create a new processor"
 
 
 class Processor:
@@ -54,7 +56,7 @@ class Processor:
         return found
 
     def __enter__(self) -> Processor:
-        """Around each call of the engine: one at a time. Raises `EngineError`."""
+        """Around each call of the engine: one at a time. Raises `ProcessorReuseError`."""
         self._timings.model += self._enter()
         return self
 
@@ -64,14 +66,14 @@ class Processor:
     def _enter(self) -> float:
         since = self._clock.enter()
         if since is None:
-            raise EngineError("a logits processor is in use: make one for each call of the engine")
+            raise ProcessorReuseError(f"the logits processor is in use by another call: {_SINGLE_USE}")
         return since
 
     def ahead(self, ids: Ids) -> None:
         """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
 
         For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
-        for other rows it is as if nothing had been begun. Raises as `masks`, and `EngineError` within a call; the call
+        for other rows it is as if nothing had been begun. Raises as `masks`, and `ProcessorReuseError` within a call; the call
         that follows may be of any rows.
         """
         self._timings.sample += self._enter()
@@ -111,7 +113,7 @@ class Processor:
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
-            raise EngineError("no masks were begun")
+            raise ProcessorReuseError("no masks were begun before this call")
         return begun[1]()
 
     def _drop_begun(self) -> None:
@@ -129,7 +131,7 @@ class Processor:
         width = prompts.shape[1]
         self._widest = max(self._widest, self.rows.width)
         if not width <= length <= self._widest + 1:
-            raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
+            raise ProcessorReuseError(f"the rows belong to another generate() call: {_SINGLE_USE}")
         self._widest = max(self._widest, length)
         found = self.rows.begin_grown(ids, background=background)
         if found is None:
@@ -139,7 +141,7 @@ class Processor:
 
     def _learn_prompts(self, ids: Ids) -> None:
         if self._count is not None and (not len(ids) or len(ids) % self._count):
-            raise EngineError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+            raise ProcessorError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
         self._prompts = np.array(ids)
         self._widest = ids.shape[1]
 
@@ -154,7 +156,7 @@ class Processor:
             found = {int(place) // copies if self._count else 0 for place in places}
             if len(found) != 1:
                 why = "several prompts begin like" if found else "no prompt begins like"
-                raise EngineError(f"{why} one of these rows: make a logits processor for each call of the engine")
+                raise ProcessorReuseError(f"{why} one of these rows: {_SINGLE_USE}")
             slots += found
         return slots
 
