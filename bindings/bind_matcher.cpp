@@ -38,6 +38,35 @@ nb::dict stats(const Compiled& c) {
     return made;
 }
 
+// Adds to a rejection the token's bytes, the position and some legal tokens; other errors stay as they are.
+[[noreturn]] void raise_rejection(const Matcher& matcher, std::int64_t token, const Error& error) {
+    if (error.kind != ErrorKind::rejected) throw;
+    constexpr std::size_t kShown = 5;
+    const Vocabulary& vocabulary = matcher.automaton().vocabulary();
+    const auto shown = [&](std::uint32_t id) { return bytes_of(vocabulary.shown(vocabulary.token(id))); };
+    nb::list legal;
+    try {
+        std::vector<std::uint32_t> row(vocabulary.words());
+        matcher.fill_mask(row);
+        for (std::uint32_t id = 0; id < vocabulary.size() && legal.size() < kShown; ++id)
+            if (row[id / 32] >> (id % 32) & 1) legal.append(nb::make_tuple(id, shown(id)));
+    } catch (const Error&) {  // no mask can be computed here; the rejection is reported without legal tokens
+    }
+    const nb::object type = nb::module_::import_("guideway.errors").attr("RejectedTokenError");
+    const nb::object made = type(error.what(), nb::arg("token_id") = token, nb::arg("token_bytes") = shown(static_cast<std::uint32_t>(token)),
+                                 nb::arg("position") = matcher.position(), nb::arg("legal_tokens") = nb::tuple(legal));
+    PyErr_SetObject(type.ptr(), made.ptr());
+    throw nb::python_error();
+}
+
+std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
+    const std::uint32_t tokens = matcher.tokens_to_finish();
+    if (tokens != kInfinite) return tokens;
+    const nb::object text = bytes_of(matcher.completion());
+    throw Error(ErrorKind::unsatisfiable,
+                std::string("the vocabulary has no tokens that spell the shortest completion ") + nb::repr(text).c_str());
+}
+
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
@@ -69,8 +98,22 @@ void bind_matcher(nb::module_& m) {
              nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
              "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
              "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
-        .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
-        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) { self.advance_and_fill(token, words(row)); },
+        .def("advance",
+             [](Matcher& self, std::int64_t token) {
+                 try {
+                     self.advance(token);
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
+             },
+             nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
+        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) {
+                 try {
+                     self.advance_and_fill(token, words(row));
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
+             },
              nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
         .def("mask_id",
              [](const Matcher& self) {
@@ -87,7 +130,9 @@ void bind_matcher(nb::module_& m) {
         .def("forced_bytes", [](const Matcher& self) { return bytes_of(self.forced_bytes()); },
              "What the text goes on with in any case, up to 4,096 bytes.")
         .def("forced_tokens", &Matcher::forced_tokens, "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
-        .def("tokens_to_finish", &Matcher::tokens_to_finish, "Fewest tokens that spell the shortest completion, end token included.")
+        .def("min_tokens_to_complete", &min_tokens_to_complete,
+             "The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary "
+             "has no tokens that spell it.")
         .def("completion", [](const Matcher& self) { return bytes_of(self.completion()); }, "A shortest text that completes what was taken so far.")
         .def_prop_ro("is_accepting", &Matcher::is_accepting, "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")

@@ -98,7 +98,10 @@ class UnsatisfiableError(ConstraintError, ValueError):
 
 
 class LimitExceededError(ConstraintError, RuntimeError):
-    """The constraint needs more states, memory, nesting, or work in one call, than the limits allow."""
+    """The constraint needs more states, memory, nesting, or work in one call, than a limit allows.
+
+    The message names the limit and its value, and the parameter that raises it where there is one (`CompileLimits`).
+    """
 
 
 class InvalidTextError(GuidewayError, ValueError):
@@ -114,7 +117,32 @@ class InvalidTextError(GuidewayError, ValueError):
 
 
 class RejectedTokenError(GuidewayError, ValueError):
-    """A token that the constraint does not allow here. The matcher's state is unchanged."""
+    """The constraint does not allow a token at this position. The matcher's state is unchanged.
+
+    Attributes:
+        token_id: The id of the token, or None where it is unknown.
+        token_bytes: The bytes of the token; empty for EOS and special tokens without a name.
+        position: The number of tokens that the matcher has taken before it, or None where it is unknown.
+        legal_tokens: Up to five legal tokens at this position, as (id, bytes).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        token_id: int | None = None,
+        token_bytes: bytes = b"",
+        position: int | None = None,
+        legal_tokens: tuple[tuple[int, bytes], ...] = (),
+    ) -> None:
+        if position is not None:
+            legal = ", ".join(f"{token!r} (id {one})" for one, token in legal_tokens) or "unknown"
+            message = f"{message} (bytes {token_bytes!r}, position {position}; legal tokens: {legal})"
+        super().__init__(message)
+        self.token_id = token_id
+        self.token_bytes = token_bytes
+        self.position = position
+        self.legal_tokens = legal_tokens
 
 
 class InvalidTokenError(GuidewayError, LookupError):

@@ -16,7 +16,7 @@ from guideway.constraints import (
     ToolCall,
 )
 from guideway.constraints.captures import Capture, Captures
-from guideway.engines.base import Cache, StepEngine
+from guideway.engines.base import Cache, EngineLogits, Logits, MultiStepEngine, StepEngine
 from guideway.generation import (
     Generation,
     GenerationRequest,
@@ -49,14 +49,17 @@ __all__ = [
     "Change",
     "Constraint",
     "Counts",
+    "EngineLogits",
     "FinishReason",
     "Generation",
     "GenerationRequest",
     "GenerationState",
     "KVCache",
+    "Logits",
     "Matcher",
     "Messages",
     "Model",
+    "MultiStepEngine",
     "Options",
     "PartialValue",
     "Posterior",

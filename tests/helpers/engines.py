@@ -84,9 +84,9 @@ def forks_and_files(model: Model, path: Path, tolerance: float) -> None:
     for fork in forks:
         fork.feed("ab")
         assert np.allclose(fork.logits(), fed(model, fork.tokens).logits(), atol=tolerance)
-    kv = session.kv()
+    kv = session.kv_cache()
     session.save(path)
-    again, given = model.load_session(path), model.session(kv=kv, seed=2, sampler=Sampler(1.0))
+    again, given = model.load_session(path), model.session(kv_cache=kv, seed=2, sampler=Sampler(1.0))
     expected = [session.infer() for _ in range(20)]
     assert [again.infer() for _ in range(20)] == expected
     assert [given.infer() for _ in range(20)] == expected
@@ -110,7 +110,7 @@ def faults(model: Model, path: Path, tolerance: float) -> None:
             lambda s=session: s.infer(),
             lambda s=session: s.save(path),
             lambda s=session: s.model.load_session(path).infer(),
-            lambda s=session: s.model.session(kv=s.kv()).infer(),
+            lambda s=session: s.model.session(kv_cache=s.kv_cache()).infer(),
         ]
         failed = 0
         for act in acts:

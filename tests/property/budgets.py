@@ -44,7 +44,7 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
         return
     tally.counts["generated"] += 1
     source, judge = gw.JsonSchema(schema, profile=profile), Judge(schema)  # type: ignore[arg-type]  # one of two
-    least, model = automaton.matcher().tokens_to_finish(), given[seed % len(given)]
+    least, model = automaton.matcher().min_tokens_to_complete(), given[seed % len(given)]
     if least > 1:
         try:
             gw.generate(model, "x", source, max_tokens=least - 1)

@@ -229,12 +229,12 @@ class Lockstep:
 
     def budget(self) -> None:
         """The fewest tokens, and masks that leave room to finish."""
-        promised = least = self.matcher.tokens_to_finish()
+        promised = least = self.matcher.min_tokens_to_complete()
         if self.searched:
             cost = self.slow.cost(self.slow.state)
             least = NEVER if cost is None else cost
         if promised < least:
-            self.fail("tokens_to_finish is too low", promised, least)
+            self.fail("min_tokens_to_complete is too low", promised, least)
         if promised >= NEVER:  # the vocabulary cannot spell the shortest completion
             self.within(FAR, promised)
             return
@@ -253,7 +253,7 @@ class Lockstep:
             self.fail(f"fill_mask_within({tokens}) cannot be completed", sorted(got - feasible), "none of them")
         self.same(f"fill_mask_within({tokens}) says whether anything fits", fits, bool(got))
         if tokens >= promised and not got:
-            self.fail(f"fill_mask_within({tokens}) with tokens_to_finish {promised}", "empty", sorted(feasible))
+            self.fail(f"fill_mask_within({tokens}) with min_tokens_to_complete {promised}", "empty", sorted(feasible))
         self.tally.budgets += 1
         self.tally.held_back += len(feasible - got) * self.searched
         return got
@@ -269,7 +269,7 @@ class Lockstep:
         """A random walk within a budget finishes."""
         start = len(self.taken)
         while self.slow.state is not None:
-            legal = self.within(tokens, self.matcher.tokens_to_finish())
+            legal = self.within(tokens, self.matcher.min_tokens_to_complete())
             if not legal:
                 self.fail(f"dead end with {tokens} tokens left", "an empty mask", sorted(self.slow.mask()))
             self.advance(self.rng.choice(sorted(legal)))

@@ -148,7 +148,7 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.tokens and self.start is None)
     @rule()
     def through_kv(self) -> None:
-        self.session = self.model.session(kv=self.session.kv(), **self.options)
+        self.session = self.model.session(kv_cache=self.session.kv_cache(), **self.options)
 
     @rule(count=st.integers(61, 70))
     def too_much(self, count: int) -> None:

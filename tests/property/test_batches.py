@@ -169,8 +169,8 @@ def test_a_budget_counts_what_comes_behind_a_value_that_is_read(schema: dict, ho
     for byte in text.encode():
         matcher.advance(byte)
     for left in range(1, 16):
-        assert matcher.fill_mask_within(row, left) == (matcher.tokens_to_finish() <= left) == bool(ids(row))
+        assert matcher.fill_mask_within(row, left) == (matcher.min_tokens_to_complete() <= left) == bool(ids(row))
         for token in ids(row):
             after = matcher.fork()
             after.advance(token)
-            assert after.tokens_to_finish() <= left - 1, (left, tokens[token])
+            assert after.min_tokens_to_complete() <= left - 1, (left, tokens[token])

@@ -75,7 +75,7 @@ def walked(matcher: Any, rng: random.Random, steps: int) -> str:
     for step in range(10_000):
         if step < steps:
             matcher.fill_mask(row)
-        elif not matcher.fill_mask_within(row, matcher.tokens_to_finish() + rng.randrange(3)):
+        elif not matcher.fill_mask_within(row, matcher.min_tokens_to_complete() + rng.randrange(3)):
             raise LookupError(f"no way within the budget after {text!r}")
         legal = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
         if not legal.any():

@@ -106,7 +106,7 @@ def test_forced_tokens_are_counted_and_not_drawn(model: gw.Model) -> None:
 @pytest.mark.parametrize("pattern", [r"(a|bcdefg)*x", r"[a-z ]{3,40}", r"é+|hello (world|m.*x)"])
 def test_every_budget_gives_a_whole_text_or_none(model: gw.Model, pattern: str) -> None:
     source = gw.Regex(pattern)
-    fewest = gw.compile(source, model.vocabulary).matcher().tokens_to_finish()
+    fewest = gw.compile(source, model.vocabulary).matcher().min_tokens_to_complete()
     for budget in range(1, fewest):
         with pytest.raises(gw.errors.BudgetTooSmallError, match=f"needs {fewest} tokens; max_tokens is {budget}"):
             gw.generate(model, "Ada", source, max_tokens=budget)
@@ -206,7 +206,7 @@ def test_prompts_may_be_token_ids(model: gw.Model) -> None:
     text = "Ada was"
     ids = model.tokenizer.encode(text)
     expected = gw.generate(model, text, max_tokens=6)
-    for given in (ids, tuple(ids), list(np.array(ids)), [*model.opening, *ids], gw.GenerationRequest(ids)):
+    for given in (ids, tuple(ids), list(np.array(ids)), [*model.bos_ids, *ids], gw.GenerationRequest(ids)):
         assert gw.generate(model, given, max_tokens=6) == expected  # type: ignore[call-overload]  # an array's integers
     assert gw.generate(model, [ids, ids], max_tokens=6) == [expected] * 2
     assert gw.generate(model, [ids, text], max_tokens=6) == [expected] * 2  # type: ignore[call-overload]  # mixed

@@ -89,7 +89,7 @@ def test_a_completion_follows_one_of_many_counts(pattern: str) -> None:
     start = time.process_time()
     text = matcher.completion()
     assert re.fullmatch(pattern.encode(), text)
-    assert matcher.tokens_to_finish() == len(text) + 1
+    assert matcher.min_tokens_to_complete() == len(text) + 1
     assert time.process_time() - start < 5
 
 
@@ -111,7 +111,7 @@ def test_what_is_too_long_is_not_begun(constraint: Any, expected: list[int]) -> 
 @pytest.mark.parametrize("constraint", [gw.Regex("(a{70000}){70000}"), gw.Regex("a{4294967294}"), gw.JsonSchema(_LONG)])
 def test_what_is_only_too_long_fits_no_budget(constraint: Any) -> None:
     matcher = matcher_of(constraint)
-    assert matcher.tokens_to_finish() > 10**9
+    assert matcher.min_tokens_to_complete() > 10**9
     with pytest.raises(gw.errors.LimitExceededError):
         matcher.completion()
     with pytest.raises(gw.errors.BudgetTooSmallError):

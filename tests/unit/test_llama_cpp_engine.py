@@ -35,7 +35,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     model.close()
     model.close()
     with pytest.raises(EngineError, match="closed"):
-        kept.kv().cache  # noqa: B018  # the look alone is the test
+        kept.kv_cache().cache  # noqa: B018  # the look alone is the test
 
 
 def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
     from ..helpers.gguf_models import write_gguf
 
     folder = tiny_model("llama", tmp_path, context=64)
-    engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"), room=256, rows=6)
+    engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"), kv_cache_tokens=256, rows=6)
     model = model_of(engine, tmp_path / "model.gguf")
     sessions = [model.session() for _ in range(8)]
     for index, session in enumerate(sessions):

@@ -251,19 +251,19 @@ def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
     session.save(tmp_path / "s")
     shared.prefixes.clear()
     loaded = shared.load_session(tmp_path / "s")
-    for one in (loaded, loaded.fork(), shared.session(kv=loaded.kv())):
+    for one in (loaded, loaded.fork(), shared.session(kv_cache=loaded.kv_cache())):
         one.feed("abc def " * 4)
         one.logits()
         one.keep_prefix()
     assert shared.prefixes.statistics.entries == 0
     with pytest.raises(ValueError, match="3 tokens for 72 positions"):
-        shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
+        shared.session(kv_cache=replace(loaded.kv_cache(), tokens=(1, 2, 3)))
 
 
 def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
     shared = model()
     arrays = {"states": np.ones((2, 16), dtype=np.float32), "length": np.array([2])}
-    session = shared.session(kv=shared.soft_prompt(arrays))
+    session = shared.session(kv_cache=shared.soft_prompt(arrays))
     session.feed("abc " * 10)
     session.logits()
     session.keep_prefix()

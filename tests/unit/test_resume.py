@@ -54,7 +54,7 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
     cut = complete(model, "the ", output, max_tokens=7, return_kv_cache=return_kv_cache, **options)
     assert cut.tokens == whole.tokens[:7]
     state = cut.state
-    assert (state.kv is not None) == return_kv_cache
+    assert (state.kv_cache is not None) == return_kv_cache
     on = gw.resume(model, state, max_tokens=38, **options)
     assert (on.tokens, on.text, on.value, on.finish_reason) == (
         whole.tokens,
@@ -70,7 +70,7 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
 def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
     def louder(state: gw.types.GenerationState) -> gw.types.GenerationState:
         """Every second token gone, another seed, and no keys and values."""
-        return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv=None)
+        return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv_cache=None)
 
     first = complete(model, "the ", gw.Regex("[a-z ]*"), max_tokens=12, return_kv_cache=True, **HOT)
     changed = louder(first.state)
@@ -79,7 +79,7 @@ def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
     assert on.value == on.text
     assert set(on.text) <= set("abcdefghijklmnopqrstuvwxyz ")
     assert on == gw.resume(model, changed, max_tokens=9, temperature=1.2) or on.tokens  # timings differ
-    stale = replace(changed, kv=first.state.kv)  # keys and values of other tokens: what agrees is used
+    stale = replace(changed, kv_cache=first.state.kv_cache)  # keys and values of other tokens: what agrees is used
     assert gw.resume(model, stale, max_tokens=9, temperature=1.2).tokens == on.tokens
 
 
@@ -252,6 +252,6 @@ def test_a_bar_is_for_eyes_only(model: Model, capsys: pytest.CaptureFixture[str]
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:
     found: Generation[Any] = complete(model, "a ", gw.Regex("ab"))
-    assert found.state.kv is None
+    assert found.state.kv_cache is None
     assert found.state.tokens == found.tokens[:-1]  # the end token is left out
     assert found.state.prompt == tuple(model.tokenizer.encode("a "))

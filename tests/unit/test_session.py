@@ -192,7 +192,7 @@ def test_top_k(model: Model) -> None:
         session.top_k(0)
 
 
-@pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv": 5}])
+@pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv_cache": 5}])
 def test_what_is_no_option_is_refused_at_once(model: Model, options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(options))):
         model.session(**options)
@@ -337,7 +337,7 @@ def test_a_session_opens_with_bos_and_never_goes_below() -> None:
     model = gw.load("tiny")
     bos = model.tokenizer.bos_id
     session = model.session()
-    assert session.tokens == [bos] == list(model.opening)
+    assert session.tokens == [bos] == list(model.bos_ids)
     assert session.text == ""
     opening = session.logits()  # what follows nothing
     ids = session.feed("The Winter Jazz Night")
@@ -348,7 +348,7 @@ def test_a_session_opens_with_bos_and_never_goes_below() -> None:
     assert np.array_equal(session.logits(), opening)
     assert session.feed(model.tokenizer.encode("The", special=True)) == model.tokenizer.encode("The")  # BOS is there
     assert session.set_text("") == (1, model.tokenizer.encode("The"), [])
-    assert model.session(kv=session.kv()).tokens == [bos]
+    assert model.session(kv_cache=session.kv_cache()).tokens == [bos]
 
 
 def test_set_text_runs_only_what_changed() -> None:
@@ -407,7 +407,7 @@ def test_recurrent_models_go_back_by_checkpoints() -> None:
     session.logits()
     assert session.counts.run - ran < 30  # near the end the checkpoints are dense
     with pytest.raises(ValueError, match="cannot be truncated"):
-        session.kv().cache.truncated(3)
+        session.kv_cache().cache.truncated(3)
 
 
 def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
@@ -424,15 +424,15 @@ def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
 
 
 def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
-    arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
+    arrays = model.engine.export(fed(model, [5, 6, 7]).kv_cache().cache)
     prefix = model.soft_prompt(arrays)
     assert (len(prefix), prefix.positions) == (0, 3)
-    session = model.session(kv=prefix)
+    session = model.session(kv_cache=prefix)
     with pytest.raises(EmptySequenceError):
         session.logits()
     session.feed([1, 2])
     assert np.allclose(session.logits(), fed(model, [5, 6, 7, 1, 2]).logits(), atol=1e-5)
-    again = model.session(kv=session.kv())
+    again = model.session(kv_cache=session.kv_cache())
     assert again.rewind(2) == [1, 2]
     again.feed([3])
     assert np.allclose(again.logits(), fed(model, [5, 6, 7, 3]).logits(), atol=1e-5)
@@ -442,17 +442,17 @@ def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
     with pytest.raises(EngineError, match="must be float32"):
         model.soft_prompt({name: array[..., :1] for name, array in arrays.items()})
     with pytest.raises(ValueError, match="different model"):
-        ConstantModel(VOCABULARY).session(kv=prefix)
+        ConstantModel(VOCABULARY).session(kv_cache=prefix)
 
 
 def test_kv_is_kept_and_given_to_many(model: Model) -> None:
     session = fed(model, [1, 2, 3, 4])
-    kv = session.kv()
+    kv = session.kv_cache()
     assert kv.nbytes >= 4 * 256
     session.feed([9])
     session.logits()
     for ids in ([5], [6, 7]):
-        other = model.session(kv=kv)
+        other = model.session(kv_cache=kv)
         other.feed(ids)
         assert np.allclose(other.logits(), fed(model, [1, 2, 3, 4, *ids]).logits(), atol=1e-5)
         assert other.counts.run == len(ids)

@@ -229,10 +229,10 @@ def test_llama_cpp_lends_its_logits(tmp_path: Path) -> None:
                 complete(one, prompts, **given), step_by_step(other, prompts, **given), strict=True
             ):
                 same(found, stepped)
-    with model_of(LlamaCppEngine(file, room=100), file) as model:
+    with model_of(LlamaCppEngine(file, kv_cache_tokens=100), file) as model:
         texts = [f"the crab and the scrabble of crabs {n}" for n in range(12)]
-        with pytest.raises(KVCacheFullError, match="room="):
+        with pytest.raises(KVCacheFullError, match="kv_cache_tokens="):
             gw.generate(model, texts, max_tokens=30, batch_size=12)  # more than a batch of these cells takes
-        with pytest.raises(KVCacheFullError, match="room="):
+        with pytest.raises(KVCacheFullError, match="kv_cache_tokens="):
             gw.generate(model, texts[:6], max_tokens=40)  # in a later pass
         assert gw.generate(model, "the crab", max_tokens=20) == gw.generate(model, "the crab", max_tokens=20)

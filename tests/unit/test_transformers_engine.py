@@ -80,7 +80,7 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(EngineError, match="no device 'cuda:x' here; its providers are"):
         gw.load("tiny", device="cuda:x")
     model = gw.load(f"hf:{folder}", device="cpu", context_size=50)
-    assert (model.context_size, model.opening) == (50, (0,))
+    assert (model.context_size, model.bos_ids) == (50, (0,))
 
 
 def test_a_model_that_was_moved_says_so(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "guideway/error.h"
 
@@ -34,7 +35,7 @@ public:
     void allow(std::uint64_t allowance) { left_ = allowance_ = allowance; }
     // Throws Error(limit) where that much is not left.
     void spend(std::uint64_t units) {
-        if (units > left_) [[unlikely]] throw Error(ErrorKind::limit, "too much work for one call: the constraint asks for more than can be looked at here");
+        if (units > left_) [[unlikely]] throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
         left_ -= units;
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import constraints
 from guideway.arguments import integer
-from guideway.compiler import compile, min_tokens_to_complete
+from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.constraints.base import Literal
 from guideway.errors import (
@@ -46,24 +46,34 @@ __all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
-_PROMPTS = "a prompt is a str, a list of messages (dicts), a list of token ids or a GenerationRequest"
+_PROMPTS = "prompt must be a str, a list of messages (dict), a list of token ids or a GenerationRequest"
 
 
 class GenerationRequest:
-    """One prompt of a list with an output or options of its own; what it does not say, the call says.
+    """A prompt with an output or options of its own, for use in a list of prompts.
 
-    `gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)`. A request with its own `seed` gives the same
-    wherever it stands in the list.
+        gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)
+
+    Other options are those of the call. If the request has a sampling option (`sampler`, `temperature`, `top_k`,
+    `top_p`, `min_p`), no sampling option of the call applies to it. A request with its own `seed` gives the same result
+    at any place of the list.
+
+    Args:
+        prompt: A str, a list of messages or a list of token ids.
+        output: A type or a constraint; None: free text. By default the output of the call.
+        **options: Generation options, without `batch_size`, `progress` and `return_exceptions`.
+
+    Raises:
+        TypeError: The prompt is of another type, or an option is unknown.
+        ValueError: An option belongs to the whole call.
     """
 
     def __init__(self, prompt: Prompt, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
-            raise TypeError(
-                f"the prompt of a GenerationRequest is a str, a list of messages (dicts) or of token ids, not {prompt!r}"
-            )
+            raise TypeError(f"prompt must be a str, a list of messages (dict) or a list of token ids, got {prompt!r}")
         if shared := [name for name in CALL_ONLY if name in options]:
-            raise ValueError(f"{shared[0]} is for the whole call, not for one request")
+            raise ValueError(f"{shared[0]} is an option of the whole call, not of one request")
         self.prompt = prompt
         self.output = output
         self.options = options
@@ -97,7 +107,7 @@ class Plan:
         else:
             if not model.vocabulary.eos_ids:
                 raise UnsupportedTokenizerError(
-                    f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids"
+                    f"the tokenizer of {model.name} has no EOS token; pass Tokenizer.of(..., eos_ids=...)"
                 )
             self.automaton = compile(self.source, model.vocabulary)
 
@@ -114,22 +124,20 @@ class Plan:
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
         if not len(session):
-            raise EmptySequenceError(
-                "the prompt is empty, and the tokenizer puts nothing before a text: there are no logits"
-            )
+            raise EmptySequenceError("the prompt is empty and the tokenizer has no BOS token, so there are no logits")
         healed = _healed(session) if self.settings.token_healing else ""
         automaton = self.behind(healed)
         room = session.context_size - len(session)
         if not room:
             raise ContextOverflowError(
-                f"the prompt fills the context of {session.context_size} tokens: no room to answer"
+                f"the prompt fills the context of {session.context_size} tokens and leaves no room for output"
             )
         if automaton is not None and self.limits.complete:
-            needed, most = min_tokens_to_complete(automaton.matcher()), self.settings.limits.max_tokens
+            needed, most = automaton.matcher().min_tokens_to_complete(), self.settings.limits.max_tokens
             if needed > min(most, room):
                 raise BudgetTooSmallError(
-                    f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context"
-                    f" has room for {room} behind the prompt"
+                    f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context has room for {room}"
+                    " after the prompt"
                 )
         return Prompted(session, automaton, healed)
 
@@ -191,7 +199,7 @@ class Plan:
             session.row,
             tuple(one for one in session.memory if one[0] < start + len(tokens)),
             tuple(row.steps[: len(tokens)]),
-            session.kv() if self.settings.return_kv_cache else None,
+            session.kv_cache() if self.settings.return_kv_cache else None,
             row.watch.healed,
         )
 

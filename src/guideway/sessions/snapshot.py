@@ -100,7 +100,9 @@ def load(model: ModelBase, path: Path, constraint: object) -> Session:
         arrays = _arrays(meta["arrays"], packed, size)
         sampler = _sampler_of(meta["sampler"])
         kv = _kv(model, tokens, arrays)
-        session = Session(model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv=kv, tokens=tokens)
+        session = Session(
+            model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv_cache=kv, tokens=tokens
+        )
         session.check(tokens, 0)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)

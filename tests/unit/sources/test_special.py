@@ -168,7 +168,7 @@ def test_names_stand_in_what_is_forced_and_completed() -> None:
     assert matcher.forced_bytes() == b"a1<|b|>"
     assert matcher.completion() == b"a1<|b|>"
     assert matcher.forced_tokens()[-1] == table.special_tokens["<|b|>"]
-    assert matcher.tokens_to_finish() == 3
+    assert matcher.min_tokens_to_complete() == 3
 
 
 def test_bytes_that_no_text_has_are_never_legal() -> None:

@@ -27,8 +27,8 @@ class Processor:
     """What an engine's adapter is made of: constraints compiled, rows told apart.
 
     `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
-    `tokenizer`: whatever `Tokenizer.of` takes. Made for one call of the engine: its prompts are learned from the first
-    call, and rows that begin otherwise are refused.
+    `tokenizer`: whatever `Tokenizer.of` takes. It learns the prompts of one generate() call from the first step, and
+    refuses rows with other prompts until `reset()`.
     """
 
     def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
@@ -40,11 +40,26 @@ class Processor:
         self._count = len(given) if several else None
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
+        self._automata, self._max_tokens = made, max_tokens
         self.rows = Rows(made, max_tokens=max_tokens)
         self._timings, self._clock = ProcessorTimings(), LoopClock()
         self._prompts: Ids | None = None
         self._widest = 0
         self._begun: tuple[Ids, Begun] | None = None
+
+    def reset(self) -> None:
+        """Forget the prompts and rows, so that the processor can be used for another generate() call.
+
+        Raises `ProcessorReuseError` while a call is running.
+        """
+        self._enter()
+        try:
+            self._drop_begun()
+            rows = Rows(self._automata, max_tokens=self._max_tokens)
+            rows.room = self.rows.room
+            self.rows, self._prompts, self._widest = rows, None, 0
+        finally:
+            self._clock.leave()
 
     @property
     def timings(self) -> ProcessorTimings:
@@ -171,6 +186,14 @@ class Chained:
     def timings(self) -> ProcessorTimings:
         """Where the time of the engine's loop went, as far as a processor sees it."""
         return self._processor.timings
+
+    def reset(self) -> None:
+        """Prepare for another generate() call, with other prompts. The constraints stay compiled.
+
+        Raises:
+            ProcessorReuseError: A call is running.
+        """
+        self._processor.reset()
 
     def _after_others(self, ids: Any, logits: Any) -> Any:
         for one in self._before:

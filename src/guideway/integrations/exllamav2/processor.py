@@ -58,8 +58,8 @@ def logits_processor(
 
     `constraints`: one for all prompts, or a list with one per prompt (None: free). `tokenizer`: the model's.
     `max_tokens`: what the generation's is, so that each text is whole by then. `before`: functions of (ids, logits)
-    that run first. Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorError` for a second
-    generation, and where another processor leaves nothing.
+    that run first. Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorReuseError` for
+    a second generation without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)
 

@@ -40,6 +40,11 @@ class ConstrainedLogits(Chained):
         scores[self._eos_ids] = 0.0
         return scores
 
+    def reset(self) -> None:
+        """Prepare for another completion. The constraint stays compiled."""
+        super().reset()
+        self.error = None
+
     def check(self, *_: Any) -> bool:
         """Raise what went wrong; else False, so that it may be one of `stopping_criteria`."""
         if self.error is not None:
@@ -80,8 +85,9 @@ def logits_processor(
 
     `constraints`: a source, Python type or automaton. `tokenizer`: the `Llama`, or what `Tokenizer.of` takes.
     `max_tokens`: what the completion's is, so that the text is whole by then. `before`: functions of (input_ids,
-    scores) that run first. Leaving the block raises what went wrong inside: `ProcessorError` for a second completion, or
-    where another processor leaves nothing. Raises `ProcessorError` for a `Llama` with a draft model, which does not say
+    scores) that run first. Leaving the block raises what went wrong inside: `ProcessorReuseError` for a second
+    completion without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
+    Raises `ProcessorError` for a `Llama` with a draft model, which does not say
     which of its drafts it asks for, and what `guideway.compile` raises.
     """
     if getattr(tokenizer, "draft_model", None) is not None:

@@ -46,6 +46,7 @@ def logits_processor(
     In a batch (`BatchGenerator`) each sequence has one of its own. `constraints`: a source, Python
     type or automaton. `tokenizer`: the model's. `max_tokens`: what the sequence's is, so that the text is whole by
     then. `before`: functions of (tokens, logits) that run first. Raises what `guideway.compile` raises, and
-    `BudgetTooSmallError`; in use, `ProcessorError` for a second sequence, or where another processor leaves nothing.
+    `BudgetTooSmallError`; in use, `ProcessorReuseError` for a second sequence without `reset()`,
+    `NoAllowedTokenError` where another processor leaves nothing.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

@@ -24,6 +24,11 @@ class ConstrainedLogits(Chained):
         self._count, self._eos_ids = count, frozenset(eos_ids)
         self.forced = 0
 
+    def reset(self) -> None:
+        """Prepare for another `Generator`. The constraints stay compiled."""
+        super().reset()
+        self.forced = 0
+
     def __call__(self, generator: Any) -> None:
         """Mask the logits of the token that `generate_next_token` draws; the mask is found while the model runs."""
         ids = self._ids(generator)
