@@ -9,7 +9,7 @@ from .house import ROOT, committed_files
 # A longer file says why in a comment that starts with these words.
 EXCUSE = "Longer than the limit:"
 LIMITS = [
-    (re.compile(r"(src|tests|tools|benchmarks)/.*\.py"), 600),
+    (re.compile(r"(src|tests|tools|benchmarks)/.*\.py"), 700),
     (re.compile(r"kernel/.*\.(hpp|h|cpp)"), 800),
     (re.compile(r"bindings/.*\.(hpp|h|cpp)"), 200),
     (re.compile(r"CMakeLists\.txt"), 80),

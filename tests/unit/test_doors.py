@@ -32,13 +32,13 @@ AB = gw.Regex("[ab]{3}")
         ),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.score("tiny", "a", ["b"]), r"must be a guideway\.Model \(from guideway\.load\), got str"),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.score(MODEL, "a", 5), "a list of strings"),  # type: ignore[call-overload]  # what is tested
-        (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.compile(AB, "tiny"), "vocabulary must be a guideway"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.compile(AB, None), "vocabulary must be a guideway"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", n=1.5), "n must be an integer"),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.generate(MODEL, "a", batch_size="8"), "batch_size must be an integer"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", stopping_criteria="b"), "stopping_criteria must be a function"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate(MODEL, [True]), "a prompt is"),
+        (lambda: gw.generate(MODEL, [True]), "prompt must be"),
         (lambda: gw.generate(MODEL, ["a"], sampler="calm"), r"must be a guideway\.Sampler"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", stop_token_ids=["b"]), "stop_token_ids must be token ids"),  # type: ignore[list-item]  # what is tested
         (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of str"),  # type: ignore[call-overload]  # what is tested
@@ -105,9 +105,9 @@ def test_a_bad_row_is_named_and_may_stand_in_its_place() -> None:
 
 
 def test_arguments_of_wrong_kinds_are_told() -> None:
-    with pytest.raises(TypeError, match="resume goes on from a GenerationState"):
+    with pytest.raises(TypeError, match="state must be a GenerationState"):
         gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match="the prompt of a GenerationRequest"):
+    with pytest.raises(TypeError, match="prompt must be a str"):
         gw.GenerationRequest(5, int)  # type: ignore[arg-type]  # what is tested
     for search in (gw.search.beam_search, gw.search.smc):
         with pytest.raises(TypeError, match="unknown options: beams"):
@@ -142,7 +142,7 @@ def test_what_goes_wrong_on_the_way_loses_one_row() -> None:
 
 
 def test_a_prompt_of_a_wrong_kind_is_named() -> None:
-    with pytest.raises(TypeError, match=r"^prompt 2 of 3: a prompt is a str.*; got NoneType$"):
+    with pytest.raises(TypeError, match=r"^prompt 2 of 3: prompt must be a str.*; got NoneType$"):
         gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]  # what is tested
 
 

@@ -125,7 +125,7 @@ def test_the_context_is_a_budget_too(tmp_path: Path) -> None:
     details = complete(model, prompt, gw.Regex("[xyz]+"), temperature=2.0)
     assert details.finish_reason == "stop"
     assert len(details.tokens) <= room
-    with pytest.raises(gw.errors.BudgetTooSmallError, match="room for 4 behind"):
+    with pytest.raises(gw.errors.BudgetTooSmallError, match="room for 4 after"):
         gw.generate(model, prompt, gw.Regex("[xyz]{40}"))
     with pytest.raises(gw.errors.ContextOverflowError, match="no room"):
         gw.generate(model, "a!" * 15)
@@ -218,7 +218,7 @@ def test_prompts_may_be_token_ids(model: gw.Model) -> None:
 
 def test_what_is_no_prompt_is_refused(model: gw.Model) -> None:
     for wrong in (3, None, [3.5], [[3.5]], [3, "a"], ["a", {"role": "user"}], b"Ada"):
-        with pytest.raises(TypeError, match="a prompt is"):
+        with pytest.raises(TypeError, match="prompt must be"):
             gw.generate(model, wrong)  # type: ignore[call-overload]  # the mistake under test
     with pytest.raises(gw.errors.EmptySequenceError):
         gw.generate(model, "")

@@ -181,7 +181,7 @@ def test_steps_are_what_the_logits_say(model: Model) -> None:
         matcher.advance(step.token_id)
         session.feed([step.token_id])
     assert found.logprob == pytest.approx(sum(step.logprob for step in found.steps))
-    with pytest.raises(ValueError, match="give logprobs=0"):
+    with pytest.raises(ValueError, match="pass logprobs=0"):
         _ = plain.logprob
 
 
@@ -217,7 +217,7 @@ def test_each_field_is_usable_when_it_is_whole(model: Model) -> None:
     assert type(first.born) is date
     assert first.fields["age"] == last.value.age
     assert "inner" not in first.fields
-    with pytest.raises(AttributeError, match="inner is not whole yet; whole are: Name, age, born"):
+    with pytest.raises(AttributeError, match="the field 'inner' is not complete; complete fields: Name, age, born"):
         _ = first.inner
     assert last.inner == last.value.inner
     assert isinstance(last.inner, Inner)

@@ -165,7 +165,7 @@ def test_rewind_to_empty_and_past_it(model: Model) -> None:
     with pytest.raises(EmptySequenceError):
         session.infer()
     session.feed("cat")
-    with pytest.raises(EmptySequenceError, match="2 tokens cannot be given back: the session has 1"):
+    with pytest.raises(EmptySequenceError, match="cannot rewind 2 tokens: the session has 1"):
         session.rewind(2)
     with pytest.raises(ValueError, match="negative"):
         session.rewind(-1)
@@ -342,7 +342,7 @@ def test_a_session_opens_with_bos_and_never_goes_below() -> None:
     opening = session.logits()  # what follows nothing
     ids = session.feed("The Winter Jazz Night")
     assert session.tokens == [bos, *ids] == model.tokenizer.encode("The Winter Jazz Night", special=True)
-    with pytest.raises(EmptySequenceError, match="behind the 1 that open it"):
+    with pytest.raises(EmptySequenceError, match="after its 1 BOS ids"):
         session.rewind(len(ids) + 1)
     assert session.rewind(len(ids)) == ids
     assert np.array_equal(session.logits(), opening)

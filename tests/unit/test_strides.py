@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, KVCacheFullError
+from guideway.errors import EngineError, InvalidLogitsError, KVCacheFullError
 from guideway.generation import Model, complete, multi_step as strides
 from guideway.generation.scheduler import Row
 from guideway.sampling import Dry, Mirostat, Sampler
@@ -196,7 +196,7 @@ def test_a_draw_that_fails_ends_its_row_alone() -> None:
         assert isinstance(model.engine, Passes)
         model.engine.ill = range(call, call + 1)
         found = complete(model, prompts, max_tokens=12, return_exceptions=True)
-        assert isinstance(found[2], EngineError)
+        assert isinstance(found[2], InvalidLogitsError)
         assert "NaN" in str(found[2])
         for one, other in zip(found[:2], expected[:2], strict=True):
             same(one, other)

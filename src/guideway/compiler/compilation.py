@@ -15,6 +15,7 @@ import sys
 import time
 import unicodedata
 from pathlib import Path
+from typing import Protocol
 
 from guideway import constraints, disk, frontends, grammar, jsontext
 from guideway._kernel import Automaton, Vocabulary as KernelVocabulary
@@ -28,6 +29,16 @@ from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["acompile", "compile"]
 
+
+class HasVocabulary(Protocol):
+    """An object with a vocabulary, such as a model."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary for which constraints are compiled."""
+        ...
+
+
 STORE_SECONDS = 0.002
 """Writing a program takes at least this long where it is stored: some twenty times what loading one does."""
 
@@ -39,7 +50,7 @@ _KIND = "program-1"
 
 def compile(
     constraint: object,
-    vocabulary: Vocabulary | Tokenizer,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
     *,
     cache: bool = True,
     limits: CompileLimits | None = None,
@@ -128,7 +139,7 @@ def _digest(program: bytes) -> bytes:
 
 async def acompile(
     constraint: object,
-    vocabulary: Vocabulary | Tokenizer,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
     *,
     cache: bool = True,
     limits: CompileLimits | None = None,

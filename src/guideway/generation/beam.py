@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from guideway.sampling import TokenLogprobs, log_softmax
 from guideway.sessions import ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
+
+    from guideway.constraints import Constraint
+
+    T = TypeVar("T", default=str)
 
 __all__ = ["beam_search"]
 
@@ -30,6 +34,14 @@ class _Beam:
     logprob: float
 
 
+# fmt: off
+@overload
+def beam_search(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, width: int = 4,
+                count: int | None = None, **options: Unpack[Options]) -> list[Generation[T]]: ...
+@overload
+def beam_search(model: ModelBase, prompt: Prompt, output: object, *, width: int = 4,
+                count: int | None = None, **options: Unpack[Options]) -> list[Generation[Any]]: ...
+# fmt: on
 @with_options(*_TAKEN)
 def beam_search(
     model: ModelBase,
