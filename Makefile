@@ -88,7 +88,7 @@ clean:
 .venv/.built: .venv/.tools pyproject.toml CMakeLists.txt $(KERNEL)
 	$(PIP) --no-build-isolation -e . && touch $@
 .venv/.test: .venv/.built
-	$(PIP) pytest hypothesis jsonschema jinja2 onnx mypy cloudpickle sentencepiece tiktoken gguf mistral-common lark sqlglot chess pycparser
+	$(PIP) pytest hypothesis jsonschema jinja2 onnx mypy pyright cloudpickle sentencepiece tiktoken gguf mistral-common lark sqlglot chess pycparser
 	$(PIP) --no-deps llama-models && touch $@
 .venv/.lint: .venv/.test
 	$(PIP) ruff && touch $@

@@ -115,12 +115,12 @@ void bind_matcher(nb::module_& m) {
                  }
              },
              nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
-        .def("mask_id",
+        .def("mask_digest",
              [](const Matcher& self) {
                  const Matcher::MaskId id = self.mask_id();
                  return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
              },
-             nb::sig("def mask_id(self) -> int"),
+             nb::sig("def mask_digest(self) -> int"),
              "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
              "byte order, so that what was made of a mask (a copy on a device) can be used again.")
         .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")

@@ -99,7 +99,7 @@ class Matcher:
         `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
         """
 
-    def mask_id(self) -> int:
+    def mask_digest(self) -> int:
         """
         128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same byte order, so that what was made of a mask (a copy on a device) can be used again.
         """

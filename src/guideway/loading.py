@@ -37,12 +37,12 @@ def load(
     `TypeError` for a name that is no str.
     """
     if not isinstance(name, str):
-        raise TypeError(f'a model is named by a str such as "tiny" or "hf:NAME", not {name!r}')
+        raise TypeError(f'name must be a str such as "tiny" or "hf:NAME", got {name!r}')
     kind, _, rest = name.partition(":")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
         if not any(folder.rglob("*.onnx")):
-            raise ModelNotFoundError("the bundled model tiny is not in this installation")
+            raise ModelNotFoundError("the bundled model tiny is missing from this installation")
         kind, rest = "onnx", str(folder)
     if kind in _ENGINES and rest:
         options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}

@@ -137,7 +137,7 @@ def shared_prefixes(model: Model, tolerance: float) -> None:
         session = shared.session()
         session.feed([*range(20, 90), *[index + 100, 9] * 10])
         logits = session.logits()
-        found += session.counts.found
+        found += session.counts.cached
         if index % 10 == 0:
             assert np.allclose(logits, fed(model, session.tokens).logits(), atol=tolerance)
     assert found == 69 * (len(session) - 20 if model.engine.supports_rollback else 64)

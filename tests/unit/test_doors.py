@@ -23,8 +23,8 @@ AB = gw.Regex("[ab]{3}")
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: gw.load(Path("tiny")), "named by a str"),  # type: ignore[arg-type]  # all on purpose
-        (lambda: gw.load(None), "named by a str"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.load(Path("tiny")), "name must be a str"),  # type: ignore[arg-type]  # all on purpose
+        (lambda: gw.load(None), "name must be a str"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate("tiny", "a"), r"must be a guideway\.Model \(from guideway\.load\), got str"),  # type: ignore[call-overload]  # what is tested
         (
             lambda: gw.extract("tiny", "a", dict[str, int]),

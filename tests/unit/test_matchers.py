@@ -125,9 +125,9 @@ def test_ids_name_masks(schema: Any) -> None:
         for seed in range(4):
             rng, matcher = random.Random(seed), automaton.matcher()
             for _ in range(40):
-                name, row = matcher.mask_id(), rows(matcher)
+                name, row = matcher.mask_digest(), rows(matcher)
                 assert masks.setdefault(name, row) == row
-                assert matcher.fork().mask_id() == name
+                assert matcher.fork().mask_digest() == name
                 if matcher.is_finished:
                     break
                 legal = np.flatnonzero(np.unpackbits(np.array(row, np.uint32).view(np.uint8), bitorder="little"))

@@ -119,11 +119,11 @@ def test_a_second_session_runs_only_what_differs() -> None:
     first.logits()
     second.logits()
     assert first.counts == Counts(run=81)
-    assert second.counts == Counts(run=2, found=80)
+    assert second.counts == Counts(run=2, cached=80)
     third = shared.session()
     third.feed("abc " * 10)
     third.logits()
-    assert third.counts == Counts(run=1, found=39)  # the last one runs, for its logits
+    assert third.counts == Counts(run=1, cached=39)  # the last one runs, for its logits
     found = shared.prefixes.statistics
     assert (found.lookups, found.hits, found.tokens_found, found.evictions) == (3, 2, 119, 0)
 
@@ -150,9 +150,9 @@ def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
             session.set_text(text[: len(session)] + "bad " * 6)
             session.fork().infer()
         assert np.array_equal(one.logits(), other.logits())
-        assert one.counts.run + one.counts.found >= other.counts.run - other.counts.again
-        found += one.counts.found
-        assert other.counts.found == 0
+        assert one.counts.run + one.counts.cached >= other.counts.run - other.counts.recomputed
+        found += one.counts.cached
+        assert other.counts.cached == 0
     assert found > 1000
     assert cached.prefixes.statistics.nbytes <= 60_000
     assert plain.prefixes.statistics.lookups == 0
@@ -165,7 +165,7 @@ def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
     session = shared.session()
     session.feed(f"{prompt}{answer} bad")
     session.logits()
-    assert session.counts.found >= len(prompt) + 39
+    assert session.counts.cached >= len(prompt) + 39
 
 
 def test_what_is_larger_than_the_budget_is_not_kept() -> None:
@@ -270,6 +270,6 @@ def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
     plain = shared.session()
     plain.feed("abc " * 10)
     plain.logits()
-    assert (session.counts.found, plain.counts.found) == (0, 0)
+    assert (session.counts.cached, plain.counts.cached) == (0, 0)
     shared.close()
     assert shared.prefixes.statistics.entries == 0

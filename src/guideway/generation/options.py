@@ -258,7 +258,7 @@ def _limits(options: Options) -> Limits:
         raise ValueError(f"min_tokens must be 0 to max_tokens ({most}), got {least}")
     logprobs = None if options.get("logprobs") is None else _integer(options, "logprobs", 0)
     if logprobs is not None and logprobs < 0:
-        raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {logprobs}")
+        raise ValueError(f"logprobs must be >= 0 (the number of alternatives), got {logprobs}")
     ask = options.get("stopping_criteria")
     if ask is not None and not callable(ask):
         raise TypeError(f"stopping_criteria must be a function of the text, got {ask!r}")

@@ -102,17 +102,17 @@ def _spelled(model: ModelBase, options: Sequence[str], end: bool) -> list[tuple[
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
         raise TypeError(f"options must be a list of strings, got {options!r}")
     if not options:
-        raise ValueError("there must be at least one option")
+        raise ValueError("options must have at least one item")
     if len(set(options)) < len(options) or not all(options):
-        raise ValueError("options must all be different, and none of them empty")
+        raise ValueError("options must be non-empty strings, all different")
     if end and not model.tokenizer.eos_ids:
-        raise ValueError(f"end=True: the tokenizer of {model.name} names no token that ends a text")
+        raise ValueError(f"end=True needs an EOS token, and the tokenizer of {model.name} has none")
     spelled = [tuple(model.tokenizer.encode(option)) for option in options]
     for option, ids in zip(options, spelled, strict=True):
         if not ids:
-            raise ValueError(f"the tokenizer leaves nothing of the option {option!r}")
+            raise ValueError(f"option {option!r} has no tokens")
         if spelled.count(ids) > 1:
-            raise ValueError(f"the option {option!r} has the same tokens as another")
+            raise ValueError(f"option {option!r} has the same tokens as another option")
     ordered = sorted(range(len(spelled)), key=lambda n: spelled[n])
     for one, other in pairwise(ordered):
         if not end and spelled[other][: len(spelled[one])] == spelled[one]:

@@ -115,9 +115,9 @@ def smc(
     if refused := [name for name in options if name not in _TAKEN]:
         raise ValueError(f"smc does not take {refused[0]}; its options are {', '.join(_TAKEN)}")
     if particles < 1 or not 0 <= resample_below <= 1:
-        raise ValueError(f"particles must be at least 1 and resample_below 0 to 1: {particles}, {resample_below}")
+        raise ValueError(f"particles must be >= 1 and resample_below 0 to 1, got {particles} and {resample_below}")
     if proposal not in ("mask", "rejection"):
-        raise ValueError(f"proposal is 'mask' or 'rejection', not {proposal!r}")
+        raise ValueError(f"proposal must be 'mask' or 'rejection', got {proposal!r}")
     heat = options.get("temperature")
     heat = 1.0 if heat is None else heat
     if not heat > 0:
@@ -143,7 +143,7 @@ def smc(
         one.log_weight = one.log_weight if one.ended else -math.inf
     log_evidence += _mean(cloud)
     if log_evidence == -math.inf:
-        raise BudgetTooSmallError(f"no particle came to an end that fits within {row.limits.max_tokens} tokens")
+        raise BudgetTooSmallError(f"no particle completed its text within {row.limits.max_tokens} tokens")
     weights = _weights(cloud)
     kept = [(one, float(weight)) for one, weight in zip(cloud, weights, strict=True) if weight > 0]
     results = tuple(_result(plan, one.session, row.limits, start) for one, _ in kept)

@@ -44,7 +44,9 @@ class View:
         given = [generations] if isinstance(generations, Generation) else list(generations)
         for one in given:
             if len(one.steps) != len(one.tokens):
-                raise ValueError("a view shows probabilities: generate with logprobs=3, or so many alternatives")
+                raise ValueError(
+                    "a View needs log-probabilities: generate with logprobs=3, or another number of alternatives"
+                )
         self._table = model.vocabulary
         self._generations = given
 

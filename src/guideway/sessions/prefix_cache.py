@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
+from guideway.arguments import integer
 from guideway.engines.base import Cache
 
 __all__ = ["PREFIX_BYTES", "PrefixCache", "PrefixStatistics", "common_length"]
@@ -63,8 +64,8 @@ class PrefixCache:
     def __init__(
         self, *, budget_bytes: int = PREFIX_BYTES, supports_rollback: bool = True, shortest: int = SHORTEST
     ) -> None:
-        if budget_bytes < 0 or shortest < 1:
-            raise ValueError(f"a budget of {budget_bytes} bytes for prefixes from {shortest} tokens on")
+        budget_bytes = integer("budget_bytes", budget_bytes, 0)
+        shortest = integer("shortest", shortest, 1)
         self.supports_rollback, self.shortest = supports_rollback, shortest
         self._budget = budget_bytes
         self._root = _Node((), None)
@@ -76,13 +77,12 @@ class PrefixCache:
 
     @property
     def budget_bytes(self) -> int:
-        """May be set; what is over goes at once."""
+        """The maximum number of bytes. Setting it evicts what exceeds it at once."""
         return self._budget
 
     @budget_bytes.setter
     def budget_bytes(self, value: int) -> None:
-        if value < 0:
-            raise ValueError(f"a budget of {value} bytes")
+        value = integer("budget_bytes", value, 0)
         with self._lock:
             self._budget = value
             self._evict_to(value)

@@ -47,7 +47,13 @@ CHECKPOINT_BYTES = 64 << 20
 
 
 class Change(NamedTuple):
-    """What `set_text` did: how many tokens stayed, which went, which came."""
+    """What `set_text` did.
+
+    Attributes:
+        kept: The number of tokens that stayed.
+        removed: The removed ids.
+        fed: The appended ids.
+    """
 
     kept: int
     removed: list[int]
@@ -58,13 +64,15 @@ class Change(NamedTuple):
 class Counts:
     """How many tokens the model ran for a session.
 
-    `run`: all of them. `again`: those of them that it had run before, because their logits or states were no longer
-    kept. `found`: those that it did not run, because the prefix cache had them.
+    Attributes:
+        run: All of them.
+        recomputed: Those that it had run before, because their logits or states were no longer kept.
+        cached: Those that it did not run, because the prefix cache had them.
     """
 
     run: int = 0
-    again: int = 0
-    found: int = 0
+    recomputed: int = 0
+    cached: int = 0
 
 
 class Session:
