@@ -109,7 +109,7 @@ def test_those_of_others_are_refused_by_name(model: Model, tmp_path: Path) -> No
     data = bytearray((tmp_path / "s").read_bytes())
     data[8] = 9
     (tmp_path / "s").write_bytes(data)
-    with pytest.raises(SnapshotError, match="has the format 9; this version reads 2"):
+    with pytest.raises(SnapshotError, match="has format 9; this version reads format 2"):
         model.load_session(tmp_path / "s")
     with pytest.raises(OSError):
         model.load_session(tmp_path / "none")
