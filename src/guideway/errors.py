@@ -61,15 +61,16 @@ __all__ = [
 
 
 class GuidewayError(Exception):
-    """The root of all errors that this library raises on purpose."""
+    """The base class of all exceptions of this library."""
 
 
 class ConstraintError(GuidewayError):
-    """A constraint that cannot be used.
+    """A constraint cannot be used.
 
-    `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, line, column
-    and caret for grammars, or None where the whole constraint is meant. The message draws the caret. `node` is the
-    number of the grammar's node, where the kernel raised it.
+    Attributes:
+        place: The location: a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns,
+            line, column and caret for grammars. None: the whole constraint.
+        node: The number of the grammar node, where the kernel raised the error.
     """
 
     node: int | None = None
@@ -90,11 +91,11 @@ class InvalidConstraintError(ConstraintError, ValueError):
 
 
 class UnsupportedError(ConstraintError, NotImplementedError):
-    """Well formed, but this version cannot enforce it exactly; it is refused instead of being loosened."""
+    """The constraint is well formed, but this version cannot enforce it exactly."""
 
 
 class UnsatisfiableError(ConstraintError, ValueError):
-    """No text can fit the constraint."""
+    """No text fits the constraint."""
 
 
 class LimitExceededError(ConstraintError, RuntimeError):
@@ -105,9 +106,11 @@ class LimitExceededError(ConstraintError, RuntimeError):
 
 
 class InvalidTextError(GuidewayError, ValueError):
-    """A text that does not fit the constraint by which it is read.
+    """A text does not fit the constraint.
 
-    `text`: the text. `place`: in JSON the JSON Pointer of what does not fit. Both None where that is not told.
+    Attributes:
+        text: The text, or None.
+        place: The JSON Pointer of the value that does not fit, or None.
     """
 
     def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
@@ -146,11 +149,11 @@ class RejectedTokenError(GuidewayError, ValueError):
 
 
 class InvalidTokenError(GuidewayError, LookupError):
-    """A token id outside the vocabulary. The state is unchanged."""
+    """A token id is outside the vocabulary. The state is unchanged."""
 
 
 class BudgetTooSmallError(GuidewayError, ValueError):
-    """No complete output fits in the tokens that were allowed."""
+    """No complete output fits in `max_tokens`, or in the context."""
 
 
 class EmptySequenceError(GuidewayError, LookupError):

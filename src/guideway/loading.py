@@ -23,18 +23,26 @@ def load(
     context_size: int | None = None,
     tokenizer: object = None,
 ) -> Model:
-    """The model of this name.
+    """Load a model by its name.
 
-    "tiny": bundled. "onnx:FOLDER": an ONNX export with its tokenizer.json. "hf:NAME": transformers, a name or folder.
-    "gguf:FILE": llama.cpp. "mlx:FOLDER": MLX, a folder or name.
+    Args:
+        name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json), "hf:NAME" (transformers, a name
+            or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name).
+        device: A device by the engine's name for it; by default the CPU.
+        dtype: The type of the weights, where the engine converts them; for llama.cpp, of the KV cache.
+        context_size: The maximum number of tokens of a session; by default that of the model.
+        tokenizer: Whatever `Tokenizer.of` takes, to replace the tokenizer of the model's files.
 
-    `device`: as the engine calls its devices; the CPU unless asked. `dtype`: what the weights become, where the engine
-    converts them; for llama.cpp, of the KV cache. `context_size`: tokens per session; by default what the model was
-    made for. `tokenizer`: whatever `Tokenizer.of` takes, where the model's own files do not have the right one.
-    Raises `ModelNotFoundError` for a name or file that does not exist, `MissingDependencyError` for a library that is
-    not installed, `InvalidFileError` for a damaged tokenizer, `EngineError` for model files that are damaged or do not
-    fit, and for a device or type that there is not, `ValueError` for a larger context than the model's,
-    `TypeError` for a name that is no str.
+    Returns:
+        The model. It is a context manager, which closes the engine.
+
+    Raises:
+        ModelNotFoundError: There is no such name or file.
+        MissingDependencyError: The engine's library is not installed.
+        InvalidFileError: The tokenizer's file is damaged.
+        EngineError: The model's files are damaged or unsuitable, or the device or type does not exist.
+        ValueError: `context_size` is larger than that of the model.
+        TypeError: `name` is not a str.
     """
     if not isinstance(name, str):
         raise TypeError(f'name must be a str such as "tiny" or "hf:NAME", got {name!r}')

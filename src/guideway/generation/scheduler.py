@@ -1,7 +1,7 @@
-"""The loop that generates: rows that share a model, each with its own constraint, sampler and limits.
+"""The generation loop: sequences that share a model, each with its own constraint, sampler and limits.
 
-One round: take what is forced, run the model over what waits in all rows, draw one token in each. A row that has
-finished leaves, and the next one joins.
+One round takes forced tokens, runs the model over the pending tokens of all sequences, and draws one token in each. A
+finished sequence leaves the batch, and the next one joins.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 FinishReason = Literal["stop", "length"]
 
 MOST_TAKEN_BACK = 512
-"""How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
+"""The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds spent. Rows that run together share the model's.
+    """Where the time was spent, in seconds. Sequences that run together share the time of the model.
 
-    `prompt`: the model's first pass, over the prompt and what is forced right behind it. `model`: its further passes.
-    `mask`: the constraint. `sample`: drawing.
+    Attributes:
+        prompt: The first pass of the model, over the prompt and the forced tokens after it.
+        model: The other passes of the model.
+        mask: The constraint.
+        sample: Drawing tokens.
     """
 
     prompt: float

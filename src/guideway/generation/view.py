@@ -1,4 +1,4 @@
-"""A generation to look at: its tokens coloured by probability, as HTML for notebooks and files."""
+"""`View`: a generation as HTML, with its tokens coloured by probability."""
 
 from __future__ import annotations
 
@@ -35,9 +35,14 @@ _LEGEND = (
 
 
 class View:
-    """Generations that were made with `logprobs=`, to look at. A notebook shows it; `save` writes an HTML file.
+    """Shows generations with the probabilities of their tokens. A notebook displays it; `save` writes an HTML file.
 
-    Raises `ValueError` for a generation without probabilities.
+    Args:
+        model: The model that generated them.
+        generations: One generation or several, made with `logprobs=`.
+
+    Raises:
+        ValueError: A generation has no log-probabilities.
     """
 
     def __init__(self, model: ModelBase, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
@@ -51,7 +56,14 @@ class View:
         self._generations = given
 
     def save(self, path: str | Path) -> None:
-        """Write a page that stands alone. Raises `OSError`."""
+        """Write an HTML page.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         head = '<!doctype html><meta charset="utf-8"><title>Guideway: a generation</title>'
         Path(path).write_text(f"{head}\n{self._repr_html_()}\n", "utf-8")
 
