@@ -91,7 +91,7 @@ def forks_and_files(model: Model, path: Path, tolerance: float) -> None:
     assert [again.infer() for _ in range(20)] == expected
     assert [given.infer() for _ in range(20)] == expected
     stranger = Model(ToyEngine(model.engine.vocab_size), model.tokenizer)
-    with pytest.raises(SnapshotError, match="another model"):
+    with pytest.raises(SnapshotError, match="different model"):
         stranger.load_session(path)
 
 

@@ -112,7 +112,7 @@ def test_logits_that_are_no_numbers_are_refused_by_all(wrong: float) -> None:
 def test_particles_that_cannot_go_on_die() -> None:
     model = ConstantModel(VOCABULARY, [0.0, -math.inf, 0.0, 0.0, 0.0, 0.0])
     for proposal in ("mask", "rejection"):
-        with pytest.raises(gw.errors.BudgetTooSmallError, match="no particle came to an end"):
+        with pytest.raises(gw.errors.BudgetTooSmallError, match="no particle completed its text"):
             gw.search.smc(model, "b", gw.Regex("a{1,3}"), proposal=proposal, max_tokens=9)  # type: ignore[arg-type]  # of two
     plain = ConstantModel(VOCABULARY)
     for odd in (math.nan, math.inf):
@@ -129,7 +129,7 @@ def test_scores_refuse_what_they_cannot_tell_apart(model: Model) -> None:
             return super().encode(text.lower().replace("y", ""), special=special)
 
     lower = Model(model.engine, Lower(model.tokenizer._backend))
-    with pytest.raises(ValueError, match="leaves nothing of the option 'y'"):
+    with pytest.raises(ValueError, match="option 'y' has no tokens"):
         gw.score(lower, "a", ["y", "b"])
     with pytest.raises(ValueError, match="has the same tokens as another"):
         gw.score(lower, "a", ["B", "b"], end=True)

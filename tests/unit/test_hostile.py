@@ -310,7 +310,7 @@ ENDLESS: dict[str, tuple[Any, str | None]] = {  # each takes minutes where a cal
 def test_work_without_end_is_cut_off(name: str) -> None:
     constraint, place = ENDLESS[name]
     start = time.thread_time()
-    with pytest.raises(gw.errors.LimitExceededError, match="too much work") as caught:
+    with pytest.raises(gw.errors.LimitExceededError, match="max_work = ") as caught:
         matcher_of(constraint)
     assert caught.value.place == place
     assert time.thread_time() - start < 30  # two or three seconds, where nothing else runs

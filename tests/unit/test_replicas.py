@@ -25,13 +25,13 @@ REPLICA = """
 import hashlib, json, sys
 import numpy as np
 import guideway as gw
-from guideway import disk, sources
+from guideway import disk, constraints
 from guideway.integrations._common import Follower, requested
 
 if sys.argv[1] == "reads":
     def refuse(constraint):
         raise RuntimeError("compiled from the source")
-    sources.of = refuse
+    constraints.of = refuse
 table = gw.load("tiny").tokenizer
 automaton = gw.compile(requested("json", sys.stdin.read()), table)
 follower, digest = Follower(automaton, table.eos_ids), hashlib.sha256()

@@ -100,7 +100,7 @@ def test_of_a_generation() -> None:
     assert found.captures["year"] == found.text[:4]
     low, high = found.token_span(found.captures.last("month"), model)
     assert model.vocabulary.bytes_of(found.tokens[low:high]).decode() == found.captures["month"]
-    with pytest.raises(ValueError, match="no constraint"):
+    with pytest.raises(ValueError, match="need a constraint"):
         _ = complete(model, "When: ", max_tokens=1).captures
 
 
