@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.errors import InvalidTokenError, RejectedTokenError
+from guideway.errors import InvalidTokenError, RejectedTokenError, UnsatisfiableError
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
 
@@ -229,7 +229,7 @@ class Lockstep:
 
     def budget(self) -> None:
         """The fewest tokens, and masks that leave room to finish."""
-        promised = least = self.matcher.min_tokens_to_complete()
+        promised = least = self.promised()
         if self.searched:
             cost = self.slow.cost(self.slow.state)
             least = NEVER if cost is None else cost
@@ -241,6 +241,13 @@ class Lockstep:
         for tokens in sorted({0, 1, least, promised - 1, promised, promised + 1, promised + self.rng.randrange(6)}):
             self.within(tokens, promised)
         self.finish(promised + self.rng.randrange(3))
+
+    def promised(self) -> int:
+        """`min_tokens_to_complete`; `NEVER` where the vocabulary cannot spell the shortest completion."""
+        try:
+            return int(self.matcher.min_tokens_to_complete())
+        except UnsatisfiableError:
+            return NEVER
 
     def within(self, tokens: int, promised: int) -> frozenset[int]:
         """`fill_mask_within` holds nothing that could not be completed, and something whenever it promised to."""
@@ -269,7 +276,7 @@ class Lockstep:
         """A random walk within a budget finishes."""
         start = len(self.taken)
         while self.slow.state is not None:
-            legal = self.within(tokens, self.matcher.min_tokens_to_complete())
+            legal = self.within(tokens, self.promised())
             if not legal:
                 self.fail(f"dead end with {tokens} tokens left", "an empty mask", sorted(self.slow.mask()))
             self.advance(self.rng.choice(sorted(legal)))
