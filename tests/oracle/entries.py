@@ -57,7 +57,7 @@ class OpenKey(Reader):
 
     def leave(self, rest: Stack) -> Stack:
         """What follows, once the key is read."""
-        return (*rest[: self.at], rest[self.at].capture(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]  # a frame of keys
+        return (*rest[: self.at], rest[self.at].named(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]  # a frame of keys
 
 
 def said(text: str) -> str | None:
