@@ -42,6 +42,35 @@ nb::dict stats(const Compiled& c) {
     return made;
 }
 
+// Adds to a rejection the token's bytes, the position and some legal tokens; other errors stay as they are.
+[[noreturn]] void raise_rejection(const Matcher& matcher, std::int64_t token, const Error& error) {
+    if (error.kind != ErrorKind::rejected) throw;
+    constexpr std::size_t kShown = 5;
+    const Vocabulary& vocabulary = matcher.automaton().vocabulary();
+    const auto shown = [&](std::uint32_t id) { return bytes_of(vocabulary.shown(vocabulary.token(id))); };
+    nb::list legal;
+    try {
+        std::vector<std::uint32_t> row(vocabulary.words());
+        released_when_long(matcher, [&] { matcher.fill_mask(row); });
+        for (std::uint32_t id = 0; id < vocabulary.size() && legal.size() < kShown; ++id)
+            if (row[id / 32] >> (id % 32) & 1) legal.append(nb::make_tuple(id, shown(id)));
+    } catch (const Error&) {  // no mask can be computed here; the rejection is reported without legal tokens
+    }
+    const nb::object type = nb::module_::import_("guideway.errors").attr("RejectedTokenError");
+    const nb::object made = type(error.what(), nb::arg("token_id") = token, nb::arg("token_bytes") = shown(static_cast<std::uint32_t>(token)),
+                                 nb::arg("position") = matcher.position(), nb::arg("legal_tokens") = nb::tuple(legal));
+    PyErr_SetObject(type.ptr(), made.ptr());
+    throw nb::python_error();
+}
+
+std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
+    const std::uint32_t tokens = released_when_long(matcher, [&] { return matcher.tokens_to_finish(); });
+    if (tokens != kInfinite) return tokens;
+    const nb::object text = bytes_of(released_when_long(matcher, [&] { return matcher.completion(); }));
+    throw Error(ErrorKind::unsatisfiable,
+                std::string("the vocabulary has no tokens that spell the shortest completion ") + nb::repr(text).c_str());
+}
+
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
@@ -77,18 +106,29 @@ void bind_matcher(nb::module_& m) {
              nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
              "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
              "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
-        .def("advance", [](Matcher& self, std::int64_t token) { released_when_long(self, [&] { self.advance(token); }); }, nb::arg("token_id"),
-             "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
+        .def("advance",
+             [](Matcher& self, std::int64_t token) {
+                 try {
+                     released_when_long(self, [&] { self.advance(token); });
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
+             },
+             nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
         .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) {
-                 released_when_long(self, [&] { self.advance_and_fill(token, words(row)); });
+                 try {
+                     released_when_long(self, [&] { self.advance_and_fill(token, words(row)); });
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
              },
              nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
-        .def("mask_id",
+        .def("mask_digest",
              [](const Matcher& self) {
                  const Matcher::MaskId id = released_when_long(self, [&] { return self.mask_id(); });
                  return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
              },
-             nb::sig("def mask_id(self) -> int"),
+             nb::sig("def mask_digest(self) -> int"),
              "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
              "byte order, so that what was made of a mask (a copy on a device) can be used again.")
         .def("rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
@@ -101,8 +141,9 @@ void bind_matcher(nb::module_& m) {
              "What the text goes on with in any case, up to 4,096 bytes.")
         .def("forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
              "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
-        .def("tokens_to_finish", [](const Matcher& self) { return released_when_long(self, [&] { return self.tokens_to_finish(); }); },
-             "Fewest tokens that spell the shortest completion, end token included.")
+        .def("min_tokens_to_complete", &min_tokens_to_complete,
+             "The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary "
+             "has no tokens that spell it.")
         .def("completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
              "A shortest text that completes what was taken so far.")
         .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },

@@ -76,7 +76,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
     if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
     work_.spend(kExprWork);
-    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
+    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
         made.a = static_cast<std::uint32_t>(args_.size());

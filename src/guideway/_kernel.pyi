@@ -15,7 +15,7 @@ class Vocabulary:
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...
 
     @staticmethod
-    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int]) -> Vocabulary:
+    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
         """The same of what `flatten` made of the tokens."""
 
     def save(self) -> bytes:
@@ -24,7 +24,7 @@ class Vocabulary:
         """
 
     @staticmethod
-    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
+    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
         """
         `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
@@ -101,7 +101,7 @@ class Matcher:
         `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
         """
 
-    def mask_id(self) -> int:
+    def mask_digest(self) -> int:
         """
         128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same byte order, so that what was made of a mask (a copy on a device) can be used again.
         """
@@ -125,8 +125,10 @@ class Matcher:
         Tokens over the forced bytes, longest first, as far as no legal token could reach past them.
         """
 
-    def tokens_to_finish(self) -> int:
-        """Fewest tokens that spell the shortest completion, end token included."""
+    def min_tokens_to_complete(self) -> int:
+        """
+        The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary has no tokens that spell it.
+        """
 
     def completion(self) -> bytes:
         """A shortest text that completes what was taken so far."""

@@ -30,7 +30,7 @@ def test_texts(notation: str, case: dict[str, Any]) -> None:
     for text in case["pass"]:
         assert source.parse(text) == text
     for text in case["miss"]:
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             source.parse(text)
 
 

@@ -5,8 +5,7 @@ A grammar is a dict from names to alternatives; an alternative is a tuple of nam
 
 from __future__ import annotations
 
-from .machine import Oracle
-from .machine import State as _State
+from .machine import Oracle, State as _State
 
 Name = str
 Alternative = tuple["Name | bytes", ...]

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 from .machine import Oracle, Stack
 from .reader import Reader
@@ -58,7 +57,7 @@ class OpenKey(Reader):
 
     def leave(self, rest: Stack) -> Stack:
         """What follows, once the key is read."""
-        return (*rest[: self.at], rest[self.at].capture(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]  # a frame of keys
+        return (*rest[: self.at], rest[self.at].named(self.text), *rest[self.at + 1 :])  # type: ignore[attr-defined]  # a frame of keys
 
 
 def said(text: str) -> str | None:

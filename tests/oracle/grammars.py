@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 from . import entries, regular
 from .entries import Countable, Feasible, Items, Members, OpenKey

@@ -27,8 +27,7 @@ from .entries import OpenKey, said
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
 from .spelling import Text, decode
-from .values import ByValue
-from .values import viable as can_fit
+from .values import ByValue, viable as can_fit
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 FREE, NOWHERE = "*", "!"  # the places of the schemas that allow everything, and nothing

@@ -12,7 +12,7 @@ from .house import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ENGINE = re.compile(r"from (?:guideway\.(?:engines|integrations)\.)?(\w+) import")
+ENGINE = re.compile(r"from (?:guideway\.(?:engines|integrations)\.)?(\w+)[.\w]* import")
 LIBRARIES = {
     "transformers": ["torch", "transformers"],
     "llama_cpp": ["llama_cpp", "gguf"],

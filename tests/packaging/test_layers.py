@@ -17,6 +17,7 @@ LEVELS = {
     8: ["engines", "integrations"],
     9: ["sessions"],
     10: ["generation"],
+    11: ["search", "types"],
     12: ["loading", "testing"],
     15: ["cli"],
 }

@@ -173,7 +173,7 @@ def aims(rng: random.Random) -> Iterator[Aim]:
             source = gw.JsonSchema(schema, **how)
         try:
             oracle = grammars.GrammarWorld(source.grammar()).oracle()
-        except (gw.UnsupportedError, gw.UnsatisfiableError):
+        except (gw.errors.UnsupportedError, gw.errors.UnsatisfiableError):
             continue
         yield Aim(name, source, oracle, tuple(text.encode() for text in texts))
         grammars.forget()

@@ -18,8 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 import guideway as gw
-from guideway.generation import complete
-from guideway.sessions import Model
+from guideway.generation import Model, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer
 
@@ -45,12 +44,12 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
         return
     tally.counts["generated"] += 1
     source, judge = gw.JsonSchema(schema, profile=profile), Judge(schema)  # type: ignore[arg-type]  # one of two
-    least, model = automaton.matcher().tokens_to_finish(), given[seed % len(given)]
+    least, model = automaton.matcher().min_tokens_to_complete(), given[seed % len(given)]
     if least > 1:
         try:
             gw.generate(model, "x", source, max_tokens=least - 1)
             tally.fault("fewer tokens than the fewest were enough", schema, seed)
-        except gw.BudgetTooSmallError:
+        except gw.errors.BudgetTooSmallError:
             tally.counts["refused budgets"] += 1
     for budget in (least, least + 1, least + rng.randrange(2, 6), 2 * least + 8, least + 60):
         options = {"max_tokens": budget, "temperature": rng.choice((0.0, 1.0, 2.5)), "seed": seed}

@@ -117,9 +117,9 @@ def check(seed: int, tally: Tally, first: int | None = None, branches: int = 3, 
         dialect = "draft-07"
         source = gw.JsonSchema(schema, profile="exact", dialect=dialect)
         automaton = gw.compile(source, VOCABULARY, cache=False)
-    except gw.UnsatisfiableError:
+    except gw.errors.UnsatisfiableError:
         automaton = None
-    except gw.ConstraintError as error:
+    except gw.errors.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
         return
     finally:

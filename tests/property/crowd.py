@@ -68,8 +68,8 @@ class Crowd:
     def forced_tokens(self) -> list[int]:
         return list(self._same("forced_tokens"))
 
-    def tokens_to_finish(self) -> int:
-        return int(self._same("tokens_to_finish"))
+    def min_tokens_to_complete(self) -> int:
+        return int(self._same("min_tokens_to_complete"))
 
     def completion(self) -> bytes:
         return bytes(self._same("completion"))

@@ -93,7 +93,7 @@ class FakeMatcher:
     def forced_tokens(self) -> list[int]:
         return []
 
-    def tokens_to_finish(self) -> int:
+    def min_tokens_to_complete(self) -> int:
         cost = self.slow.cost(self.slow.state)
         assert cost is not None
         return cost - (self.flaw == "promises too little")

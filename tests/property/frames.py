@@ -12,8 +12,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import product
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 from tests.oracle import grammars
 from tests.oracle.matcher import Tokens
 

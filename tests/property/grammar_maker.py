@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 FRAMES = (
     (ir.Punctuation("{", ",", ":", "}"), ir.Punctuation("[", ",", ":", "]")),

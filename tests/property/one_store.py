@@ -268,7 +268,7 @@ class Maker:
             family = self.rng.choices(list(self.FAMILIES), list(self.FAMILIES.values()))[0]
             try:
                 yield family.__name__, family(self)
-            except (gw.ConstraintError, gw.LimitExceededError):
+            except (gw.errors.ConstraintError, gw.errors.LimitExceededError):
                 continue
             finally:
                 regular.forget()
@@ -381,7 +381,7 @@ class Walk:
             matcher.fill_mask(row)
         self.compare("masks differ")
         if self.rng.random() < 0.02:
-            left = self.matchers[-1].tokens_to_finish() + self.rng.randrange(3)
+            left = self.matchers[-1].min_tokens_to_complete() + self.rng.randrange(3)
             kept = self.rows.copy()
             for matcher, row in zip(self.matchers, self.rows, strict=True):
                 matcher.fill_mask_within(row, left)
@@ -416,7 +416,7 @@ class Walk:
             try:
                 matcher.advance(token)
                 accepted = True
-            except gw.RejectedTokenError:
+            except gw.errors.RejectedTokenError:
                 accepted = False
             if accepted != self.holds(token):
                 raise self.fault(
@@ -460,7 +460,7 @@ def hold(name: str, count: int, seed: int, *, faults: int = 1, says: bool = Fals
         except Mismatch as error:
             found.append(f"{family}, constraint {stores.counts['constraints']}: {error}")
             stores.counts["constraints"] += 1
-        except (gw.ConstraintError, gw.LimitExceededError) as error:
+        except (gw.errors.ConstraintError, gw.errors.LimitExceededError) as error:
             stores.counts[f"refused: {type(error).__name__}"] += 1
             continue
         stores.counts[family] += 1

@@ -53,7 +53,7 @@ def models(tiny: gw.Model | None = None) -> list[gw.Model]:
 
 def budgets(model: gw.Model, source: gw.JsonSchema) -> list[int]:
     """The smallest that there is, and larger ones."""
-    least = gw.compile(source, model.vocabulary).matcher().tokens_to_finish()
+    least = gw.compile(source, model.vocabulary).matcher().min_tokens_to_complete()
     return [least, least + 3, 2 * least + 8, max(PLENTY, least)]
 
 

@@ -118,7 +118,7 @@ def tokenizations(tokenizer: gw.Tokenizer, seeds: range, each: int) -> int:
         if valid:
             try:
                 matcher = gw.compile(gw.JsonSchema(case.schema), vocabulary, cache=False).matcher()
-            except gw.UnsupportedError:
+            except gw.errors.UnsupportedError:
                 continue
             for text in valid:
                 for _ in range(each):
@@ -146,7 +146,7 @@ def test_tokenizer_encodings_are_legal(tokenizer: gw.Tokenizer) -> None:
             if oracle.matches(text):
                 try:
                     matcher = gw.compile(gw.JsonSchema(case.schema), tokenizer.vocabulary, cache=False).matcher()
-                except gw.UnsupportedError:
+                except gw.errors.UnsupportedError:
                     continue
                 ids = tokenizer.encode(text)
                 assert matcher.validate(ids) == len(ids), (json.dumps(case.schema), text)

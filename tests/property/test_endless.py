@@ -76,7 +76,7 @@ def check(seed: int) -> tuple[int, int]:
     judge = Judge(schema)
     try:
         automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY, cache=False)
-    except gw.UnsatisfiableError:
+    except gw.errors.UnsatisfiableError:
         assert not any(judge(json.dumps(value(rng, 4))) for _ in range(200)), schema
         return 0, 200
     counts = [0, 0]
@@ -88,7 +88,7 @@ def check(seed: int) -> tuple[int, int]:
             values.append(json.loads(text, parse_float=Decimal))
         except (ArithmeticError, ValueError):  # numbers that the judge cannot read
             continue
-        except gw.LimitExceededError:  # whether an item can still be another one took too long to find out
+        except gw.errors.LimitExceededError:  # whether an item can still be another one took too long to find out
             LIMITED.append(seed)
     for one in values:
         try:
@@ -99,7 +99,7 @@ def check(seed: int) -> tuple[int, int]:
         text = respelled(rng, one)
         try:
             assert accepts(automaton, text) == good, (seed, schema, text)
-        except gw.LimitExceededError:
+        except gw.errors.LimitExceededError:
             LIMITED.append(seed)
     return counts[1], counts[0]
 

@@ -88,7 +88,7 @@ def compared(tokens: Sequence[bytes], seeds: range) -> int:
                 taken += tokens[token]
                 if crowd.is_finished:
                     break
-        except gw.ConstraintError:  # nothing fits it, or it asks for too much
+        except gw.errors.ConstraintError:  # nothing fits it, or it asks for too much
             continue
         except Mismatch as mismatch:
             raise Mismatch(f"seed {seed}, {source} behind {taken!r}: {mismatch}") from mismatch

@@ -76,7 +76,7 @@ def drawn(cutter: Cutter, seeds: range, each: int) -> int:
         spelled = [respelled(cutter.rng, json.loads(text)) for text in texts for _ in range(2)]
         try:
             done += cutter.taken(gw.JsonSchema(case.schema, **EXACT[1]), list(filter(oracle.matches, spelled)), each)
-        except (gw.UnsupportedError, gw.UnsatisfiableError):
+        except (gw.errors.UnsupportedError, gw.errors.UnsatisfiableError):
             continue
         finally:
             regular.forget()
@@ -101,12 +101,12 @@ def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, in
             source = gw.JsonSchema(schema, profile="exact")
             done += cutter.taken(source, [respelled(cutter.rng, value) for value in values], each)
         except (
-            gw.InvalidConstraintError,
-            gw.UnsupportedError,
-            gw.LimitExceededError,
+            gw.errors.InvalidConstraintError,
+            gw.errors.UnsupportedError,
+            gw.errors.LimitExceededError,
         ):  # one has a reference that leads nowhere
             continue
-        except gw.UnsatisfiableError:  # one needs a property that its `oneOf` refuses
+        except gw.errors.UnsatisfiableError:  # one needs a property that its `oneOf` refuses
             assert not values
             continue
         compiled += 1

@@ -75,7 +75,7 @@ def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, dear: int =
         name = f"seed {seed}: {rules}"
         oracle = EarleyOracle(rules, "A")
         if not oracle.start.sets[0]:  # type: ignore[attr-defined]  # items of the Earley recogniser
-            with pytest.raises(gw.UnsatisfiableError):
+            with pytest.raises(gw.errors.UnsatisfiableError):
                 lower(as_rules(rules), "A")
             continue
         grammar = lower(as_rules(rules), "A").grammar
@@ -88,7 +88,7 @@ def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, dear: int =
         matcher = Crowd.compiled(Made(grammar), tables)
         try:
             Lockstep(name, matcher, oracle, tokens, rng, tally, 0).walk(depth, nodes)
-        except gw.LimitExceededError:
+        except gw.errors.LimitExceededError:
             dear -= 1
             if dear < 0:
                 raise
@@ -108,7 +108,7 @@ def test_zero_repetitions() -> None:
     ]
     automaton = byte_automaton(lower(rules, "S").grammar)
     assert [text for text in ("", "c", "cb", "cbb", "ac", "acb") if accepts(automaton, text)] == ["c", "cb", "cbb"]
-    with pytest.raises(gw.InvalidConstraintError, match="at least -1"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="at least -1"):
         lower([Rule("S", Times(Text(literal("a")), -1, 1))], "S")
 
 
@@ -123,7 +123,7 @@ def test_long_chains_and_counts_take_linear_time() -> None:
     automaton = byte_automaton(lower([start, *chain, end], "S").grammar)
     assert accepts(automaton, "(x()y)")
     rules = [Rule(f"B{n}", Choice((Ref(f"B{n + 1}"), Series((Ref("B0"), Text(literal("x"))))))) for n in range(4000)]
-    with pytest.raises(gw.LimitExceededError):
+    with pytest.raises(gw.errors.LimitExceededError):
         lower([*rules, Rule("B4000", Text(literal("b")))], "B0")
     count = 20_000
     counted = Series((Text(literal("(")), Times(Ref("S"), count, count), Text(literal(")"))))

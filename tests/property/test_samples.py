@@ -15,7 +15,7 @@ from .samples import fault, models, run
 def test_500_texts_at_temperature_2() -> None:
     try:
         given = models()
-    except gw.NotAvailable:
+    except gw.errors.ModelNotFoundError:
         tokens = [bytes([n]) for n in range(256)] + [b"</s>", b'": ', b'", "', b"null", b"], [", b"20", b"aaa", b"}, {"]
         vocabulary = gw.Vocabulary(tokens, eos_ids=[256])
         given = [ConstantModel(vocabulary, np.random.default_rng(seed).normal(0, 2, len(tokens))) for seed in (1, 2)]

@@ -134,7 +134,7 @@ def test_a_completion_is_as_long_as_was_said() -> None:
 
 def test_a_minimum_of_items_that_hold_themselves_is_refused_with_its_place() -> None:
     schema = {"properties": {"a": {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True, "minItems": 2}}}
-    with pytest.raises(gw.UnsupportedError, match="hold each other") as caught:
+    with pytest.raises(gw.errors.UnsupportedError, match="hold each other") as caught:
         gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY, cache=False)
     assert caught.value.place == "/properties/a"
 

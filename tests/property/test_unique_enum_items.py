@@ -52,7 +52,7 @@ def test_no_text_is_a_dead_end(profile: Any, seed: int) -> None:
             if not tokens:
                 break
             if step >= 40:  # long enough: the shortest way on
-                matcher.fill_mask_within(row, matcher.tokens_to_finish())
+                matcher.fill_mask_within(row, matcher.min_tokens_to_complete())
                 tokens = legal(row)
                 if tokens == [len(TOKENS) - 1]:
                     break

@@ -76,7 +76,7 @@ def walked(matcher: Any, rng: random.Random, steps: int) -> str:
     for step in range(10_000):
         if step < steps:
             matcher.fill_mask(row)
-        elif not matcher.fill_mask_within(row, matcher.tokens_to_finish() + rng.randrange(3)):
+        elif not matcher.fill_mask_within(row, matcher.min_tokens_to_complete() + rng.randrange(3)):
             raise LookupError(f"no way within the budget after {text!r}")
         legal = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
         if not legal.any():
@@ -100,9 +100,9 @@ def compiled(schema: Any, profile: str, tally: Tally) -> gw.Automaton | None:
     """The automaton; None where the schema is refused, which is counted."""
     try:
         return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
-    except gw.ConstraintError as error:
+    except gw.errors.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
-        if isinstance(error, gw.InvalidConstraintError):  # the schemas drawn are good ones
+        if isinstance(error, gw.errors.InvalidConstraintError):  # the schemas drawn are good ones
             raise
         return None
 
@@ -187,7 +187,7 @@ def run(seeds: range, tally: Tally) -> None:
     for seed in seeds:
         try:
             check(seed, tally)
-        except gw.LimitExceededError:  # in the middle of a text: a refusal, though a late one
+        except gw.errors.LimitExceededError:  # in the middle of a text: a refusal, though a late one
             tally.counts["LimitExceededError in a walk"] += 1
         except Exception as error:  # anything that is no verdict is a fault of ours, with its seed
             tally.fault(f"{type(error).__name__}: {error}", None, seed)

@@ -111,7 +111,7 @@ def walk(automaton: Any, ids: Sequence[int], row: Any) -> tuple[bool, float, str
             return False, max(worst, clock() - start), place
         try:
             matcher.advance(token)
-        except gw.RejectedTokenError as problem:
+        except gw.errors.RejectedTokenError as problem:
             raise AssertionError(f"the mask of token {at} allows what advance refuses: {problem}") from problem
         spent = clock() - start
         if spent > worst:
@@ -165,7 +165,7 @@ class Walker:
             ids = [*llama3()[1](json.dumps(test["data"], ensure_ascii=False)), end]
             try:
                 allowed, worst, place = walk(automaton, ids, self.row)
-            except gw.LimitExceededError as problem:
+            except gw.errors.LimitExceededError as problem:
                 if count:
                     self.report.wrong.append(f"{name}[{number}]: {problem}")
                 continue

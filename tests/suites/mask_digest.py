@@ -36,7 +36,7 @@ class MaskDigest:
         """Adds the masks along the texts under a constraint, up to the first token that is refused."""
         try:
             automaton = gw.compile(make(), self.vocabulary)
-        except gw.ConstraintError as error:
+        except gw.errors.ConstraintError as error:
             self.digest.update(type(error).__name__.removesuffix("Error").encode())
             return
         for text in texts:

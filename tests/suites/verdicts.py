@@ -135,7 +135,7 @@ class Recogniser:
         source = gw.JsonSchema(schema, **options)
         try:
             self._automaton = byte_automaton(source.grammar())
-        except gw.UnsatisfiableError:
+        except gw.errors.UnsatisfiableError:
             self._automaton = None
 
     def allows(self, text: str) -> bool:
@@ -191,7 +191,7 @@ def _keywords_of(schema: Any, draft: str, **options: Any) -> set[str]:
     given = {"resources": remotes(draft), **options}
     try:
         rows = gw.JsonSchema(schema, **given).keyword_report()
-    except gw.UnsupportedError:
+    except gw.errors.UnsupportedError:
         rows = explain_schema(
             schema, profile="exact", dialect=options["dialect"], resources=given["resources"]
         ).contract
@@ -201,7 +201,7 @@ def _keywords_of(schema: Any, draft: str, **options: Any) -> set[str]:
 def _count(tally: Tally, recogniser: Recogniser, text: str, valid: bool, what: str) -> None:
     try:
         allowed = recogniser.allows(text)
-    except gw.LimitExceededError as problem:
+    except gw.errors.LimitExceededError as problem:
         tally.wrong.append(f"given up ({problem}): {what}")
         return
     if allowed == valid:

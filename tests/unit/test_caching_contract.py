@@ -19,8 +19,7 @@ from tokenizers import models, pre_tokenizers
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import cache_keys as memo
-from guideway.compiler import compilation as automata
+from guideway.compiler import cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.huggingface import HuggingFace

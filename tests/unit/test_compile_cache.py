@@ -9,7 +9,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ import pytest
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import cache_keys as memo
-from guideway.compiler import compilation as automata
+from guideway.compiler import CompileLimits, cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsatisfiableError
 
@@ -264,48 +262,27 @@ def test_fast_programs_are_not_stored() -> None:
     assert not [entry for entry in stored().entries() if entry.kind.startswith("program")]
 
 
-# -- many, and async --------------------------------------------------------------------------------------------------
+# -- limits, and async --------------------------------------------------------------------------------------------------
 
 
-def test_many_in_order_with_progress() -> None:
-    seen: list[tuple[int, int]] = []
-    patterns = [gw.Regex(f"a{{{n}}}") for n in range(1, 20)]
-    made = gw.compile_many(patterns, BYTES, progress=lambda *done: seen.append(done))
-    assert seen == [(n, 19) for n in range(1, 20)]
-    for n, automaton in enumerate(made, 1):
-        assert isinstance(automaton, gw.Automaton)
-        assert allows(automaton, "a" * n)
-    assert gw.compile_many([], BYTES) == []
-
-
-def test_many_with_failures_in_their_places() -> None:
-    wanted = [gw.Regex("a"), {"enum": []}, 3, gw.Regex("b")]
-    with pytest.raises(gw.ConstraintError, match=r"constraint [12]: "):
-        gw.compile_many(wanted, BYTES)
-    made = gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(failures=2))
-    assert [type(one) for one in made] == [gw.Automaton, UnsatisfiableError, InvalidConstraintError, gw.Automaton]
-
-
-def test_many_within_a_time_and_until_cancelled() -> None:
-    wanted = [gw.Regex(f"(a|b){{{n}}}") for n in range(300)]
-    with pytest.raises(LimitExceededError, match=r"were up after \d+ of 300"):
-        gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(seconds=0))
-    with pytest.raises(CancelledError, match="of 300"):  # at once: all may be done by the second look
-        gw.compile_many(wanted, BYTES, cancelled=lambda: True, threads=1)
+def test_limits_name_their_value_and_parameter() -> None:
+    wanted = gw.Regex("(a|b){50}c(a|b){50}")
+    assert gw.compile(wanted, BYTES, limits=CompileLimits()) is gw.compile(wanted, BYTES)
+    for name, few, many in (("max_states", 20, 100_000), ("max_work", 300, 10_000_000)):
+        with pytest.raises(LimitExceededError, match=rf"{name} = {few} .*limits=CompileLimits\({name}=\.\.\.\)"):
+            gw.compile(wanted, BYTES, limits=CompileLimits(**{name: few})).matcher().completion()
+        automaton = gw.compile(wanted, BYTES, limits=CompileLimits(**{name: many}))
+        assert allows(automaton, "a" * 50 + "c" + "b" * 50)
+    with pytest.raises(ValueError, match="max_states"):
+        CompileLimits(max_states=0)
 
 
 def test_async() -> None:
     async def main() -> None:
-        assert await gw.acompile(SCHEMA, BYTES) is gw.compile(SCHEMA, BYTES)
-        made = await gw.acompile_many([SCHEMA, gw.Regex("a")], BYTES)
-        assert made[0] is gw.compile(SCHEMA, BYTES)
-        task = asyncio.create_task(gw.acompile_many([gw.Regex(f"x{n}") for n in range(2000)], BYTES, threads=1))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        before = gw.compile(SCHEMA, BYTES)
+        assert await gw.compiler.acompile(SCHEMA, BYTES) is before
         with gw.cache.disabled():
-            assert await gw.acompile(SCHEMA, BYTES) is not made[0]
+            assert await gw.compiler.acompile(SCHEMA, BYTES) is not before
 
     asyncio.run(main())
 

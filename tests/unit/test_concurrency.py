@@ -184,7 +184,7 @@ def test_holds_are_counted() -> None:
             assert walked(compiled, round_ % 6, 60) == expected[round_ % 6]
             fresh = Automaton.compile(table, program(gw.JsonSchema({**FRIENDLY, "minProperties": round_ % 3})))
             matcher = fresh.matcher()
-            matcher.forced_bytes(), matcher.tokens_to_finish(), matcher.completion(), matcher.mask_id()
+            matcher.forced_bytes(), matcher.min_tokens_to_complete(), matcher.completion(), matcher.mask_digest()
             assert matcher.validate([token for token, _ in expected[0]]) >= 1
             matcher.fill_mask_within(np.zeros(matcher.words, np.uint32), 40)
     found = table._locking()

@@ -35,7 +35,7 @@ def test_completions_of_many_optional_properties(profile: Any) -> None:
     def call() -> None:
         automaton = gw.compile(gw.JsonSchema(schema, profile=profile), BYTES, cache=False)
         start = time.thread_time()
-        automaton.matcher().tokens_to_finish()
+        automaton.matcher().min_tokens_to_complete()
         spent.append(time.thread_time() - start)
 
     spent: list[float] = []
@@ -70,7 +70,7 @@ def test_shortest_completions_of_some_properties(profile: Any, more: dict[str, A
         for byte in start:
             matcher.advance(byte)
         rest = bytes(matcher.completion())
-        assert matcher.tokens_to_finish() == len(rest) + 1
+        assert matcher.min_tokens_to_complete() == len(rest) + 1
         source.parse((start + rest).decode())
 
 

@@ -101,7 +101,7 @@ def test_batch_equals_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def whole(matchers: list[object], rows: object) -> None:
         if broken.matcher in matchers:
             raise LimitExceededError("too much to remember")
-        gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
+        gw.matcher.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr("guideway.integrations._common.follower.fill_masks", whole)
     for batch in ([follower(), stopped], [follower(), lost, stopped], [follower(), broken, stopped]):

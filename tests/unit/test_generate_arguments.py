@@ -23,22 +23,25 @@ AB = gw.Regex("[ab]{3}")
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: gw.load(Path("tiny")), "named by a str"),  # type: ignore[arg-type]  # all on purpose
-        (lambda: gw.load(None), "named by a str"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate("tiny", "a"), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
-        (lambda: gw.extract("tiny", "a", dict[str, int]), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
-        (lambda: gw.score("tiny", "a", ["b"]), r"what gw.load\("),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.load(Path("tiny")), "name must be a str"),  # type: ignore[arg-type]  # all on purpose
+        (lambda: gw.load(None), "name must be a str"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate("tiny", "a"), r"must be a guideway\.Model \(from guideway\.load\), got str"),  # type: ignore[call-overload]  # what is tested
+        (
+            lambda: gw.extract("tiny", "a", dict[str, int]),
+            r"must be a guideway\.Model \(from guideway\.load\), got str",
+        ),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.score("tiny", "a", ["b"]), r"must be a guideway\.Model \(from guideway\.load\), got str"),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.score(MODEL, "a", 5), "a list of strings"),  # type: ignore[call-overload]  # what is tested
-        (lambda: gw.compile(AB, "tiny"), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.compile(AB, None), "compiled for a Vocabulary"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.compile(AB, "tiny"), "vocabulary must be a guideway"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.compile(AB, None), "vocabulary must be a guideway"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", max_tokens="five"), "max_tokens must be an integer, got 'five'"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", n=1.5), "n must be an integer"),  # type: ignore[call-overload]  # what is tested
         (lambda: gw.generate(MODEL, "a", batch_size="8"), "batch_size must be an integer"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", stopping_criteria="b"), "stopping_criteria must be a function"),  # type: ignore[arg-type]  # what is tested
-        (lambda: gw.generate(MODEL, [True]), "a prompt is"),
-        (lambda: gw.generate(MODEL, [gw.GenerationRequest("a", top_k=3)], sampler="calm"), "must be a Sampler"),  # type: ignore[arg-type]  # what is tested
+        (lambda: gw.generate(MODEL, [True]), "prompt must be"),
+        (lambda: gw.generate(MODEL, ["a"], sampler="calm"), r"must be a guideway\.Sampler"),  # type: ignore[arg-type]  # what is tested
         (lambda: gw.generate(MODEL, "a", stop_token_ids=["b"]), "stop_token_ids must be token ids"),  # type: ignore[list-item]  # what is tested
-        (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of them"),  # type: ignore[call-overload]  # what is tested
+        (lambda: gw.extract(MODEL, 5, gw.JsonSchema({"type": "object"})), "a str or a list of str"),  # type: ignore[call-overload]  # what is tested
     ],
 )
 def test_wrong_argument_types(call: Callable[[], object], words: str) -> None:
@@ -84,9 +87,9 @@ def test_a_session_takes_any_constraint() -> None:
         assert session.matcher is not None
         session.constrain(None)
         assert session.matcher is None
-    with pytest.raises(gw.InvalidConstraintError, match="is not a constraint"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="is not a constraint"):
         MODEL.session().constrain("[ab]{3}")
-    with pytest.raises(gw.InvalidConstraintError, match="compiled already: pass the source"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="compiled already: pass the source"):
         gw.generate(MODEL, "a", automaton)
 
 
@@ -97,16 +100,16 @@ def test_return_exceptions_keeps_the_position() -> None:
     found = gw.generate(MODEL, ["a", long, "b", gw.GenerationRequest("b", "no source")], AB, return_exceptions=True)
     assert [re.fullmatch("[ab]{3}", one) is not None for one in (found[0], found[2])] == [True, True]
     assert isinstance(found[1], BudgetTooSmallError)
-    assert isinstance(found[3], gw.InvalidConstraintError)
+    assert isinstance(found[3], gw.errors.InvalidConstraintError)
     assert str(found[3]).startswith("prompt 4 of 4: ")
 
 
-def test_wrong_argument_types_are_reported() -> None:
-    with pytest.raises(TypeError, match="resume goes on from a GenerationState"):
+def test_arguments_of_wrong_kinds_are_told() -> None:
+    with pytest.raises(TypeError, match="state must be a GenerationState"):
         gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
-    with pytest.raises(TypeError, match="the prompt of a GenerationRequest"):
+    with pytest.raises(TypeError, match="prompt must be a str"):
         gw.GenerationRequest(5, int)  # type: ignore[arg-type]  # what is tested
-    for search in (gw.beam_search, gw.smc):
+    for search in (gw.search.beam_search, gw.search.smc):
         with pytest.raises(TypeError, match="unknown options: beams"):
             search(MODEL, "a", AB, beams=4)  # type: ignore[operator]  # what is tested
     with pytest.raises(TypeError, match="temperature must be a number, got '1'"):
@@ -139,7 +142,7 @@ def test_failure_during_generation_ends_one_row() -> None:
 
 
 def test_a_prompt_of_a_wrong_kind_is_named() -> None:
-    with pytest.raises(TypeError, match=r"^prompt 2 of 3: a prompt is a str.*; got NoneType$"):
+    with pytest.raises(TypeError, match=r"^prompt 2 of 3: prompt must be a str.*; got NoneType$"):
         gw.generate(gw.load("tiny"), ["a", None, "b"], gw.Regex("a"))  # type: ignore[list-item]  # what is tested
 
 
@@ -169,14 +172,14 @@ def test_misspelled_option_has_a_suggestion(name: str, meant: str) -> None:
         gw.extract(MODEL, "a", record, n=2)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_rows_use_their_own_sampler() -> None:
-    """Each as it would be alone: its own temperature or cuts change the call's sampler, its own sampler replaces it."""
+def test_rows_draw_as_they_say() -> None:
+    """A request with a sampling option of its own ignores all sampling options of the call."""
     wild, calm = gw.Sampler(3.0), gw.Sampler(0.4, top_k=2)
     call: dict[str, Any] = {"max_tokens": 12, "sampler": calm}
     rows = [
         (gw.GenerationRequest("a", seed=1), calm),
-        (gw.GenerationRequest("a", seed=2, temperature=3.0), gw.Sampler(3.0, top_k=2)),
-        (gw.GenerationRequest("a", seed=3, top_k=0, top_p=0.5), gw.Sampler(0.4, top_p=0.5)),
+        (gw.GenerationRequest("a", seed=2, temperature=3.0), gw.Sampler(3.0)),
+        (gw.GenerationRequest("a", seed=3, temperature=0.4, top_p=0.5), gw.Sampler(0.4, top_p=0.5)),
         (gw.GenerationRequest("a", seed=4, sampler=wild), wild),
         (gw.GenerationRequest("a", seed=5, sampler=gw.Sampler()), gw.Sampler()),
     ]
@@ -188,8 +191,10 @@ def test_rows_use_their_own_sampler() -> None:
         MODEL, [gw.GenerationRequest("a", seed=4, sampler=wild)], max_tokens=12, temperature=0.5, top_k=2
     )
     assert named == [together[3].text]
-    with pytest.raises(ValueError, match="sampler and top_k exclude each other"):
+    with pytest.raises(ValueError, match="sampler= and top_k= exclude each other"):
         gw.generate(MODEL, [gw.GenerationRequest("a", sampler=wild, top_k=2)])
+    with pytest.raises(ValueError, match="prompt 1 of 1: top_k and temperature 0 exclude each other"):
+        gw.generate(MODEL, [gw.GenerationRequest("a", top_k=2)], temperature=0.7)
     with pytest.raises(ValueError, match="prompt 1 of 1: temperature must be 0"):
         gw.generate(MODEL, [gw.GenerationRequest("a", temperature=-1.0)], sampler=calm)
 

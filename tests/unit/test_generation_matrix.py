@@ -16,8 +16,7 @@ import pytest
 pytest.importorskip("onnx", reason="one of the models of these tests is written with onnx")
 
 import guideway as gw
-from guideway.generation import Generation, TextChunk, acomplete, complete
-from guideway.sessions import Model
+from guideway.generation import Generation, Model, TextChunk, acomplete, complete
 from guideway.testing import ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -173,7 +172,7 @@ def test_rows_equal_single_generations(model: Model) -> None:
     requests = [
         gw.GenerationRequest("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
         gw.GenerationRequest("a", seed=4, temperature=2.0, max_tokens=9, bad_words="e"),
-        gw.GenerationRequest("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.Mirostat())),
+        gw.GenerationRequest("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.sampling.Mirostat())),
         gw.GenerationRequest("END", seed=6, sampler=gw.Sampler(1.0, repetition_penalty=1.5), max_tokens=15, logprobs=0),
     ]
     alone = [complete(model, request) for request in requests]
@@ -234,7 +233,7 @@ def test_cancelled_call_leaves_the_batch() -> None:
 
     class Failing(ToyEngine):
         def forward(self, rows: Any, caches: Any) -> Any:
-            raise gw.EngineError("out of order")
+            raise gw.errors.EngineError("out of order")
 
     async def failing() -> list[Any]:
         broken = Model(Failing(len(BYTES)), Tokenizer.of(VOCABULARY))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
-from guideway.sessions import Model
+from guideway.generation import Model
 from guideway.testing import tiny_model
 from guideway.tokenizers import Tokenizer
 

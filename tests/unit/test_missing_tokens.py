@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 import guideway as gw
-from guideway.compiler import min_tokens_to_complete
 from guideway.integrations._common.rows import Rows
 from guideway.testing import check
 from guideway.testing.toy import ToyEngine
@@ -24,18 +23,18 @@ def model() -> gw.Model:
 @pytest.mark.parametrize(
     "asked",
     [
-        lambda: min_tokens_to_complete(gw.compile(X, VOCABULARY).matcher()),
+        lambda: gw.compile(X, VOCABULARY).matcher().min_tokens_to_complete(),
         lambda: gw.generate(model(), "a", X, max_tokens=9),
         lambda: list(gw.stream(model(), "a", X, max_tokens=9)),
-        lambda: gw.beam_search(model(), "a", X, max_tokens=9),
+        lambda: gw.search.beam_search(model(), "a", X, max_tokens=9),
         lambda: Rows([gw.compile(X, VOCABULARY)], max_tokens=9),
         lambda: check(X, TOKENIZER),
     ],
 )
-def test_missing_tokens_are_reported(asked: Callable[[], object]) -> None:
-    with pytest.raises(gw.UnsatisfiableError, match="no tokens that spell the shortest way to finish the text: b'x'"):
+def test_no_tokens_spell_it(asked: Callable[[], object]) -> None:
+    with pytest.raises(gw.errors.UnsatisfiableError, match="no tokens that spell the shortest completion b'x'"):
         asked()
 
 
-def test_spellable_texts_are_counted() -> None:
-    assert min_tokens_to_complete(gw.compile(gw.Regex("aba"), VOCABULARY).matcher()) == 3
+def test_what_can_be_spelled_is_counted() -> None:
+    assert gw.compile(gw.Regex("aba"), VOCABULARY).matcher().min_tokens_to_complete() == 3

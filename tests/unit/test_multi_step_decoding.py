@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, KVCacheFullError
-from guideway.generation import complete
-from guideway.generation import multi_step as strides
+from guideway.errors import EngineError, InvalidLogitsError, KVCacheFullError
+from guideway.generation import Model, complete, multi_step as strides
 from guideway.generation.scheduler import Row
 from guideway.sampling import Dry, Mirostat, Sampler
-from guideway.sessions import Model, Session
+from guideway.sessions import Session
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -119,7 +118,7 @@ def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(self: Session, tokens_left: int | None = None, **given: Any) -> int | None:
         if (place := (self.row, len(self))) not in asked and (len(self) + self.row) % 5 == 0 and len(self) > 8:
             asked.add(place)
-            raise gw.BudgetTooSmallError("longer")
+            raise gw.errors.BudgetTooSmallError("longer")
         return legal(self, tokens_left, **given)
 
     monkeypatch.setattr(Session, "only_legal", refusing)
@@ -197,7 +196,7 @@ def test_a_draw_that_fails_ends_its_row_alone() -> None:
         assert isinstance(model.engine, Passes)
         model.engine.ill = range(call, call + 1)
         found = complete(model, prompts, max_tokens=12, return_exceptions=True)
-        assert isinstance(found[2], EngineError)
+        assert isinstance(found[2], InvalidLogitsError)
         assert "NaN" in str(found[2])
         for one, other in zip(found[:2], expected[:2], strict=True):
             same(one, other)
@@ -230,10 +229,10 @@ def test_llama_cpp_lends_its_logits(tmp_path: Path) -> None:
                 complete(one, prompts, **given), step_by_step(other, prompts, **given), strict=True
             ):
                 same(found, stepped)
-    with model_of(LlamaCppEngine(file, room=100), file) as model:
+    with model_of(LlamaCppEngine(file, kv_cache_tokens=100), file) as model:
         texts = [f"the crab and the scrabble of crabs {n}" for n in range(12)]
-        with pytest.raises(KVCacheFullError, match="room="):
+        with pytest.raises(KVCacheFullError, match="kv_cache_tokens="):
             gw.generate(model, texts, max_tokens=30, batch_size=12)  # more than a batch of these cells takes
-        with pytest.raises(KVCacheFullError, match="room="):
+        with pytest.raises(KVCacheFullError, match="kv_cache_tokens="):
             gw.generate(model, texts[:6], max_tokens=40)  # in a later pass
         assert gw.generate(model, "the crab", max_tokens=20) == gw.generate(model, "the crab", max_tokens=20)

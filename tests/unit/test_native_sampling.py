@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from guideway import masks
 from guideway._kernel import Sampling, shares
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import Dry, Mirostat, Sampler, chain, draw, native, report, uniform
 
 NOTHING = np.empty(0, dtype=np.uint32)
@@ -52,14 +51,14 @@ def by_arrays(sampler: Sampler, logits: NDArray[Any], mask: NDArray[np.uint32] |
         patch.setattr(chain, "draw_native", lambda *_: None)
         try:
             return draw(sampler, logits, mask, **more).token_id
-        except EngineError as error:
+        except (InvalidLogitsError, NoAllowedTokenError) as error:
             return str(error)
 
 
 def natively(sampler: Sampler, logits: NDArray[Any], mask: NDArray[np.uint32] | None, **more: Any) -> int | str:
     try:
         return draw(sampler, logits, mask, **more).token_id
-    except EngineError as error:
+    except (InvalidLogitsError, NoAllowedTokenError) as error:
         return str(error)
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("onnx", reason="the graphs of these tests are written with o
 
 from guideway.engines.base import Cache, StepEngine
 from guideway.engines.onnx import OnnxEngine
-from guideway.errors import ContextOverflowError, EngineError, NotAvailable
+from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
 
 from ..helpers.onnx_models import Shape, write
 
@@ -149,12 +149,12 @@ def test_misfits_are_named(message: str, tmp_path: Path) -> None:
         OnnxEngine(write(tmp_path, MISFITS[message]))
 
 
-def test_missing_files_are_not_available(tmp_path: Path) -> None:
-    with pytest.raises(NotAvailable, match="no \\.onnx file found"):
+def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="no \\.onnx file found"):
         OnnxEngine(tmp_path)
     for name in ("a.onnx", "b.onnx"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(NotAvailable, match=r"a\.onnx, b\.onnx"):
+    with pytest.raises(ModelNotFoundError, match=r"a\.onnx, b\.onnx"):
         OnnxEngine(tmp_path)
 
 

@@ -47,15 +47,15 @@ def test_misplaced_nodes_are_type_errors(node: Any) -> None:
         encode(of(node))
 
 
-def test_values_beyond_words_name_their_place() -> None:
-    with pytest.raises(gw.LimitExceededError, match="1E") as raised:
+def test_what_words_cannot_hold_names_its_place() -> None:
+    with pytest.raises(gw.errors.LimitExceededError, match="1E") as raised:
         encode(of(Number((Cell(Decimal("1E+3000000000")),))))
     assert raised.value.place == "/here"
-    with pytest.raises(gw.LimitExceededError, match="demands"):
+    with pytest.raises(gw.errors.LimitExceededError, match="demands"):
         encode(of(Object(BRACES, (), demands=1 << 32)))
     with pytest.raises(OverflowError):
         encode(of(Alternative((1 << 32,))))
-    with pytest.raises(gw.InvalidConstraintError, match="never given") as unset:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="never given") as unset:
         encode(of(None))
     assert unset.value.place == "/here"
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError
 from guideway.sampling import ORDER, Dry, Mirostat, Sampler, draw, probabilities, repeats, stages, uniform
 
 from ..helpers import reference_samplers as reference
@@ -206,7 +205,7 @@ def test_a_callable_sees_the_tokens_and_the_whole_vocabulary() -> None:
 
     with pytest.raises(ValueError, match="short gave logits of the shape"):
         draw(Sampler(order=(short,)), TINY)
-    with pytest.raises(EngineError, match="nothing cut the last one"):
+    with pytest.raises(NoAllowedTokenError, match="nothing cut the last one"):
         draw(Sampler(order=(nothing,)), TINY)
 
 

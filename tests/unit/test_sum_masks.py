@@ -40,7 +40,7 @@ def wrong(matcher: gw.Matcher) -> list[bytes]:
         try:
             trial.advance(token_id)
             taken = True
-        except gw.RejectedTokenError:
+        except gw.errors.RejectedTokenError:
             taken = False
         if taken != bool(legal):
             found.append(TOKENS[token_id])

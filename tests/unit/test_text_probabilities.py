@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from guideway.generation import Model
 from guideway.generation.sequential_monte_carlo import rejection
 from guideway.sampling import uniform
-from guideway.sessions import Model
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -115,8 +115,8 @@ def test_scoring_runs_each_node_of_the_trie_once() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(([], "at least one"), (["a", "a"], "all be different"), (["a", ""], "none of them empty")),
-        (["b", "ba"], "the tokens of 'b' begin those of 'ba'"),
+        *(([], "at least one"), (["a", "a"], "all different"), (["a", ""], "non-empty strings")),
+        (["b", "ba"], "option 'b' is a token prefix of 'ba'"),
     ],
 )
 def test_indistinguishable_options_are_refused(model: Model, options: Any, words: str) -> None:
@@ -135,7 +135,7 @@ def test_wide_beams_find_what_exhaustive_search_finds(model: Model, pattern: str
     every = every_text(model, "ab")
     fits = {t: p for t, p in every.items() if re.fullmatch(pattern, VOCABULARY.bytes_of(t).decode())}
     wanted = sorted(fits.items(), key=lambda item: -item[1])[:6]
-    found = gw.beam_search(
+    found = gw.search.beam_search(
         model, "ab", gw.Regex(pattern), width=4000, count=6, max_tokens=LONGEST, allow_truncation=True
     )
     assert [one.tokens for one in found] == [tokens for tokens, _ in wanted]
@@ -148,18 +148,18 @@ def test_narrow_beams_are_valid_and_not_worse_than_greedy(model: Model) -> None:
     source = gw.Regex("(a|b|c){3,8}")
     greedy = gw.generate(model, "ab", source, max_tokens=9)
     for width in (1, 2, 5):
-        found = gw.beam_search(model, "ab", source, width=width, max_tokens=9)
+        found = gw.search.beam_search(model, "ab", source, width=width, max_tokens=9)
         assert len(found) <= width
         assert all(re.fullmatch(source.pattern, one.value) for one in found)
         assert [one.logprob for one in found] == sorted((one.logprob for one in found), reverse=True)
         assert len({one.tokens for one in found}) == len(found)
-    assert gw.beam_search(model, "ab", source, width=1, max_tokens=9)[0].value is not None or greedy
-    free = gw.beam_search(model, "ab", width=3, max_tokens=6)
+    assert gw.search.beam_search(model, "ab", source, width=1, max_tokens=9)[0].value is not None or greedy
+    free = gw.search.beam_search(model, "ab", width=3, max_tokens=6)
     assert all(len(one.tokens) <= 6 for one in free)
-    with pytest.raises(ValueError, match="temperature and a beam search"):
-        gw.beam_search(model, "ab", temperature=1.0)
+    with pytest.raises(ValueError, match="beam_search does not take temperature"):
+        gw.search.beam_search(model, "ab", temperature=1.0)
     with pytest.raises(ValueError, match="width and count"):
-        gw.beam_search(model, "ab", width=0)
+        gw.search.beam_search(model, "ab", width=0)
 
 
 # -- particles ---------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def no_cc(text: str, ended: bool) -> bool:
 def test_particles_converge_to_the_exact_distribution(toy: Model, proposal: Any, heat: float) -> None:
     exact, mass = fitting(every_text(toy, "ab", heat), accepts)
     options: dict[str, Any] = {"proposal": proposal, "temperature": heat, "max_tokens": LONGEST, "seed": 2}
-    found = gw.smc(toy, "ab", gw.Regex(PATTERN), particles=1500, **options)
+    found = gw.search.smc(toy, "ab", gw.Regex(PATTERN), particles=1500, **options)
     assert distance(found.probabilities(), exact) < 0.05
     assert found.log_evidence == pytest.approx(mass, abs=0.1)
     masked = gw.generate(toy, "ab", gw.Regex(PATTERN), n=1500, temperature=heat, max_tokens=40, seed=2)
@@ -199,11 +199,11 @@ def test_particles_converge_to_the_exact_distribution(toy: Model, proposal: Any,
 def test_callable_constraints_are_sampled_exactly(toy: Model) -> None:
     every = every_text(toy, "ab", HEAT)
     exact, mass = fitting(every, lambda text: no_cc(text, True))
-    found = gw.smc(toy, "ab", allows=no_cc, particles=1500, temperature=HEAT, max_tokens=LONGEST, seed=1)
+    found = gw.search.smc(toy, "ab", allows=no_cc, particles=1500, temperature=HEAT, max_tokens=LONGEST, seed=1)
     assert distance(begun(found.probabilities()), begun(exact)) < 0.06
     assert found.log_evidence == pytest.approx(mass, abs=0.1)
     both, mass = fitting(every, lambda text: accepts(text) and no_cc(text, True))
-    found = gw.smc(
+    found = gw.search.smc(
         toy, "ab", gw.Regex(PATTERN), allows=no_cc, particles=1000, temperature=HEAT, max_tokens=LONGEST, seed=1
     )
     assert distance(found.probabilities(), both) < 0.06
@@ -214,7 +214,7 @@ def test_potentials_weight_texts(toy: Model) -> None:
     every = every_text(toy, "ab", HEAT)
     weighed = {t: p + 1.5 * VOCABULARY.bytes_of(t).count(b"b") for t, p in every.items()}
     exact, mass = fitting(weighed, accepts)
-    found = gw.smc(
+    found = gw.search.smc(
         toy,
         "ab",
         gw.Regex(PATTERN),
@@ -233,7 +233,7 @@ def test_the_evidence_is_without_bias_for_few_particles(toy: Model, resample_bel
     estimates = []
     for seed in range(250):
         try:
-            found = gw.smc(
+            found = gw.search.smc(
                 toy,
                 "ab",
                 gw.Regex(PATTERN),
@@ -245,7 +245,7 @@ def test_the_evidence_is_without_bias_for_few_particles(toy: Model, resample_bel
                 seed=seed,
             )
             estimates.append(math.exp(found.log_evidence))
-        except gw.BudgetTooSmallError:
+        except gw.errors.BudgetTooSmallError:
             estimates.append(0.0)
     error = float(np.std(estimates)) / math.sqrt(len(estimates))
     assert abs(np.mean(estimates) - math.exp(mass)) < 4 * error
@@ -276,14 +276,16 @@ def test_rejection_draws_exactly_and_weighs_without_bias() -> None:
     assert rejection(share, lambda token_id: False, lambda: 0.5) == (None, 0.0)
 
 
-def test_particles_satisfy_the_constraint(toy: Model) -> None:
-    first, again = (gw.smc(toy, "ab", gw.Regex(PATTERN), particles=20, max_tokens=6, seed=7) for _ in range(2))
+def test_particles_keep_their_word(toy: Model) -> None:
+    first, again = (gw.search.smc(toy, "ab", gw.Regex(PATTERN), particles=20, max_tokens=6, seed=7) for _ in range(2))
     assert first.probabilities() == again.probabilities()
     assert all(accepts(one.value) and one.tokens[-1] == 0 for one in first.generations)
-    typed = gw.smc(ConstantModel(Vocabulary([b"", *(b"%d" % n for n in range(10))], [0], [0])), "1", int, max_tokens=9)
+    typed = gw.search.smc(
+        ConstantModel(Vocabulary([b"", *(b"%d" % n for n in range(10))], [0], [0])), "1", int, max_tokens=9
+    )
     assert all(type(one.value) is int for one in typed.generations)
-    with pytest.raises(gw.BudgetTooSmallError, match="no particle came to an end"):
-        gw.smc(toy, "ab", gw.Regex("a*"), allows=lambda text, ended: not ended, max_tokens=4)
+    with pytest.raises(gw.errors.BudgetTooSmallError, match="no particle completed its text"):
+        gw.search.smc(toy, "ab", gw.Regex("a*"), allows=lambda text, ended: not ended, max_tokens=4)
     for wrong in ({"temperature": 0.0}, {"top_k": 3}, {"particles": 0}, {"resample_below": 2}, {"proposal": "none"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            gw.smc(toy, "ab", gw.Regex("a"), **wrong)  # type: ignore[arg-type]  # one option at a time
+            gw.search.smc(toy, "ab", gw.Regex("a"), **wrong)  # type: ignore[arg-type]  # one option at a time

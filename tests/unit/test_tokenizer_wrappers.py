@@ -13,10 +13,15 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
-from guideway.errors import EngineError, InvalidTokenError, LimitExceededError, NotAvailable
+from guideway.errors import (
+    InvalidFileError,
+    InvalidTokenError,
+    LimitExceededError,
+    MissingDependencyError,
+    UnsupportedTokenizerError,
+)
 from guideway.tokenizers import Tokenizer, Vocabulary
-from guideway.tokenizers.gguf import of_path as of_gguf
-from guideway.tokenizers.gguf import read_header
+from guideway.tokenizers.gguf import of_path as of_gguf, read_header
 from tests.helpers.tokenizer_files import FAMILIES, LLAMA3_PATTERN, data_of, trained_sentencepiece
 
 TEXTS = ["hello world", "naïve €5 東京", "two  spaces\n", "def main(args):"]
@@ -63,14 +68,16 @@ def test_holders_are_opened_and_their_ends_of_text_taken_over() -> None:
 
 def test_wrapper_of_an_unknown_tokenizer_is_named() -> None:
     holder = stand_in("mlx_lm.tokenizer_utils", "TokenizerWrapper", _tokenizer=object(), eos_token_ids=set())
-    with pytest.raises(NotAvailable, match="TokenizerWrapper holds object"):
+    with pytest.raises(UnsupportedTokenizerError, match="TokenizerWrapper holds object"):
         Tokenizer.of(holder)
 
 
-def test_error_names_argument_and_known_kinds() -> None:
-    with pytest.raises(NotAvailable, match=r"builtins\.dict; known are: tokenizers\.Tokenizer.*tiktoken\.Encoding"):
+def test_what_was_given_and_what_is_known_are_named() -> None:
+    with pytest.raises(
+        UnsupportedTokenizerError, match=r"builtins\.dict; known are: tokenizers\.Tokenizer.*tiktoken\.Encoding"
+    ):
         Tokenizer.of({})
-    with pytest.raises(NotAvailable, match=r"builtins\.list"):
+    with pytest.raises(UnsupportedTokenizerError, match=r"builtins\.list"):
         Tokenizer.of(["a", "b"])
 
 
@@ -101,7 +108,7 @@ def test_llama_models_own_class() -> None:
     assert len(tokenizer.vocabulary) == theirs.n_words
     for text in TEXTS:
         assert tokenizer.encode(text, special=True) == theirs.encode(text, bos=True, eos=False)
-    with pytest.raises(NotAvailable, match="bare list of ranks"):
+    with pytest.raises(UnsupportedTokenizerError, match="bare list of ranks"):
         Tokenizer.of(data_of("llama_models", "llama3", "tokenizer.model"))
 
 
@@ -109,7 +116,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentencepiece")
     path = trained_sentencepiece("bpe")
     monkeypatch.setitem(__import__("sys").modules, "sentencepiece", None)
-    with pytest.raises(NotAvailable, match="pip install sentencepiece"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'guideway\[sentencepiece\]'"):
         Tokenizer.of(path)
 
 
@@ -157,10 +164,10 @@ def test_damaged_gguf_files_are_engine_errors(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "cut.gguf"
     path.write_bytes(whole[:cut])
     if cut >= 4:
-        with pytest.raises(EngineError, match=r"cut\.gguf"):
+        with pytest.raises(InvalidFileError, match=r"cut\.gguf"):
             Tokenizer.of(path)
     path.write_bytes(whole[:8] + b"\xff" * 16 + whole[24:])
-    with pytest.raises(EngineError, match="claims"):
+    with pytest.raises(InvalidFileError, match="claims"):
         read_header(path)
 
 
@@ -189,7 +196,7 @@ def test_gguf_fields_of_the_wrong_kind_are_engine_errors(
         return {f"tokenizer.ggml.{name}": value for name, value in {**GOOD_FIELDS, **wrong}.items()}
 
     monkeypatch.setattr("guideway.tokenizers.gguf.read_header", read)
-    with pytest.raises(EngineError, match=r"x\.gguf"):
+    with pytest.raises(InvalidFileError, match=r"x\.gguf"):
         of_gguf(Path("x.gguf"))
 
 
@@ -199,7 +206,7 @@ def test_gguf_merges_of_no_tokens_are_engine_errors(merges: list[bytes], monkeyp
     monkeypatch.setattr(
         "guideway.tokenizers.gguf.read_header", lambda _: {f"tokenizer.ggml.{k}": v for k, v in wrong.items()}
     )
-    with pytest.raises(EngineError, match="do not fit together"):
+    with pytest.raises(InvalidFileError, match="do not fit together"):
         of_gguf(Path("x.gguf")).encode("a", special=False)
 
 
@@ -224,7 +231,7 @@ def test_gguf_text_that_no_token_spells_is_not_lost(model: str, monkeypatch: pyt
 def test_decoders_that_ask_for_any_number_of_bytes() -> None:
     made = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1}, []))
     made.decoder = decoders.Sequence([decoders.Replace("a", "aa") for _ in range(40)])
-    with pytest.raises(EngineError, match="more than 60,000 bytes of the token 'aaa"):
+    with pytest.raises(InvalidFileError, match="more than 60,000 bytes of the token 'aaa"):
         Tokenizer.of(made)
     made.decoder = decoders.Replace("b", "b" * 59_999)
     assert len(Tokenizer.of(made).vocabulary.token_bytes[1]) == 59_999
@@ -238,7 +245,7 @@ def test_gguf_roles_that_are_no_ids_say_nothing(more: dict[str, object], monkeyp
     monkeypatch.setattr("guideway.tokenizers.gguf.read_header", lambda _: fields)
     assert of_gguf(Path("x.gguf")).specials.eos_ids == (2,)
     monkeypatch.setattr("guideway.tokenizers.gguf.read_header", lambda _: {**fields, "tokenizer.ggml.pre": [1]})
-    with pytest.raises(NotAvailable):
+    with pytest.raises(UnsupportedTokenizerError):
         of_gguf(Path("x.gguf"))
 
 
@@ -247,9 +254,9 @@ def test_objects_that_raise_on_attribute_access() -> None:
         def __getattr__(self, name: str) -> object:
             raise ValueError("not for you")
 
-    with pytest.raises(NotAvailable, match="Hostile: not for you"):
+    with pytest.raises(UnsupportedTokenizerError, match="Hostile: not for you"):
         Tokenizer.of(Hostile())
-    with pytest.raises(NotAvailable, match="list"):
+    with pytest.raises(UnsupportedTokenizerError, match="list"):
         Tokenizer.of([b"a", "b", None])
 
 
@@ -262,14 +269,14 @@ def test_damaged_sentencepiece_models_are_engine_errors(tmp_path: Path) -> None:
     pytest.importorskip("sentencepiece")
     path = tmp_path / "tokenizer.model"
     path.write_bytes(b"\n\x05hello")
-    with pytest.raises(EngineError, match="not a sentencepiece model"):
+    with pytest.raises(InvalidFileError, match="not a sentencepiece model"):
         Tokenizer.of(tmp_path)
 
 
 def test_folders_with_several_tokenizers_are_refused(tmp_path: Path) -> None:
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
-    with pytest.raises(NotAvailable, match="several tokenizers"):
+    with pytest.raises(UnsupportedTokenizerError, match="several tokenizers"):
         Tokenizer.of(tmp_path)
 
 
@@ -294,7 +301,7 @@ def test_batches_are_padded() -> None:
     assert tokenizer.encode_batch([]).ids.shape == (0, 0)
     bare = Tokenizer.of([b"a", b"b"])
     assert bare.encode_batch(["ab", "ba"]).ids.tolist() == [[0, 1], [1, 0]]
-    with pytest.raises(NotAvailable, match="pad_id"):
+    with pytest.raises(UnsupportedTokenizerError, match="pad_id"):
         bare.encode_batch(["ab", "a"])
     with pytest.raises(LookupError):
         bare.encode_batch(["ab", "a"], pad_id=7)
@@ -360,7 +367,7 @@ def test_byt5_and_what_is_refused() -> None:
     for text in TEXTS:
         assert tokenizer.decode(tokenizer.encode(text)) == text
     assert tokenizer.encode("a") == transformers.ByT5Tokenizer().encode("a", add_special_tokens=False)
-    with pytest.raises(NotAvailable, match="slow CanineTokenizer"):
+    with pytest.raises(UnsupportedTokenizerError, match="slow CanineTokenizer"):
         Tokenizer.of(transformers.CanineTokenizer())
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmallError, EngineError
-from guideway.sessions import Model
+from guideway.errors import BudgetTooSmallError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
+from guideway.generation import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -184,15 +184,17 @@ def test_errors_surface(loaded: Any) -> None:
 
     _, tokenizer, _ = loaded
     processor = logits_processor(gw.Regex("[a-z]{20}"), tokenizer)
-    with pytest.raises(EngineError, match="another processor forbids all"):  # it forces the end at the last token
+    with pytest.raises(
+        NoAllowedTokenError, match="another processor forbids all"
+    ):  # it forces the end at the last token
         generated(loaded, PROMPTS[:1], processor, max_length=12, max_new_tokens=None, forced_eos_token_id=1)
     processor = logits_processor(gw.Regex("[a-z]{3}"), tokenizer)
     generated(loaded, PROMPTS[:1], processor)
-    with pytest.raises(EngineError, match="each call"):
+    with pytest.raises(ProcessorReuseError, match="each generate"):
         generated(loaded, PROMPTS[3:], processor)
-    with pytest.raises(EngineError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
         generated(loaded, PROMPTS[:3], logits_processor([gw.Regex("a"), None], tokenizer))
     with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), tokenizer, max_tokens=3)
-    with pytest.raises(gw.InvalidConstraintError):
+    with pytest.raises(gw.errors.InvalidConstraintError):
         logits_processor(gw.Regex("("), tokenizer)

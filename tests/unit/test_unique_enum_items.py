@@ -34,9 +34,9 @@ def test_no_item_begins_after_all_values_are_used(profile: Any, values: list[Any
     for count, byte in enumerate(json.dumps(values)[:-1].encode()):
         matcher.fill_mask(row)
         assert row[byte >> 5] >> (byte & 31) & 1, count
-        assert matcher.tokens_to_finish() < 1000
+        assert matcher.min_tokens_to_complete() < 1000
         matcher.advance(byte)
     matcher.fill_mask(row)
     assert row[ord("]") >> 5] >> (ord("]") & 31) & 1
     assert not row[ord(",") >> 5] >> (ord(",") & 31) & 1
-    assert matcher.tokens_to_finish() == 2
+    assert matcher.min_tokens_to_complete() == 2

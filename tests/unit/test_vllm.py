@@ -173,7 +173,7 @@ def test_an_error_in_the_middle_ends_that_request_alone(llm: Any, caplog: pytest
     found = run(llm, [*wrong, structured(1, json=SCHEMA), processed(1, json=SCHEMA), free()])
     assert [one.finish_reason for one in found] == ["error", "stop", "stop", "stop", "length"]
     assert "ends early: RejectedTokenError" in caplog.text
-    assert "ends early: EngineError: nothing is left to draw" in caplog.text
+    assert "ends early: NoAllowedTokenError: nothing is left to draw" in caplog.text
     gw.JsonSchema(SCHEMA).parse(found[2].text)
     gw.JsonSchema(SCHEMA).parse(found[3].text)
 

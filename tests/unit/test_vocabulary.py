@@ -11,12 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from guideway import disk
-from guideway._kernel import Automaton, flatten, unflatten
-from guideway._kernel import Vocabulary as KernelVocabulary
+from guideway._kernel import Automaton, Vocabulary as KernelVocabulary, flatten, unflatten
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import InvalidTokenError

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, RejectedTokenError, UnsupportedError
+from guideway.errors import NoAllowedTokenError, RejectedTokenError, UnsupportedError
 from guideway.testing import processor_contract, tiny_model
 
 from ..packaging.house import PACKAGE
@@ -379,7 +379,7 @@ def test_error_ends_the_text_and_is_reported(v2: Any, caplog: pytest.LogCaptureF
     given = (sampler.Settings(**v2.greedy), torch.tensor([[3]]), 0.5, v2.tokenizer)
     token, *_ = sampler.sample(nothing, *given, filters=[lost])
     assert int(token) == EOS
-    with pytest.raises(EngineError, match="nothing is left"):
+    with pytest.raises(NoAllowedTokenError, match="nothing is left"):
         lost.check()
     assert "ends early" in caplog.text
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "guideway/error.h"
 
@@ -71,7 +72,7 @@ private:
     // A piece of at least so many units.
     void begin_piece(std::uint64_t units) {
         const std::uint64_t all = left();
-        if (units > all) throw Error(ErrorKind::limit, "too much work for one call: the constraint asks for more than can be looked at here");
+        if (units > all) throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
         if (watcher_) watcher_->piece_done(piece_ - left_);
         piece_ = left_ = std::max(units, std::min(kPiece, all));
         rest_ = all - left_;

@@ -8,23 +8,36 @@ it the vocabulary's tables (`Vocabulary.kernel`).
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import sys
 import time
 import unicodedata
 from pathlib import Path
+from typing import Protocol
 
 from guideway import constraints, disk, frontends, grammar, jsontext
-from guideway._kernel import Automaton
+from guideway._kernel import Automaton, Vocabulary as KernelVocabulary
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
+from guideway.compiler.limits import CompileLimits
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 from guideway.tokenizers import Tokenizer, Vocabulary
 
-__all__ = ["compile"]
+__all__ = ["acompile", "compile"]
+
+
+class HasVocabulary(Protocol):
+    """An object with a vocabulary, such as a model."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary for which constraints are compiled."""
+        ...
+
 
 STORE_SECONDS = 0.002
 """Writing a program takes at least this long where it is stored: some twenty times what loading one does."""
@@ -35,18 +48,36 @@ LOOK_BYTES = 1024
 _KIND = "program-1"
 
 
-def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bool = True) -> Automaton:
-    """Compile a constraint (a source such as `JsonSchema` or `Regex`, or a Python type) for a vocabulary.
+def compile(
+    constraint: object,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
+    *,
+    cache: bool = True,
+    limits: CompileLimits | None = None,
+) -> Automaton:
+    """Compile a constraint for a vocabulary.
 
     The automaton is immutable and may be shared between threads; `automaton.matcher()` gives one matcher per sequence.
-    Equal constraints over equal vocabularies give the automaton made before; `cache=False` neither looks nor keeps
-    (and see `guideway.cache`).
+    Equal constraints over equal vocabularies return the cached automaton.
 
-    Raises `InvalidConstraintError`, `UnsupportedError`, `UnsatisfiableError` or `LimitExceededError`, with the place where there is one.
+    Args:
+        constraint: A constraint such as `JsonSchema` or `Regex`, or a Python type.
+        vocabulary: A `Vocabulary`, `Tokenizer` or `Model`.
+        cache: Whether to use the caches in memory and on disk; see `guideway.cache`.
+        limits: How many states and how much work the constraint may take. Other limits than the defaults bypass the
+            caches.
+
+    Raises:
+        InvalidConstraintError: The constraint is malformed.
+        UnsupportedError: The constraint cannot be enforced exactly.
+        UnsatisfiableError: No text fits.
+        LimitExceededError: The constraint needs more than a limit allows.
     """
     table = getattr(vocabulary, "vocabulary", vocabulary)  # a tokenizer's, or a model's
     if not isinstance(table, Vocabulary):
-        raise TypeError(f"a constraint is compiled for a Vocabulary or a Tokenizer, not for {vocabulary!r}")
+        raise TypeError(f"vocabulary must be a guideway.Vocabulary, Tokenizer or Model, got {vocabulary!r}")
+    if limits is not None and limits != CompileLimits():
+        return _from_source(constraint, table, table.kernel_within(limits.max_states, limits.max_work))
     if not cache or not disk.is_enabled():
         return _from_source(constraint, table)
     known = _automata.programs
@@ -59,7 +90,7 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
     found = None if digest == missed else _automata.get((digest, table.fingerprint))
     if found is None:
         try:
-            found = _compile(made, program, table)
+            found = _compile(made, program, table.kernel)
         except ConstraintError as error:
             if made is not None:
                 raise _explained(error, constraint) from None
@@ -106,11 +137,22 @@ def _digest(program: bytes) -> bytes:
     return hashlib.blake2b(program, digest_size=16).digest()
 
 
-def _from_source(constraint: object, table: Vocabulary) -> Automaton:
+async def acompile(
+    constraint: object,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
+    *,
+    cache: bool = True,
+    limits: CompileLimits | None = None,
+) -> Automaton:
+    """`compile` in another thread, so that it does not block the event loop."""
+    return await asyncio.to_thread(compile, constraint, vocabulary, cache=cache, limits=limits)
+
+
+def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary | None = None) -> Automaton:
     source = constraints.of(constraint)
     made = source.grammar()
     try:
-        return _compile(made, encode(made), table)
+        return _compile(made, encode(made), kernel or table.kernel)
     except UnsatisfiableError as error:
         raise _explained(error, source) from None
 
@@ -121,9 +163,9 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
     return error if why is None else UnsatisfiableError(f"{error}: nothing meets {why}", error.place)
 
 
-def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:
+def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary) -> Automaton:
     try:
-        made = Automaton.compile(vocabulary.kernel, program)
+        made = Automaton.compile(vocabulary, program)
         if grammar is not None and grammar.ahead:
             made.walk_ahead(grammar.ahead)
         return made

@@ -38,8 +38,7 @@ from guideway.frontends.json_schema.style import (
     make_style,
 )
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.recognizer import is_empty as grammar_is_empty
-from guideway.grammar.recognizer import single_bytes
+from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.jsontext.decoder import copy_schema, copy_value, loads, read_float, read_int, read_json, write_json
 
 __all__ = ["JsonSchema", "explain_schema"]

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
-from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, NotAvailable, UnsupportedError
+from guideway.errors import (
+    InvalidConstraintError,
+    InvalidTextError,
+    LimitExceededError,
+    MissingDependencyError,
+    UnsupportedError,
+)
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
 from guideway.grammar.nodes import Grammar
@@ -114,7 +120,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
             f"{annotation!r} is not a type whose values can be read from JSON: {_reason(problem)}"
         ) from problem
     except ImportError as problem:
-        raise NotAvailable(f"a type needs a package: {problem}") from problem
+        raise MissingDependencyError(f"a type needs a package: {problem}") from problem
     except RecursionError:
         raise LimitExceededError("the type is nested too deeply") from None
 
@@ -132,7 +138,7 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     except PydanticUserError as problem:
         raise UnsupportedError(f"the type has no JSON Schema: {_reason(problem)}") from problem
     except ImportError as problem:
-        raise NotAvailable(f"a type needs a package: {problem}") from problem
+        raise MissingDependencyError(f"a type needs a package: {problem}") from problem
     except RecursionError:
         raise LimitExceededError("the type is nested too deeply") from None
 

@@ -7,23 +7,62 @@ library changes its caches in place copies when somebody else still holds the ol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guideway.errors import ContextOverflowError, EngineError
 
-__all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
+__all__ = [
+    "Arrays",
+    "Cache",
+    "Draw",
+    "EngineLogits",
+    "Logits",
+    "LogitsTensor",
+    "MultiStepEngine",
+    "StepEngine",
+    "check_rows",
+    "check_truncation",
+    "decode_steps",
+    "on_cpu",
+]
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
 """What is written to disk: the keys and values of used positions, by the engine's own names."""
-Draw = Callable[[Any], Sequence[Sequence[int]] | None]
-"""Of `go_on(rows, caches, draw) -> caches`, which engines that rewind may have: `forward`, and on with the rows of new
-ids that `draw` gives for the logits (lent for its call), until that is None or a later pass fails. The first raises as
-`forward`."""
+
+
+class LogitsTensor(Protocol):
+    """Logits on the engine's own device: a PyTorch tensor, float [rows, vocabulary] or [vocabulary]."""
+
+    @property
+    def shape(self) -> Any:
+        """The size of each dimension."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of all elements."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+    def cpu(self) -> Any:
+        """The same tensor in main memory."""
+        ...
+
+
+EngineLogits = Logits | LogitsTensor
+"""What an engine returns: a NumPy array, or a tensor on the engine's device, from which tokens are drawn there."""
+Draw = Callable[[EngineLogits], Sequence[Sequence[int]] | None]
+"""Draws tokens from the logits of all rows: the next ids of each row, or None to stop. For `decode_steps`."""
 
 
 class Cache(Protocol):
@@ -70,14 +109,22 @@ class StepEngine(Protocol):
         """A digest of the model's weights and shape: equal where a saved cache of one fits the other."""
         ...
 
-    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+    def forward(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[EngineLogits, Sequence[Cache]]:
         """Run new tokens of one or many rows.
 
-        `rows[i]`: the new token ids of row i, one or more. `caches[i]`: what stands before them; None: nothing.
-        Gives the logits after the last token of each row, float32 [rows, vocab_size], and each row's new cache. The
-        caller keeps the logits without copying them: they are an array of their own, which is not written to again. Of
-        a model on a device they may be a tensor of PyTorch there, so that they are drawn from where they are.
-        Raises `EngineError` where the engine fails; the caches that were given are good then as before.
+        Args:
+            rows: The new token ids of each row, one or more.
+            caches: The cache of the tokens before them, for each row; None: there are none.
+
+        Returns:
+            The logits after the last token of each row, float32 [rows, vocab_size], and the new cache of each row. The
+            caller keeps the logits without a copy, so the engine must not write to them again. A model on a device may
+            return a PyTorch tensor there.
+
+        Raises:
+            EngineError: The engine failed. The given caches remain valid.
         """
         ...
 
@@ -94,8 +141,47 @@ class StepEngine(Protocol):
         ...
 
 
-def on_cpu(logits: Any) -> Logits:
-    """Logits as an array, of a tensor on a device too."""
+@runtime_checkable
+class MultiStepEngine(StepEngine, Protocol):
+    """A `StepEngine` with rollback that can also decode several tokens in one call. The method is optional."""
+
+    def decode_steps(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
+    ) -> Sequence[Cache]:
+        """Multi-step decoding: run `forward`, call `draw` with its logits, and repeat with the ids that it returns.
+
+        Args:
+            rows: As in `forward`.
+            caches: As in `forward`.
+            draw: Called after each pass. The logits are only valid during the call. It returns the next ids of each
+                row, or None to stop.
+
+        Returns:
+            The cache of each row after the last pass that succeeded. A later pass that fails ends the call.
+
+        Raises:
+            EngineError: The first pass failed. The given caches remain valid.
+        """
+        ...
+
+
+def decode_steps(
+    engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
+) -> Sequence[Cache]:
+    """`MultiStepEngine.decode_steps` of an engine, or the same by its `forward` where it does not have the method."""
+    if hasattr(engine, "decode_steps"):
+        return cast(MultiStepEngine, engine).decode_steps(rows, caches, draw)
+    logits, made = engine.forward(rows, caches)
+    while (more := draw(logits)) is not None:
+        try:
+            logits, made = engine.forward(more, made)
+        except Exception:  # these tokens run again in the next call, which reports the error
+            break
+    return made
+
+
+def on_cpu(logits: EngineLogits) -> Logits:
+    """Logits as a NumPy array."""
     return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 
 

@@ -6,8 +6,7 @@ objects and nothing that walks it needs to recurse.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Numbers
+from collections.abc import Mapping, Sequence as Numbers
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal

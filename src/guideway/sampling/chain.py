@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import repeats, stages
 from guideway.sampling.native import draw_native
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
@@ -51,7 +51,7 @@ def draw(
     is drawn from on its device. `mask`: bits of the allowed tokens, uint32
     [ceil(V / 32)]; None: all. `tokens`: what came before, for penalties. `attempt`: 1, 2, … where draws before at this
     position were taken back. The same arguments give the same token.
-    Raises `EngineError` where no token is allowed or a logit is NaN.
+    Raises `InvalidLogitsError` or `NoAllowedTokenError` where no token is allowed or a logit is NaN.
     """
     return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)
 
@@ -76,13 +76,13 @@ def draw_at(
     ids: Ids | None = None if mask is None else masks.ids(mask, logits.size)
     allowed = logits if ids is None else logits[ids]
     if not allowed.size:
-        raise EngineError("no token is allowed: the mask is empty")
+        raise NoAllowedTokenError("no token is allowed: the mask is empty")
     best = int(allowed.argmax())  # NaN wins an argmax, so one look finds both faults
     top = float(allowed[best])
     if math.isnan(top):
-        raise EngineError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
+        raise InvalidLogitsError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
     if top == -math.inf:
-        raise EngineError("no token is allowed: every logit is -inf")
+        raise NoAllowedTokenError("no token is allowed: every logit is -inf")
     if sampler.bare or top == math.inf:
         return Drawn(best if ids is None else int(ids[best]), memory)
     live = np.flatnonzero(allowed > -np.inf)
@@ -125,7 +125,7 @@ def _staged(
             before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
             left = getattr(repeats, stage)(ids, left, before, getattr(sampler, stage))
         if not left.max() > -np.inf:
-            raise EngineError(f"no token is allowed: {_name(stage)} cut the last one, or gave NaN")
+            raise NoAllowedTokenError(f"no token is allowed: {_name(stage)} cut the last one, or gave NaN")
     return left
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError
 from guideway.sampling.native import shares_native
 
 __all__ = ["Alternative", "TokenLogprobs", "log_softmax", "report"]
@@ -39,11 +39,11 @@ class TokenLogprobs(NamedTuple):
 
 
 def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Log-probabilities: float64 [V]. Raises `EngineError` for NaN, for +inf, and where every logit is -inf."""
+    """Log-probabilities: float64 [V]. Raises `InvalidLogitsError` for NaN, for +inf, and where every logit is -inf."""
     values = logits.astype(np.float64)
     best = int(values.argmax())  # NaN wins an argmax
     if not np.isfinite(values[best]):
-        raise EngineError(f"the logit of token {best} is {values[best]}: there are no probabilities")
+        raise InvalidLogitsError(f"the logit of token {best} is {values[best]}: there are no probabilities")
     values = (values - values[best]) / temperature
     return np.asarray(values - np.log(np.exp(values).sum()))
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import repeats
 from guideway.sampling.mirostat import count_of
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
@@ -97,12 +97,12 @@ def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens
 
 
 def _largest(left: torch.Tensor, why: str) -> float:
-    """Raises `EngineError` where there is none, or NaN."""
+    """Raises `InvalidLogitsError` or `NoAllowedTokenError` where there is none, or NaN."""
     top = float(left.max()) if left.numel() else _NEVER
     if math.isnan(top):
-        raise EngineError(f"the logit of token {_first(left.isnan())} is NaN")
+        raise InvalidLogitsError(f"the logit of token {_first(left.isnan())} is NaN")
     if top == _NEVER:
-        raise EngineError(f"no token is allowed: {why}")
+        raise NoAllowedTokenError(f"no token is allowed: {why}")
     return top
 
 

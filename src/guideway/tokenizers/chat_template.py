@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import ChatTemplateError, MissingDependencyError
 
 __all__ = ["render_template"]
 
@@ -17,15 +17,16 @@ def render_template(
 ) -> str:
     """The prompt of these messages, up to where the model's answer starts.
 
-    Raises `NotAvailable` where there is no template or no jinja2, `EngineError` where the template refuses.
+    Raises `ChatTemplateError` if there is no template or it rejects the messages, `MissingDependencyError` without
+    jinja2.
     """
     if template is None:
-        raise NotAvailable("this tokenizer has no chat template; give the prompt as one string")
+        raise ChatTemplateError("this tokenizer has no chat template; pass the prompt as one string")
     try:
         from jinja2 import TemplateError
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        raise NotAvailable("chat templates need jinja2, which is not installed: pip install jinja2") from None
+        raise MissingDependencyError("chat templates need jinja2: pip install 'guideway[chat]'") from None
 
     def refuse(message: str) -> None:
         raise TemplateError(message)
@@ -44,7 +45,7 @@ def render_template(
             eos_token=eos_token,
         )
     except Exception as error:  # a template is a stranger's program: whatever it raises is its refusal
-        raise EngineError(f"the chat template refused these messages: {error}") from error
+        raise ChatTemplateError(f"the chat template refused these messages: {error}") from error
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, ModelNotFoundError, UnsupportedTokenizerError
 from guideway.tokenizers import gguf, huggingface, mistral, sentencepiece
 from guideway.tokenizers.tokenizer import TokenizerBackend
 
@@ -19,25 +19,26 @@ _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 def backend_of(source: object) -> TokenizerBackend | None:
     """The backend of the tokenizer at a path (str or Path); None for anything else.
 
-    Raises `NotAvailable` for a path without a tokenizer, `EngineError` for a file that cannot be read.
+    Raises `ModelNotFoundError` for a path without a tokenizer, `UnsupportedTokenizerError` for an
+    unknown kind, `InvalidFileError` for a file that cannot be read.
     """
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)
     file = _inside(path) if path.is_dir() else path
     if file is None or not file.is_file():
-        raise NotAvailable(f"no tokenizer at {path}: {_EXPECTED}")
+        raise ModelNotFoundError(f"no tokenizer at {path}: {_EXPECTED}")
     if file.name == "tokenizer.json":
         return huggingface.of_file(file)
     try:
         with open(file, "rb") as opened:
             start = opened.read(4096)
     except OSError as error:
-        raise EngineError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError(f"cannot read {file}: {error}") from error
     if start.startswith(gguf.MAGIC):
         return gguf.of_path(file)
     if _RANKS.match(start):
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"{file} is a bare list of ranks: it says neither how text is split nor which tokens are special;"
             " pass the tiktoken.Encoding that is made of it"
         )
@@ -47,7 +48,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         return sentencepiece.of_path(file)
     if file.suffix == ".json":
         return huggingface.of_file(file)
-    raise NotAvailable(f"{file} is no known kind of tokenizer: {_EXPECTED}")
+    raise UnsupportedTokenizerError(f"{file} is no known kind of tokenizer: {_EXPECTED}")
 
 
 def _inside(folder: Path) -> Path | None:
@@ -63,7 +64,9 @@ def _inside(folder: Path) -> Path | None:
     ):
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
-            raise NotAvailable(f"{folder} holds several tokenizers ({', '.join(p.name for p in found)}); name one")
+            raise UnsupportedTokenizerError(
+                f"{folder} holds several tokenizers ({', '.join(p.name for p in found)}); name one"
+            )
         if found:
             return found[0]
     return None

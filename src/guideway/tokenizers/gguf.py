@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, GuidewayError, InvalidTokenError, NotAvailable
+from guideway.errors import GuidewayError, InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, split_at
@@ -128,13 +128,15 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """The same tokenizer by the library `tokenizers`. Raises `EngineError` where the file's parts do not fit."""
+        """The same tokenizer by the library `tokenizers`. Raises `InvalidFileError` where the file's parts do not fit."""
         try:
             return self._made()
         except GuidewayError:
             raise
         except Exception as error:  # the library has no type of its own for it
-            raise EngineError(f"the tokens and merges of the GGUF tokenizer do not fit together: {error}") from error
+            raise InvalidFileError(
+                f"the tokens and merges of the GGUF tokenizer do not fit together: {error}"
+            ) from error
 
     def _made(self) -> Any:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers
@@ -143,7 +145,9 @@ class Gguf:
         ids = {name: i for i, name in reversed(list(enumerate(names)))}  # of equal names, the lowest id
         if self.model == "gpt2":
             if self.pre not in _PATTERNS:
-                raise NotAvailable(f"how text is split for {self.pre!r} is not known; known are {', '.join(_PATTERNS)}")
+                raise UnsupportedTokenizerError(
+                    f"how text is split for {self.pre!r} is not known; known are {', '.join(_PATTERNS)}"
+                )
             pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
             made = Tokenizer(models.BPE(ids, pairs, ignore_merges=self.pre in _WHOLE_FIRST))
             splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in _PATTERNS[self.pre]]
@@ -154,7 +158,7 @@ class Gguf:
             pairs = _merges_by_score(names, self.scores, self.kinds, ids)
             made = Tokenizer(models.BPE(ids, pairs, unk_token=unknown, byte_fallback=True, fuse_unk=True))
         elif self.normalizes or _UNKNOWN not in self.kinds:
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 "how this GGUF tokenizer (t5) changes text before it cuts it is not known; its bytes are"
             )
         else:  # a byte's name is no text; what no piece is becomes bytes in `_ids`
@@ -181,7 +185,7 @@ def _merges_by_score(
 
 
 def of_path(path: Path) -> Gguf:
-    """The backend of a GGUF file. Raises `EngineError` for a damaged one, `NotAvailable` for a kind of tokenizer whose
+    """The backend of a GGUF file. Raises `InvalidFileError` for a damaged one, `UnsupportedTokenizerError` for a kind of tokenizer whose
     bytes are not known."""
     header = read_header(path)
 
@@ -191,22 +195,22 @@ def of_path(path: Path) -> Gguf:
     def items(name: str, kinds: tuple[type, ...]) -> list[Any]:
         found = field(name)
         if found is not None and not (isinstance(found, list) and {type(one) for one in found} <= set(kinds)):
-            raise EngineError(f"{path}: tokenizer.ggml.{name} is no array of {kinds[0].__name__}")
+            raise InvalidFileError(f"{path}: tokenizer.ggml.{name} is no array of {kinds[0].__name__}")
         return found or []
 
     model, pre = field("model"), field("pre", "default")
     if model not in ("llama", "gpt2", "t5") or not isinstance(pre, str):
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"the exact bytes of the GGUF tokenizer model {model!r} are not known ({path}); known are llama, gpt2, t5"
         )
     tokens = items("tokens", (bytes,))
     kinds = items("token_type", (int,)) or [_NORMAL] * len(tokens)
     scores = tuple(items("scores", (float, int))) or (0.0,) * len(tokens)
     if not len(tokens) == len(kinds) == len(scores):
-        raise EngineError(f"{path}: the tokens, their kinds and their scores are not equally many")
+        raise InvalidFileError(f"{path}: the tokens, their kinds and their scores are not equally many")
     for number, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
         if not _is_sound(token, kind, model):
-            raise EngineError(f"{path}: token {number} is {token[:40]!r}, which one of kind {kind} cannot be")
+            raise InvalidFileError(f"{path}: token {number} is {token[:40]!r}, which one of kind {kind} cannot be")
     named = {
         token.decode("utf-8", "replace"): i
         for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
@@ -263,12 +267,12 @@ _MAX_FIELDS = 1 << 16
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The fields of a GGUF file's header: strings as str, those inside arrays as bytes. Raises `EngineError`."""
+    """The fields of a GGUF file's header: strings as str, those inside arrays as bytes. Raises `InvalidFileError`."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _Reader(data).header()
     except (OSError, ValueError, struct.error, IndexError) as error:
-        raise EngineError(f"{path} is not a whole GGUF file: {error}") from error
+        raise InvalidFileError(f"{path} is not a whole GGUF file: {error}") from error
 
 
 class _Reader:

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import by_custom, ids_of
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -87,7 +87,7 @@ class HuggingFace:
             table[token_id] = to_bytes(text) if in_text else text.encode("utf-8")
             total += len(table[token_id])
             if total > _MAX_BYTES:
-                raise EngineError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
+                raise InvalidFileError(f"the tokens up to {token_id} have more than {_MAX_BYTES >> 20} MiB of bytes")
         return Vocabulary(table, eos_ids, special)
 
     def _unknown_ids(self) -> set[int]:
@@ -138,7 +138,7 @@ def _private_copy(source: Any) -> str:
 def of_file(file: Path) -> HuggingFace:
     """The backend of a tokenizer.json, with the roles that the files beside it give.
 
-    Raises `EngineError` for a file that cannot be read.
+    Raises `InvalidFileError` for a file that cannot be read.
     """
     import tokenizers
 
@@ -147,12 +147,12 @@ def of_file(file: Path) -> HuggingFace:
         # twice, since an added token may hide one of the model's by its name
         largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
         if largest >= MAX_TOKENS:  # the library writes an entry for every id below it, used or not
-            raise EngineError(f"{file} has the token id {largest}; at most {MAX_TOKENS} tokens are supported")
+            raise InvalidFileError(f"{file} has the token id {largest}; at most {MAX_TOKENS} tokens are supported")
         serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
-    except EngineError:
+    except InvalidFileError:
         raise
     except Exception as error:  # the library raises bare Exception on a malformed file
-        raise EngineError(f"{file} is not a tokenizer: {error}") from error
+        raise InvalidFileError(f"{file} is not a tokenizer: {error}") from error
     return HuggingFace(serialized, _beside(file.parent, serialized))
 
 
@@ -213,10 +213,10 @@ def template_of(value: object) -> str | None:
 def read_text(file: Path) -> str:
     try:
         if file.stat().st_size > _MAX_JSON_BYTES:
-            raise EngineError(f"{file} has more than {_MAX_JSON_BYTES} bytes")
+            raise InvalidFileError(f"{file} has more than {_MAX_JSON_BYTES} bytes")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError(f"cannot read {file}: {error}") from error
 
 
 def _read_json(file: Path) -> dict[str, Any]:
@@ -226,9 +226,9 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         document = json.loads(read_text(file))
     except (ValueError, RecursionError) as error:
-        raise EngineError(f"{file} is not JSON: {error}") from error
+        raise InvalidFileError(f"{file} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise EngineError(f"{file} must hold a JSON object")
+        raise InvalidFileError(f"{file} must hold a JSON object")
     return document
 
 
@@ -236,10 +236,10 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
-    """What the decoder makes of one token. Raises `NotAvailable` for decoders whose bytes are not exact."""
+    """What the decoder makes of one token. Raises `UnsupportedTokenizerError` for decoders whose bytes are not exact."""
     parts = _parts(document.get("decoder"))
     if not parts:
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"a {document['model'].get('type')} tokenizer without a decoder does not say which bytes its tokens stand"
             " for; known are byte-level BPE (decoder ByteLevel) and sentencepiece-like ones (Metaspace, or Replace,"
             " ByteFallback, Fuse and Strip)"
@@ -284,7 +284,7 @@ def _step(part: Mapping[str, Any]) -> Step:
         return lambda token: token.replace(part.get("replacement", "▁"), " ")
     if part["type"] == "ByteFallback":
         return _byte_fallback
-    raise NotAvailable(
+    raise UnsupportedTokenizerError(
         f"the exact bytes of tokens under the decoder {part['type']} are not known; known are ByteLevel, Metaspace,"
         " and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
     )
@@ -293,7 +293,7 @@ def _step(part: Mapping[str, Any]) -> Step:
 def _replaced(old: str, new: str, token: str) -> str:
     count = token.count(old)
     if count and len(token) + count * (len(new) - len(old)) > MAX_TOKEN_BYTES:
-        raise EngineError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
+        raise InvalidFileError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
     return token.replace(old, new)
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -112,22 +112,22 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """The backend of a model's file. Raises `EngineError` for a file that is none."""
+    """The backend of a model's file. Raises `InvalidFileError` for a file that is none."""
     try:
         model = path.read_bytes()
     except OSError as error:
-        raise EngineError(f"cannot read {path}: {error}") from error
+        raise InvalidFileError(f"cannot read {path}: {error}") from error
     try:
         return of_model(model)
-    except EngineError as error:
-        raise EngineError(f"{path}: {error}") from error
+    except InvalidFileError as error:
+        raise InvalidFileError(f"{path}: {error}") from error
 
 
 def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
     """The backend of a serialized model, with what a wrapper added. The model names its roles itself."""
     processor = _load(model)
     if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
-        raise NotAvailable("a sentencepiece model that writes spaces behind words is not supported")
+        raise UnsupportedTokenizerError("a sentencepiece model that writes spaces behind words is not supported")
     ids = list(range(processor.get_piece_size()))
     named = {processor.id_to_piece(i): i for i, control in zip(ids, processor.is_control(ids), strict=True) if control}
     custom = by_custom({**named, **{token.text: token.id for token in added if token.special}})
@@ -150,9 +150,9 @@ def _load(model: bytes) -> Any:
     try:
         whole = bool(model) and processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise EngineError(f"not a sentencepiece model: {error}") from error
+        raise InvalidFileError(f"not a sentencepiece model: {error}") from error
     if not whole:
-        raise EngineError("not a sentencepiece model")
+        raise InvalidFileError("not a sentencepiece model")
     return processor
 
 

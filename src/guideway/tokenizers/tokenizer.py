@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import GuidewayError, InvalidTokenError, NotAvailable
+from guideway.errors import GuidewayError, InvalidTokenError, MissingDependencyError, UnsupportedTokenizerError
 from guideway.tokenizers.chat_template import render_template
 from guideway.tokenizers.streaming import TextStream
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -29,6 +29,10 @@ _KNOWN = (
     " a path to a tokenizer.json, a tekken.json, a sentencepiece model or a GGUF file, or a folder with one; a list"
     " with the bytes of each id; guideway.Vocabulary and guideway.Tokenizer"
 )
+
+
+_EXTRAS = {"sentencepiece": "sentencepiece", "tiktoken": "tiktoken", "mistral-common": "mistral", "jinja2": "chat"}
+"""The pip extra that installs a library, by the library's name."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Tokenizer:
         """The tokenizer of anything that is known; what was given is copied, never changed.
 
         `eos_ids`: which ids end a text, where the source does not say or says it wrong.
-        Raises `NotAvailable` for what no adapter knows, or for a kind of tokenizer whose bytes are not exact.
+        Raises `UnsupportedTokenizerError` for what no adapter knows, or for a kind of tokenizer whose bytes are not exact.
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
@@ -102,10 +106,12 @@ class Tokenizer:
         except GuidewayError:
             raise
         except Exception as error:  # the object is a stranger's: what it raises when it is looked at is its own
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 f"no tokenizer can be read from {kind.__module__}.{kind.__qualname__}: {error}"
             ) from error
-        raise NotAvailable(f"no tokenizer in an object of {kind.__module__}.{kind.__qualname__}; known are: {_KNOWN}")
+        raise UnsupportedTokenizerError(
+            f"no tokenizer in an object of {kind.__module__}.{kind.__qualname__}; known are: {_KNOWN}"
+        )
 
     @property
     def bos_id(self) -> int | None:
@@ -151,7 +157,7 @@ class Tokenizer:
     ) -> Batch:
         """The ids of several texts as one array, short rows filled on one side with `pad_id` (else `self.pad_id`).
 
-        Raises `NotAvailable` where rows must be filled and nothing says with what, `InvalidTokenError` for an id that the
+        Raises `UnsupportedTokenizerError` where rows must be filled and nothing says with what, `InvalidTokenError` for an id that the
         vocabulary does not have.
         """
         if side not in ("left", "right"):
@@ -162,7 +168,7 @@ class Tokenizer:
         width = max(map(len, rows), default=0)
         fill = self.pad_id if pad_id is None else self.vocabulary.checked([pad_id])[0]
         if fill is None and any(len(row) < width for row in rows):
-            raise NotAvailable("this tokenizer has no padding token and no EOS to pad with; give pad_id")
+            raise UnsupportedTokenizerError("this tokenizer has no padding token and no EOS to pad with; give pad_id")
         ids = np.full((len(rows), width), 0 if fill is None else fill, dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
         for number, row in enumerate(rows):
@@ -183,7 +189,8 @@ class Tokenizer:
     def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
         """The prompt of a conversation by the model's own chat template; encode it without `special`.
 
-        `messages`: `{"role": ..., "content": ...}` each. Raises `NotAvailable` without a template or without jinja2.
+        `messages`: `{"role": ..., "content": ...}` each. Raises `ChatTemplateError` if there is no template
+        or it rejects the messages, `MissingDependencyError` without jinja2.
         """
         bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
         eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
@@ -246,12 +253,14 @@ def split_at(text: str, tokens: Iterable[str]) -> list[str]:
 
 
 def library(name: str, what: str) -> Any:
-    """A library of tokenizers. Raises `NotAvailable`, naming what needs it, where it is not installed."""
+    """A library of tokenizers. Raises `MissingDependencyError` that names the extra if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
-        raise NotAvailable(f"{what} needs the library {package}: pip install {package} ({error})") from None
+        extra = _EXTRAS.get(package)
+        command = f"pip install {package}" if extra is None else f"pip install 'guideway[{extra}]'"
+        raise MissingDependencyError(f"{what} needs the library {package}: {command} ({error})") from None
 
 
 def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:

@@ -23,6 +23,7 @@ __all__ = ["Vocabulary"]
 _FORMAT = b"guideway vocabulary 3\n"  # changes when the encoding under the fingerprint changes
 _KIND = f"vocabulary-4-{sys.byteorder}"  # of the kernel's file: the number changes with anything that is in it
 _STORE_TOKENS = 2_000  # below, the kernel is as quick as a look at the disk
+_KERNELS_KEPT = 4
 _KERNEL_LOCK = threading.Lock()  # two threads that ask first at the same time get one table
 
 
@@ -37,7 +38,17 @@ class Vocabulary:
     Raises `TypeError` where a token is not bytes, `InvalidTokenError` where an EOS or special id is outside the table.
     """
 
-    __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
+    __slots__ = (
+        "_block",
+        "_fingerprint",
+        "_kernel",
+        "_kernels",
+        "_silent",
+        "_size",
+        "_tokens",
+        "eos_ids",
+        "special_ids",
+    )
 
     eos_ids: tuple[int, ...]
     special_ids: tuple[int, ...]
@@ -47,6 +58,7 @@ class Vocabulary:
     _silent: frozenset[int]
     _fingerprint: str | None
     _kernel: KernelVocabulary | None
+    _kernels: dict[tuple[int, int], KernelVocabulary]
 
     def __init__(
         self, token_bytes: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
@@ -65,6 +77,7 @@ class Vocabulary:
         put(self, "_tokens", None)
         put(self, "_fingerprint", None)
         put(self, "_kernel", None)
+        put(self, "_kernels", {})
 
     @property
     def token_bytes(self) -> tuple[bytes, ...]:
@@ -100,15 +113,28 @@ class Vocabulary:
                 object.__setattr__(self, "_kernel", table)
         return table
 
-    def _read_or_make(self) -> KernelVocabulary:
+    def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
+        """As `kernel`, but what is compiled for it has these limits. The last four are kept."""
+        known = self._kernels.get((max_states, max_work))
+        if known is None:
+            with _KERNEL_LOCK:
+                known = self._read_or_make(max_states=max_states, max_work=max_work)
+                while len(self._kernels) >= _KERNELS_KEPT:
+                    del self._kernels[next(iter(self._kernels))]
+                self._kernels[max_states, max_work] = known
+        return known
+
+    def _read_or_make(self, max_states: int = 4_000_000, max_work: int = 400_000_000) -> KernelVocabulary:
         files = disk.cache() if len(self) >= _STORE_TOKENS else None
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
-                return _kernel.Vocabulary.load(*self._fields(), np.frombuffer(found, dtype=np.uint8))
+                return _kernel.Vocabulary.load(
+                    *self._fields(), np.frombuffer(found, dtype=np.uint8), max_states=max_states, max_work=max_work
+                )
             except ValueError:  # of other tokens or another format after all
                 files.drop(_KIND, self.fingerprint)
         try:
-            made = _kernel.Vocabulary.of_block(*self._fields())
+            made = _kernel.Vocabulary.of_block(*self._fields(), max_states=max_states, max_work=max_work)
         except ValueError as error:
             raise LimitExceededError(f"the kernel does not take this vocabulary: {error}") from None
         if files is not None:

@@ -12,7 +12,7 @@ NAMES = "%import common.CNAME -> NAME\n%import common.WS\n%ignore WS\n"
 def fits(source: gw.Lark, text: str) -> bool:
     try:
         source.parse(text)
-    except gw.InvalidTextError:
+    except gw.errors.InvalidTextError:
         return False
     return True
 
@@ -75,20 +75,20 @@ def test_the_lexer_is_part_of_what_a_source_is() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.UnsatisfiableError, "no rule ends"),
-        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.UnsupportedError, "reduce/reduce"),
-        ("start: /[ab]c/ | /a[cd]/", gw.UnsupportedError, "names that Lark makes up"),
-        ("start: /a(?=a)a/ A\nA: /a+/", gw.UnsupportedError, "looks around"),
-        ('start: "a" part', gw.UnsupportedError, "no place among Lark's terminals"),
-        ("start: " + "[/a/] " * 30, gw.LimitExceededError, "without choices inside"),
+        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.errors.UnsatisfiableError, "no rule ends"),
+        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.errors.UnsupportedError, "reduce/reduce"),
+        ("start: /[ab]c/ | /a[cd]/", gw.errors.UnsupportedError, "names that Lark makes up"),
+        ("start: /a(?=a)a/ A\nA: /a+/", gw.errors.UnsupportedError, "looks around"),
+        ('start: "a" part', gw.errors.UnsupportedError, "no place among Lark's terminals"),
+        ("start: " + "[/a/] " * 30, gw.errors.LimitExceededError, "without choices inside"),
     ],
 )
-def test_unsupported_grammars_are_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
+def test_what_cannot_be_held_is_refused(text: str, error: type[gw.errors.ConstraintError], words: str) -> None:
     with pytest.raises(error, match=words) as found:
         gw.Lark(text, lexer="contextual", parts={"part": gw.JsonSchema({})})
     assert found.value.place is not None
 
 
 def test_an_unknown_lexer_is_named() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="'standard'"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="'standard'"):
         gw.Lark('start: "a"', lexer="standard")  # type: ignore[arg-type]  # the point

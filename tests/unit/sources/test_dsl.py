@@ -67,14 +67,14 @@ def test_ready_types() -> None:
     assert {name for name in p.__all__ if isinstance(getattr(p, name), gw.Format)} == set(READY)
     for name, text in READY.items():
         assert getattr(p, name).parse(text) == text
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             getattr(p, name).parse(text + "\n")
 
 
 def test_parts_stay_regular() -> None:
     assert PRICE.regular() is not None
     assert sequence("a", gw.JsonSchema(True)).regular() is None
-    with pytest.raises(gw.UnsupportedError, match="&"):
+    with pytest.raises(gw.errors.UnsupportedError, match="&"):
         sequence("a", gw.JsonSchema(True)) & "a"
 
 
@@ -97,7 +97,7 @@ def test_errors_of_combinators() -> None:
         lambda: between(3, 2, "a"),
         lambda: capture("two words", "a"),
     ):
-        with pytest.raises(gw.InvalidConstraintError):
+        with pytest.raises(gw.errors.InvalidConstraintError):
             make()
 
 
@@ -107,15 +107,15 @@ def test_flags() -> None:
     assert gw.Regex("a # x\n", flags="x").parse("a") == "a"
     assert gw.Regex("k", flags="i", dialect="ecma").parse("\u212a") == "\u212a"
     assert gw.Regex("(?-i:a)b", flags="i").parse("aB") == "aB"
-    with pytest.raises(gw.InvalidTextError):
+    with pytest.raises(gw.errors.InvalidTextError):
         gw.Regex("(?-i:a)b", flags="i").parse("AB")
     compiled = re.compile("a(?P<x>.)", re.I | re.S)
     assert dict(gw.Regex(compiled).captures("A\n")) == {"x": "\n"}
     assert gw.Regex(compiled) == gw.Regex("a(?P<x>.)", flags="is") != gw.Regex("a(?P<x>.)")
     for flags, dialect in (("q", "python"), ("x", "ecma"), (re.L, "python"), (["i"], "python")):
-        with pytest.raises(gw.InvalidConstraintError, match="flags"):
+        with pytest.raises(gw.errors.InvalidConstraintError, match="flags"):
             gw.Regex("a", flags=flags, dialect=dialect)  # type: ignore[arg-type]  # what a user may get wrong
-    with pytest.raises(gw.InvalidConstraintError, match="flags"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="flags"):
         gw.Regex(compiled, flags="i")
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from guideway.constraints import JsonSchema
-from guideway.constraints import json_schema as source
+from guideway.constraints import JsonSchema, json_schema as source
 from guideway.errors import ConstraintError, InvalidConstraintError
 from guideway.frontends.json_schema.documents import Documents
 from guideway.frontends.json_schema.expand import Expander

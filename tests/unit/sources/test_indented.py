@@ -83,4 +83,4 @@ def test_budgets_hold() -> None:
     vocabulary = gw.Vocabulary([*(bytes([n]) for n in range(256)), b""], [256], [])
     matcher = gw.compile(JsonSchema(TREE, whitespace="indented"), vocabulary).matcher()
     assert matcher.completion() == b'{\n  "name": ""\n}'
-    assert matcher.tokens_to_finish() == len(matcher.completion()) + 1
+    assert matcher.min_tokens_to_complete() == len(matcher.completion()) + 1

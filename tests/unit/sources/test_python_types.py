@@ -355,5 +355,5 @@ def test_constraint_of_python_values() -> None:
 
 def test_days_beyond_the_calendar() -> None:
     for bound in (Field(lt=date.min), Field(gt=date.max)):
-        with pytest.raises(gw.UnsatisfiableError):
+        with pytest.raises(gw.errors.UnsatisfiableError):
             gw.compile(Annotated[date, bound], gw.load("tiny").tokenizer)

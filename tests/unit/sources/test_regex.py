@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from guideway.constraints import Regex
 from guideway.errors import (

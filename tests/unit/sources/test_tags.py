@@ -17,7 +17,7 @@ def pieces(source: gw.Tags, text: str) -> list[object]:
 
 def refuses(source: gw.Tags | gw.Reasoning, *texts: str) -> None:
     for text in texts:
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             source.parse(text)
 
 
@@ -50,16 +50,16 @@ def test_triggers_precede_names() -> None:
     refuses(source, "<call h>H</call>", "<call ", "<call f>G</call>")
 
 
-def test_refused_tags() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="stands in another"):
+def test_what_is_refused() -> None:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="stands in another"):
         gw.Tags([NUMBER, gw.Tag("<n><m>", "x", "")])
-    with pytest.raises(gw.InvalidConstraintError, match="no tag begins"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="no tag begins"):
         gw.Tags([NUMBER], triggers=["<n>", "<q>"])
-    with pytest.raises(gw.InvalidConstraintError, match="no trigger begins"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="no trigger begins"):
         gw.Tags([NUMBER, RECORD], triggers=["<n>"])
-    with pytest.raises(gw.InvalidConstraintError, match="at least one"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="at least one"):
         gw.Tags([])
-    with pytest.raises(gw.InvalidConstraintError, match="begins with some text"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="begins with some text"):
         gw.Tag("", "x", "y")
 
 

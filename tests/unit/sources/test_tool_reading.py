@@ -49,8 +49,8 @@ def test_ids_are_read() -> None:
 
 
 @pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
-def test_unreadable_calls(family: str, reply: str) -> None:
-    with pytest.raises(gw.InvalidTextError):
+def test_what_cannot_be_read(family: str, reply: str) -> None:
+    with pytest.raises(gw.errors.InvalidTextError):
         gw.ToolCalls(TOOLS, family=family).parse(reply)
 
 
@@ -199,7 +199,7 @@ def test_headers_are_read_once() -> None:
         "<|channel|>analysis<|message|>a<|end|>" * 2_000 + " " * 12_000 + "x",
     ):
         start = time.thread_time()
-        with contextlib.suppress(gw.InvalidTextError):
+        with contextlib.suppress(gw.errors.InvalidTextError):
             source.parse(hostile)
         assert time.thread_time() - start < 0.5, hostile[:30]
 
@@ -222,6 +222,6 @@ def test_pythonic_calls_emit_no_warnings() -> None:
         ([1], "no JSON object"),
     ],
 )
-def test_argument_errors_are_reported(arguments: Any, words: str) -> None:
-    with pytest.raises(gw.InvalidTextError, match=words):
+def test_what_is_wrong_with_arguments_is_said(arguments: Any, words: str) -> None:
+    with pytest.raises(gw.errors.InvalidTextError, match=words):
         gw.ToolCalls(TOOLS, family="hermes").parse(WRITERS["hermes"]("", [("weather", arguments)]))

@@ -63,7 +63,7 @@ class ToolCalls(Constraint[Reply]):
     once), "none" (text), or the one tool that must be called, by its name or as APIs write it. `parallel`: whether a
     reply may hold several calls, where the family can; None: it may, but where one tool was chosen, which is then
     called once. The value is a `Reply`; it is read from what models of the family write, also where it is spaced or
-    spelled in another way than this constraint would. Raises `InvalidConstraintError`, `NotAvailable` where a template shows
+    spelled in another way than this constraint would. Raises `InvalidConstraintError`, `UnsupportedError` where a template shows
     no family, `UnsupportedError` for arguments that a family cannot write.
     """
 

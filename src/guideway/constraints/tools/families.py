@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from guideway.errors import NotAvailable
+from guideway.errors import UnsupportedError
 
 __all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
 
@@ -180,8 +180,8 @@ _SIGNS = (
 
 
 def family_of(chat_template: str) -> str:
-    """The family whose tool calls a chat template writes. Raises `NotAvailable` where it shows none."""
+    """The family whose tool calls a chat template writes. Raises `UnsupportedError` where it shows none."""
     for signs, name in _SIGNS:
         if all(sign in chat_template for sign in signs):
             return name
-    raise NotAvailable(f"the chat template shows no known form of tool calls; name a family: {', '.join(FAMILIES)}")
+    raise UnsupportedError(f"the chat template shows no known form of tool calls; name a family: {', '.join(FAMILIES)}")

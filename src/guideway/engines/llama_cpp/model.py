@@ -10,8 +10,7 @@ import numpy as np
 
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
-from guideway.engines.llama_cpp.cache import Held, Pool
-from guideway.engines.llama_cpp.cache import Sequence as Cells
+from guideway.engines.llama_cpp.cache import Held, Pool, Sequence as Cells
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import State, run_state
 from guideway.errors import EngineError
@@ -24,7 +23,7 @@ class LlamaCppEngine:
 
     `device`: "cpu", or "gpu" where this llama.cpp was built for one. `dtype`: of the KV cache, "float32" (the default:
     sums do not depend on how tokens came) or "float16". `context_size`: tokens per row; by default what the model was
-    made for. `room`: tokens of all rows together, where what they share counts once; 8,192 or one row by default.
+    made for. `kv_cache_tokens`: tokens of all rows together, where what they share counts once; 8,192 or one row by default.
     `rows`: how many different ways on can be held at once.
     Models with recurrent states or sliding windows run, one row after the other, and cannot go back.
     """
@@ -36,17 +35,21 @@ class LlamaCppEngine:
         device: str = "cpu",
         dtype: str = "float32",
         context_size: int | None = None,
-        room: int | None = None,
+        kv_cache_tokens: int | None = None,
         rows: int = 64,
     ) -> None:
         if device not in ("cpu", "gpu"):
             raise EngineError(f"llama.cpp has no device {device!r}; it has cpu and gpu")
         if dtype not in ("float32", "float16"):
             raise EngineError(f"a KV cache of llama.cpp is float32 or float16 here, not {dtype!r}")
-        if (wrong := next((n for n in (context_size, room, rows) if n is not None and n < 1), None)) is not None:
-            raise ValueError(f"context_size, room and rows must be at least 1, got {wrong}")
+        if (
+            wrong := next((n for n in (context_size, kv_cache_tokens, rows) if n is not None and n < 1), None)
+        ) is not None:
+            raise ValueError(f"context_size, kv_cache_tokens and rows must be at least 1, got {wrong}")
         self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
-        self._context = Context(self._file, gpu=gpu, half=half, context=context_size, room=room, rows=rows)
+        self._context = Context(
+            self._file, gpu=gpu, half=half, context=context_size, kv_cache_tokens=kv_cache_tokens, rows=rows
+        )
         self._pool = Pool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
@@ -59,15 +62,15 @@ class LlamaCppEngine:
         """See `StepEngine`. All rows are one batch, whatever their lengths."""
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # that is None: one pass
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # that is None: one pass
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
         found = [run_state(self._context, self._pool, row, one) for row, one in zip(rows, caches, strict=True)]
         return np.array([logits for logits, _ in found]), [state for _, state in found]
 
-    def go_on(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
-        """See `Draw`. Logits are lent from llama.cpp's own memory, and nothing is made between passes."""
+    def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
+        """See `MultiStepEngine`. Logits are lent from llama.cpp's own memory, and nothing is made between passes."""
         self._check_open()
         if self._pool.dropped:
             self._pool.reclaim()

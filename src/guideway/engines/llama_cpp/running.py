@@ -62,5 +62,5 @@ class Running:
     def _decode(self, total: int) -> None:
         if code := llama.llama_decode(self._handle, self._batch.struct):
             if code == 1:
-                raise KVCacheFullError(f"no cells are left for {total} tokens: give the model more room=")
+                raise KVCacheFullError(f"no cells are left for {total} tokens: give the model more kv_cache_tokens=")
             raise EngineError(f"llama.cpp failed on {total} tokens ({code}): {reason()}")

@@ -17,7 +17,7 @@ from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
 from guideway.engines.mlx.arrays import from_arrays, to_arrays
 from guideway.engines.mlx.cache import gather, given_out
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["MlxEngine", "folder_of"]
 
@@ -47,7 +47,7 @@ class MlxEngine:
         try:
             self._model: Any = load_model(self._folder)[0]
         except FileNotFoundError as error:
-            raise NotAvailable(f"there is no model for MLX at {path}: {error}") from error
+            raise ModelNotFoundError(f"there is no model for MLX at {path}: {error}") from error
         except Exception as error:  # each architecture of mlx-lm raises what it likes
             raise EngineError(f"mlx-lm cannot load {path}: {error}") from error
         if kind is not None:
@@ -94,13 +94,13 @@ class MlxEngine:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a model's name on the Hub, or the folder itself. Raises `NotAvailable`."""
+    """The folder of a model's name on the Hub, or the folder itself. Raises `ModelNotFoundError`."""
     if Path(name).is_dir():
         return Path(name)
     try:
         return Path(hf_repo_to_path(name))
     except Exception as error:  # what the Hub's client raises differs from version to version
-        raise NotAvailable(f"there is no model {name!r} for MLX: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(f"there is no model {name!r} for MLX: {str(error).splitlines()[0]}") from error
 
 
 def _set_device(device: str) -> None:

@@ -38,7 +38,7 @@ class OnnxEngine:
 
     `device`: "cpu", or "cuda" where this ONNX Runtime has it. `threads`: how many the runtime uses; by default 1 for
     small models and all cores for others. `context_size`: tokens per row; by default what config.json says.
-    Raises `NotAvailable` where there is no model, `EngineError` where it is not of this shape.
+    Raises `ModelNotFoundError` where there is no model, `EngineError` where it is not of this shape.
     """
 
     supports_rollback = True

@@ -10,7 +10,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["load", "slides", "tokenizer"]
 
@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 def load(name: str, dtype: str | None) -> Any:
-    """The model of a name or folder. Raises `NotAvailable`, `EngineError` for a type that there is not."""
+    """The model of a name or folder. Raises `ModelNotFoundError`, `EngineError` for a type that there is not."""
     kind = getattr(torch, dtype, None) if dtype is not None else None
     if dtype is not None and not isinstance(kind, torch.dtype):
         raise EngineError(f"PyTorch has no type {dtype!r}; known are float32, bfloat16, float16 …")
@@ -27,27 +27,27 @@ def load(name: str, dtype: str | None) -> Any:
     try:
         return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto", local_files_only=offline)
     except (OSError, ValueError) as error:
-        raise NotAvailable(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
 
 
 def tokenizer(name: str) -> Any:
-    """The tokenizer of a model's name or folder. Raises `NotAvailable`."""
+    """The tokenizer of a model's name or folder. Raises `ModelNotFoundError`."""
     offline = _offline(name)
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=offline)
     except (OSError, ValueError) as error:
-        raise NotAvailable(f"transformers has no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(f"transformers has no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
 
 
 def _offline(name: str) -> bool:
     """Whether the Hub cannot be reached. One request tells; those of the library are tried again for half a minute.
 
-    Raises `NotAvailable` for a folder that is not there, which the library calls a wrong name.
+    Raises `ModelNotFoundError` for a folder that is not there, which the library calls a wrong name.
     """
     if Path(name).exists():
         return False
     if name.startswith(("/", "./", "../", "~")):
-        raise NotAvailable(f"there is no folder {name}")
+        raise ModelNotFoundError(f"there is no folder {name}")
     try:
         HfApi().model_info(name, timeout=SECONDS)
     except (HfHubHTTPError, HFValidationError):

@@ -32,7 +32,7 @@ class TransformersEngine:
     `device`: as PyTorch calls them ("cpu", "cuda:0", "mps"); where the model is, by default. `dtype`: "float32",
     "bfloat16" … `context_size`: tokens per row; by default what the model's config says.
     Recurrent models and sliding windows run, and cannot go back (`supports_rollback` is False).
-    Raises `NotAvailable` where there is no such model, `EngineError` for a device or type that there is not.
+    Raises `ModelNotFoundError` where there is no such model, `EngineError` for a device or type that there is not.
     """
 
     def __init__(

@@ -33,6 +33,19 @@ from guideway.frontends.json_schema.bundles import (
     box_key,
     join,
 )
+from guideway.frontends.json_schema.formulas import (
+    ABSENT,
+    All,
+    AnyOf,
+    Cube,
+    Formula,
+    Formulas,
+    Negated,
+    One,
+    TooHard,
+    product,
+    shape_of,
+)
 from guideway.frontends.json_schema.keys import language_is_empty
 from guideway.frontends.json_schema.limits import (
     MAX_CASES,
@@ -47,19 +60,6 @@ from guideway.frontends.json_schema.reading import KEYWORD_NAMES
 from guideway.frontends.json_schema.scalars import pattern_language
 from guideway.frontends.json_schema.terms import Fork, Term, want
 from guideway.grammar.regular import both
-from guideway.frontends.json_schema.formulas import (
-    ABSENT,
-    All,
-    AnyOf,
-    Cube,
-    Formula,
-    Formulas,
-    Negated,
-    One,
-    TooHard,
-    product,
-    shape_of,
-)
 
 if TYPE_CHECKING:
     from guideway.frontends.json_schema.expand import Expander

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
+from guideway.frontends.json_schema.cases import TooHard, objects_by_cases
 from guideway.frontends.json_schema.choices import Choice, Choices, marks_of
 from guideway.frontends.json_schema.documents import Documents
 from guideway.frontends.json_schema.evaluated import NOTHING_EVALUATED, Evaluated
@@ -26,7 +27,6 @@ from guideway.frontends.json_schema.limits import (
     MAX_WORK_FIRST,
 )
 from guideway.frontends.json_schema.rivals import plainly_said
-from guideway.frontends.json_schema.cases import TooHard, objects_by_cases
 
 __all__ = ["Expander"]
 

@@ -11,7 +11,7 @@ from exllamav2.generator.filters import ExLlamaV2Filter
 from guideway.compiler import Automaton, compile
 from guideway.constraints import of
 from guideway.constraints.base import Literal
-from guideway.errors import EngineError, UnsupportedError
+from guideway.errors import NoAllowedTokenError, UnsupportedError
 from guideway.integrations._common import Follower
 from guideway.masks import ids, new_rows
 from guideway.masks.torch import TorchMasks
@@ -98,6 +98,8 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         """`logits`: [vocabulary], on the CPU; written over."""
         made, nothing = self._apply(logits[None], self._row[None], [True])
         if nothing:
-            self._follower.fail(EngineError("nothing is left to draw: something else forbids all that is legal"))
+            self._follower.fail(
+                NoAllowedTokenError("nothing is left to draw: something else forbids all that is legal")
+            )
             made[0, list(self._follower.end_ids)] = 0.0
         return made[0]

@@ -14,7 +14,7 @@ from transformers.generation.continuous_batching.requests import RequestStatus
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError, ProcessorError
 from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -88,7 +88,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
                 made, nothing = self._apply(scores, rows, held)
                 nothing = nothing or self._apply.nothing()
                 if nothing:
-                    self._failed(EngineError("nothing is left to draw: another processor forbids all"), nothing)
+                    self._failed(NoAllowedTokenError("nothing is left to draw: another processor forbids all"), nothing)
                     made[nothing] = float("-inf")
                     for index in nothing:
                         made[index, list(self._table.eos_ids)] = 0.0
@@ -136,14 +136,14 @@ def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstra
         number = constraints.add_request(ids, gw.Regex(...), max_new_tokens=20)
 
     It goes before temperature and top-k. What goes wrong ends one request: its output has `error`, and `errors` the
-    exception. Raises `EngineError` for a manager that runs, that draws ahead of what it tells (asynchronous batching)
+    exception. Raises `ProcessorError` for a manager that runs, that draws ahead of what it tells (asynchronous batching)
     or that replays CUDA graphs, where no processor is called.
     """
     config = manager.continuous_batching_config
     if manager._generation_thread is not None:
-        raise EngineError("the manager has started: add constraints before")
+        raise ProcessorError("the manager has started: add constraints before")
     if config.use_async_batching or config.use_cuda_graph not in (None, False, (False, False)):
-        raise EngineError("constraints want a manager without asynchronous batching and CUDA graphs")
+        raise ProcessorError("constraints want a manager without asynchronous batching and CUDA graphs")
     made = ContinuousConstraints(manager, Tokenizer.of(tokenizer))
     processors = manager.logit_processor
     processors.logits_processor.insert(0, made)
