@@ -82,7 +82,7 @@ def measure(rows: list[Row], size: int, threads: int, rounds: int, fused: bool) 
         if fused:
             tokens = [row.next() for row in some]
             matchers = [row.matcher for row in some]
-            call = partial(gw.advance_and_fill, matchers, tokens, out.view(np.uint32), threads)
+            call = partial(gw.matcher.advance_and_fill, matchers, tokens, out.view(np.uint32), threads)
         else:
             for row in some:
                 row.move()

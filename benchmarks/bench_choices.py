@@ -52,7 +52,7 @@ def quoted(engine: Engine, text: str) -> Any:
     if isinstance(engine, Guideway):
         import guideway as gw
 
-        return gw.compile(gw.Substring(text), engine.vocabulary, cache=False)
+        return gw.compile(gw.constraints.Substring(text), engine.vocabulary, cache=False)
     if isinstance(engine, LLGuidance):
         from llguidance import LLMatcher
 

@@ -31,8 +31,7 @@ class Bench:
     """A model, and the ways to generate with it: functions of (settings, filters) that give how many tokens came."""
 
     def __init__(self, folder: str, tokens: int) -> None:
-        from exllamav2 import ExLlamaV2, ExLlamaV2Cache, ExLlamaV2Config, ExLlamaV2Tokenizer
-        from exllamav2 import generator as library
+        from exllamav2 import ExLlamaV2, ExLlamaV2Cache, ExLlamaV2Config, ExLlamaV2Tokenizer, generator as library
 
         self.tokens, self.library = tokens, library
         config = ExLlamaV2Config(folder)

@@ -151,7 +151,7 @@ def against_transformers(folder: Path, place: str, tokens: int, batch: int, give
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     theirs.generation_config.eos_token_id = None
     theirs.generation_config.pad_token_id = 0
-    prompt = [*model.opening, *endless.encode(PROMPT)]
+    prompt = [*model.bos_ids, *endless.encode(PROMPT)]
     ids = torch.tensor([prompt] * batch)
     mask = torch.ones_like(ids)
 
@@ -177,7 +177,7 @@ def against_llama_cpp(folder: Path, place: str, tokens: int, batch: int, given: 
     theirs = llama_cpp.Llama(
         str(file), n_ctx=1024, n_threads=1, n_threads_batch=1, type_k=0, type_v=0, flash_attn=False, verbose=False
     )
-    prompt = [*model.opening, *endless.encode(PROMPT)]
+    prompt = [*model.bos_ids, *endless.encode(PROMPT)]
 
     def way() -> int:
         made = 0

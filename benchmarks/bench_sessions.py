@@ -105,7 +105,7 @@ def measure(model: gw.Model, length: int, rounds: int) -> dict[str, float]:
     found = {name: median(values) for name, values in times.items()}
     found["worst"] = max(times["rewind"])
     found["alone"] = median(alone(session) for _ in range(rounds))
-    found["shared"] = float(session.fork().kv().cache is session.kv().cache)
+    found["shared"] = float(session.fork().kv_cache().cache is session.kv_cache().cache)
     return found
 
 

@@ -48,15 +48,17 @@ private:
 using MaskRow = MaskArray<1>;
 using MaskRows = MaskArray<2>;
 
-// numpy.ndarray itself; a class derived from it goes the long way.
-inline PyTypeObject* numpy_array() {
-    static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr());
-    return type;
+// numpy.ndarray itself; a class derived from it goes the long way. Set when the module is initialised: an import within a
+// call could wait for another thread that waits for the GIL.
+inline PyTypeObject* numpy_array = nullptr;
+
+inline void find_numpy_array() {
+    numpy_array = reinterpret_cast<PyTypeObject*>(nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr());
 }
 
 template <int N>
 PyArrayObject* as_rows(nb::handle given) {
-    if (Py_TYPE(given.ptr()) != numpy_array()) return nullptr;
+    if (Py_TYPE(given.ptr()) != numpy_array) return nullptr;
     auto* const array = reinterpret_cast<PyArrayObject*>(given.ptr());
     const bool fits = PyArray_NDIM(array) == N && PyArray_CHKFLAGS(array, NPY_ARRAY_CARRAY) && PyArray_TYPE(array) == NPY_UINT32 &&
                       PyArray_ISNBO(PyArray_DESCR(array)->byteorder);

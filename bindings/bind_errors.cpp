@@ -1,4 +1,6 @@
 // Kernel errors become the classes of guideway.errors, which the module therefore needs at import.
+#include <string>
+
 #include "bindings.h"
 #include "guideway/error.h"
 
@@ -29,7 +31,11 @@ void translate(const std::exception_ptr& thrown, void*) {
             return;
         }
         const nb::object type = nb::module_::import_("guideway.errors").attr(name);
-        const nb::object made = type(error.what());
+        std::string message = error.what();
+        for (const char* name : {"max_states", "max_work"})
+            if (error.kind == ErrorKind::limit && message.find(std::string(name) + " = ") != std::string::npos)
+                message += "; to raise the limit: guideway.compile(..., limits=CompileLimits(" + std::string(name) + "=...))";
+        const nb::object made = type(message.c_str());
         if (error.node >= 0) made.attr("node") = error.node;
         PyErr_SetObject(type.ptr(), made.ptr());
     }

@@ -9,6 +9,7 @@
 #include "guideway/error.h"
 #include "guideway/masks.h"
 #include "guideway/matcher.h"
+#include "long_calls.h"
 
 namespace guideway {
 
@@ -46,6 +47,7 @@ void bind_masks(nb::module_& m) {
               std::vector<nb::object> held;
               const auto all = pointers<const Matcher>(matchers, held);
               check_rows(rows, all.size());
+              const InUse use(all);
               const nb::gil_scoped_release release;
               fill_masks(all, words(rows), rows.shape(1), threads);
           },
@@ -54,12 +56,13 @@ void bind_masks(nb::module_& m) {
           nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
                   "threads: int = 1) -> None"),
           "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
-          "released; `threads` workers share the rows, which pays from about a thousand rows, or where masks are not remembered yet.");
+          "released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.");
     m.def("advance_and_fill",
           [](const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const MaskRows& rows, unsigned threads) {
               std::vector<nb::object> held;
               const auto all = pointers<Matcher>(matchers, held);
               check_rows(rows, all.size());
+              const InUse use(all);
               const nb::gil_scoped_release release;
               advance_and_fill(all, tokens, words(rows), rows.shape(1), threads);
           },

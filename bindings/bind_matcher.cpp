@@ -9,6 +9,7 @@
 #include "guideway/compiled.h"
 #include "guideway/error.h"
 #include "guideway/matcher.h"
+#include "long_calls.h"
 
 namespace guideway {
 
@@ -27,7 +28,10 @@ std::shared_ptr<Compiled> compile(std::shared_ptr<Vocabulary> vocabulary, const 
 }
 
 nb::dict stats(const Compiled& c) {
-    const Automaton::Stats s = c.automaton()->stats();
+    const Automaton::Stats s = [&] {
+        const nb::gil_scoped_release release;  // it may compile
+        return c.automaton()->stats();
+    }();
     nb::dict made;
     made["nodes"] = s.nodes;
     made["frames"] = s.frames;
@@ -36,6 +40,35 @@ nb::dict stats(const Compiled& c) {
     made["memo_hits"] = s.runs_hits;
     made["memo_misses"] = s.runs_misses;
     return made;
+}
+
+// Adds to a rejection the token's bytes, the position and some legal tokens; other errors stay as they are.
+[[noreturn]] void raise_rejection(const Matcher& matcher, std::int64_t token, const Error& error) {
+    if (error.kind != ErrorKind::rejected) throw;
+    constexpr std::size_t kShown = 5;
+    const Vocabulary& vocabulary = matcher.automaton().vocabulary();
+    const auto shown = [&](std::uint32_t id) { return bytes_of(vocabulary.shown(vocabulary.token(id))); };
+    nb::list legal;
+    try {
+        std::vector<std::uint32_t> row(vocabulary.words());
+        released_when_long(matcher, [&] { matcher.fill_mask(row); });
+        for (std::uint32_t id = 0; id < vocabulary.size() && legal.size() < kShown; ++id)
+            if (row[id / 32] >> (id % 32) & 1) legal.append(nb::make_tuple(id, shown(id)));
+    } catch (const Error&) {  // no mask can be computed here; the rejection is reported without legal tokens
+    }
+    const nb::object type = nb::module_::import_("guideway.errors").attr("RejectedTokenError");
+    const nb::object made = type(error.what(), nb::arg("token_id") = token, nb::arg("token_bytes") = shown(static_cast<std::uint32_t>(token)),
+                                 nb::arg("position") = matcher.position(), nb::arg("legal_tokens") = nb::tuple(legal));
+    PyErr_SetObject(type.ptr(), made.ptr());
+    throw nb::python_error();
+}
+
+std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
+    const std::uint32_t tokens = released_when_long(matcher, [&] { return matcher.tokens_to_finish(); });
+    if (tokens != kInfinite) return tokens;
+    const nb::object text = bytes_of(released_when_long(matcher, [&] { return matcher.completion(); }));
+    throw Error(ErrorKind::unsatisfiable,
+                std::string("the vocabulary has no tokens that spell the shortest completion ") + nb::repr(text).c_str());
 }
 
 }  // namespace
@@ -48,48 +81,73 @@ void bind_matcher(nb::module_& m) {
                  const nb::gil_scoped_release release;
                  return Matcher(self.automaton());
              }, "A matcher at the start of the text.")
-        .def("walk_ahead", [](const Compiled& self, std::uint32_t microseconds) {
+        .def("walk_ahead", [](const Compiled& self, std::uint64_t work) {
                  const nb::gil_scoped_release release;
-                 self.automaton()->walk_ahead(std::chrono::microseconds(microseconds));
-             }, nb::arg("microseconds"), "Find out ahead what masks will need, for so long at most.")
+                 self.automaton()->walk_ahead(work);
+             }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")
-        .def("fill_mask", [](const Matcher& self, const MaskRow& row) { self.fill_mask(words(row)); }, nb::arg("row").noconvert(),
-             "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
-        .def("fill_mask_within", [](const Matcher& self, const MaskRow& row, std::uint32_t left) { return self.fill_mask_within(words(row), left); },
+        .def("fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
+             nb::arg("row").noconvert(), "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
+        .def("fill_mask_within", [](const Matcher& self, const MaskRow& row, std::uint32_t left) {
+                 return released_when_long(self, [&] { return self.fill_mask_within(words(row), left); });
+             },
              nb::arg("row").noconvert(), nb::arg("tokens_left"),
              "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
              "False: there is none.")
         .def("fill_draft_masks",
              [](const Matcher& self, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& parents, const MaskRows& rows) {
+                 const std::vector<const Matcher*> one{&self};
+                 const InUse use(one);
                  const nb::gil_scoped_release release;
                  self.fill_draft_masks(tokens, parents, {rows.data(), rows.size()});
              },
              nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
              "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
              "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
-        .def("advance", &Matcher::advance, nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
-        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) { self.advance_and_fill(token, words(row)); },
+        .def("advance",
+             [](Matcher& self, std::int64_t token) {
+                 try {
+                     released_when_long(self, [&] { self.advance(token); });
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
+             },
+             nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
+        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) {
+                 try {
+                     released_when_long(self, [&] { self.advance_and_fill(token, words(row)); });
+                 } catch (const Error& error) {
+                     raise_rejection(self, token, error);
+                 }
+             },
              nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
-        .def("mask_id",
+        .def("mask_digest",
              [](const Matcher& self) {
-                 const Matcher::MaskId id = self.mask_id();
+                 const Matcher::MaskId id = released_when_long(self, [&] { return self.mask_id(); });
                  return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
              },
-             nb::sig("def mask_id(self) -> int"),
+             nb::sig("def mask_digest(self) -> int"),
              "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
              "byte order, so that what was made of a mask (a copy on a device) can be used again.")
-        .def("rollback", &Matcher::rollback, nb::arg("count"), "Give the last `count` tokens back. ValueError if there are fewer.")
-        .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")
-        .def("validate", [](const Matcher& self, const std::vector<std::int64_t>& tokens) { return self.validate(tokens); }, nb::arg("tokens"),
-             "How many of the tokens, from the first on, could be taken. Nothing changes.")
-        .def("forced_bytes", [](const Matcher& self) { return bytes_of(self.forced_bytes()); },
+        .def("rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
+             "Give the last `count` tokens back. ValueError if there are fewer.")
+        .def("fork", [](const Matcher& self) { return released_when_long(self, [&] { return Matcher(self); }); }, "An independent copy.")
+        .def("validate", [](const Matcher& self, const std::vector<std::int64_t>& tokens) {
+                 return released_when_long(self, [&] { return self.validate(tokens); });
+             }, nb::arg("tokens"), "How many of the tokens, from the first on, could be taken. Nothing changes.")
+        .def("forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },
              "What the text goes on with in any case, up to 4,096 bytes.")
-        .def("forced_tokens", &Matcher::forced_tokens, "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
-        .def("tokens_to_finish", &Matcher::tokens_to_finish, "Fewest tokens that spell the shortest completion, end token included.")
-        .def("completion", [](const Matcher& self) { return bytes_of(self.completion()); }, "A shortest text that completes what was taken so far.")
-        .def_prop_ro("is_accepting", &Matcher::is_accepting, "Whether the text may end here.")
+        .def("forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
+             "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
+        .def("min_tokens_to_complete", &min_tokens_to_complete,
+             "The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary "
+             "has no tokens that spell it.")
+        .def("completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
+             "A shortest text that completes what was taken so far.")
+        .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
+                     "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")
         .def_prop_ro("position", &Matcher::position, "How many tokens were taken.")
         .def_prop_ro("words", [](const Matcher& self) { return self.automaton().vocabulary().words(); }, "32-bit words of a mask row.");

@@ -48,7 +48,15 @@ nb::tuple tokens_of(const nb::bytes& block) {
     return nb::cast<nb::tuple>(made);
 }
 
-std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const Ids& special, const File& file) {
+VocabularyLimits limits_of(std::size_t max_states, std::uint64_t max_work) {
+    VocabularyLimits limits;
+    limits.max_states = max_states;
+    limits.max_work = max_work;
+    return limits;
+}
+
+std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const Ids& special, const File& file, std::size_t max_states,
+                                 std::uint64_t max_work) {
     if (file.size() % 8 || reinterpret_cast<std::uintptr_t>(file.data()) % 8)
         throw Error(ErrorKind::argument, "a file of odd length, or at an odd place");
     const std::shared_ptr<const void> owner(new File(file), [](const File* held) {
@@ -58,7 +66,7 @@ std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const I
     });
     const nb::gil_scoped_release release;
     return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos, special,
-                                        std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner);
+                                        std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner, limits_of(max_states, max_work));
 }
 
 }  // namespace
@@ -77,7 +85,9 @@ void bind_vocabulary(nb::module_& m) {
                 limits.store_bytes = store_bytes;
                 limits.max_states = max_states;
                 limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0, (shortcuts & 8) != 0};
-                new (self) Vocabulary(TokenBlock(block_of(tokens)), eos_ids, special_ids, limits);
+                const std::string block = block_of(tokens);
+                const nb::gil_scoped_release release;
+                new (self) Vocabulary(TokenBlock(block), eos_ids, special_ids, limits);
             },
             nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
             nb::arg("store_bytes") = VocabularyLimits{}.store_bytes, nb::arg("max_states") = VocabularyLimits{}.max_states,
@@ -87,25 +97,50 @@ void bind_vocabulary(nb::module_& m) {
                     "max_states: int = 4000000, shortcuts: int = 15) -> None"))
         .def_static(
             "of_block",
-            [](const nb::bytes& block, const Ids& eos_ids, const Ids& special_ids) {
+            [](const nb::bytes& block, const Ids& eos_ids, const Ids& special_ids, std::size_t max_states, std::uint64_t max_work) {
                 const nb::gil_scoped_release release;
-                return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos_ids, special_ids);
+                return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos_ids, special_ids, limits_of(max_states, max_work));
             },
-            nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), "The same of what `flatten` made of the tokens.")
+            nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states,
+            nb::arg("max_work") = VocabularyLimits{}.max_work,
+            nb::sig("def of_block(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], *, "
+                    "max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary"),
+            "The same of what `flatten` made of the tokens.")
         .def(
             "save",
             [](const Vocabulary& self) {
-                const std::vector<std::uint64_t> file = self.file();
+                const std::vector<std::uint64_t> file = [&] {
+                    const nb::gil_scoped_release release;
+                    return self.file();
+                }();
                 return nb::bytes(file.data(), file.size() * 8);
             },
             "What of it takes long to build, for `load` on a machine of the same byte order.")
-        .def_static("load", read, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"),
+        .def_static("load", read, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"), nb::kw_only(),
+                    nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
                     nb::sig("def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
-                            "file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary"),
+                            "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary"),
                     "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
                     "tokens, or no such file.")
         .def("open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),
              "Where the ends of the text begin with which some token begins, and goes on.")
+        .def("_locking",
+             [](const Vocabulary& self) {
+                 const auto found = [&] {
+                     const nb::gil_scoped_release release;
+                     return self.store()->lock.statistics();
+                 }();
+                 nb::dict made;
+                 made["most_waited"] = found.most_waited;
+                 made["most_delayed"] = found.most_delayed;
+                 made["preempted"] = found.preempted;
+                 made["windows"] = found.windows;
+                 made["most_with_gil"] = LongCall::most_work();
+                 return made;
+             },
+             nb::sig("def _locking(self) -> dict[str, int]"),
+             "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store, and while a step of a "
+             "sequence did; how often one was cut off, and readers were let in; units that any call did at most before it released the GIL.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 
@@ -120,7 +155,10 @@ void bind_vocabulary(nb::module_& m) {
           [](const nb::object& data, std::uint64_t seed) {
               Py_buffer held;
               if (PyObject_GetBuffer(data.ptr(), &held, PyBUF_SIMPLE) != 0) throw nb::python_error();
-              const std::uint64_t sum = checksum({static_cast<const std::uint8_t*>(held.buf), static_cast<std::size_t>(held.len)}, seed);
+              const std::uint64_t sum = [&] {
+                  const nb::gil_scoped_release release;  // the buffer is held
+                  return checksum({static_cast<const std::uint8_t*>(held.buf), static_cast<std::size_t>(held.len)}, seed);
+              }();
               PyBuffer_Release(&held);
               return sum;
           },

@@ -5,6 +5,7 @@ NB_MODULE(_kernel, m) {
     m.doc() = "The kernel: vocabularies, automata, matchers and token masks.";
     // Models and the cache of automata live in module globals until the interpreter is gone; that is no leak to report.
     nanobind::set_leak_warnings(false);
+    guideway::find_numpy_array();
     guideway::bind_errors(m);
     guideway::bind_vocabulary(m);
     guideway::bind_matcher(m);

@@ -72,7 +72,7 @@ std::optional<Table<T>> numpy_table(PyArrayObject* array) {
 template <class T>
 std::optional<Table<T>> table(nb::handle given) {
     PyTypeObject* const type = Py_TYPE(given.ptr());
-    if (type == numpy_array()) return numpy_table<T>(reinterpret_cast<PyArrayObject*>(given.ptr()));
+    if (type == numpy_array) return numpy_table<T>(reinterpret_cast<PyArrayObject*>(given.ptr()));
     const ExchangeApi* const api = exchange_api(type);
     nb::dlpack::dltensor found;
     if (!api) return std::nullopt;

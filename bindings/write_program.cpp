@@ -86,7 +86,9 @@ void ProgramWriter::put_array(PyObject* node, WordList& words) const {
 
 void ProgramWriter::put_number(PyObject* node, WordList& words) const {
     PyObject* const cells = of_.cells.of(node);
-    words.insert(words.end(), {std::uint32_t{is_text(of_.spelling.of(node), "plain")}, size(count(cells))});
+    PyObject* const spelling = of_.spelling.of(node);
+    const std::uint32_t spelled = is_text(spelling, "plain") ? 1 : is_text(spelling, "pointed") ? 2 : 0;
+    words.insert(words.end(), {spelled, size(count(cells))});
     for (Py_ssize_t i = 0; i < count(cells); ++i) {
         PyObject* const one = kinds_.check(at(cells, i), cell);
         PyObject *const low = of_.low.of(one), *const high = of_.high.of(one);

@@ -1,20 +1,21 @@
-"""Tests that need an optional engine are marked `engine("transformers")`, and skipped where it is not installed."""
+"""Settings of all tests. A test marked `engine("transformers")` is skipped if that library is not installed."""
 
 import importlib.util
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-# A busy machine is not a defect: examples have no deadline, only suites do. The same examples in every run, so that a
-# red run is the change's doing; GUIDEWAY_EXPLORE=1 draws new ones.
+# Examples have no deadline, because a busy machine is not a defect. Every run uses the same examples, so that a failure
+# is caused by a change; GUIDEWAY_EXPLORE=1 draws new ones.
 settings.register_profile("guideway", deadline=None, derandomize="GUIDEWAY_EXPLORE" not in os.environ)
 settings.load_profile("guideway")
 
-# No test reads or fills the cache of whoever runs it; what tests start inherits this.
+# Tests do not use the user's cache. Child processes inherit this setting.
 os.environ["GUIDEWAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="guideway-tests-")
 
 
@@ -31,3 +32,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if importlib.util.find_spec(library) is None:
                     target = "test-vllm" if library in ("vllm", "openai") else "test-engines"
                     item.add_marker(pytest.mark.skip(reason=f"needs {library}: make {target} installs it"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--stack-kb", type=int, default=0, help="run each test function in a thread with a stack of this many KB"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs the test in a thread with a small stack, as on musl and in some servers, where `--stack-kb` is given."""
+    kilobytes: int = pyfuncitem.config.getoption("--stack-kb")
+    if not kilobytes:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            pyfuncitem.obj(**arguments)
+        except BaseException as error:
+            raised.append(error)
+
+    before = threading.stack_size(kilobytes << 10)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    if raised:
+        raise raised[0]
+    return True

@@ -129,7 +129,7 @@ class Guideway(Engine):
     def batch(self, matchers: list[Any], rows: Rows, threads: int) -> Callable[[], Any]:
         import guideway as gw
 
-        return partial(gw.fill_masks, matchers, rows.view(np.uint32), threads)
+        return partial(gw.matcher.fill_masks, matchers, rows.view(np.uint32), threads)
 
 
 class LLGuidance(Engine):

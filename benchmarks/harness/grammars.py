@@ -65,7 +65,7 @@ def samples(source: Any, count: int) -> list[str]:
     row = np.zeros((len(table) + 31) // 32, dtype=np.uint32)
     while len(found) < count:
         matcher, text = automaton.matcher(), b""
-        left = max(rng.randrange(20, 80), matcher.tokens_to_finish())
+        left = max(rng.randrange(20, 80), matcher.min_tokens_to_complete())
         while not matcher.is_finished:
             matcher.fill_mask_within(row, left)
             token = int(rng.choice(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))))

@@ -1,6 +1,7 @@
 // What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,18 @@ constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bit
 constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
 constexpr std::uint64_t kNodeWork = 20;
 constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
+constexpr std::size_t kMaxDeep = 100;        // the same in a text, where they may hold each other without end
+
+// A program in which arrays of different items may hold each other without end: what their machines are made of, one
+// for each level of a text.
+struct Whole {
+    std::vector<Node> nodes;
+    std::vector<std::uint32_t> costs;  // of the shortest text of each
+    std::uint32_t digits = 0;          // that its numbers distinguish
+};
+
+// Such arrays were found.
+struct Endless {};
 
 // The arrays and objects that are items of unique arrays, as expressions, by their numbers in the whole program.
 struct Boxes {
@@ -26,7 +39,11 @@ struct Boxes {
     std::map<Nodes, ExprId> known;
     std::vector<Nodes> open;  // those being made
     std::size_t copied = 0;
+    std::shared_ptr<const Whole> whole;  // set: machines are made when a text needs them
+    std::size_t depth = 0;               // how many such machines it stands in
 };
+
+Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
 
 // Nodes to look at (again), first come first served, each once at a time.
 class Queue {
@@ -50,6 +67,17 @@ private:
     std::vector<std::uint8_t> queued_;
     std::size_t first_ = 0, count_ = 0;
 };
+
+template <class N, class F>
+void each_child(N&& node, F&& f) {
+    for (auto& p : node.parts) f(p);
+    auto each = [&](auto& value) {
+        for (auto& r : value) f(r.node);
+    };
+    for (auto& e : node.entries) each(e.value);
+    for (auto& v : node.prefix) each(v);
+    each(node.rest);
+}
 
 class Analysis {
 public:
@@ -121,19 +149,8 @@ private:
         return made;
     }
 
-    template <class N, class F>
-    static void each_child(N&& node, F&& f) {
-        for (auto& p : node.parts) f(p);
-        auto each = [&](auto& value) {
-            for (auto& r : value) f(r.node);
-        };
-        for (auto& e : node.entries) each(e.value);
-        for (auto& v : node.prefix) each(v);
-        each(node.rest);
-    }
-
     void as_leaf(Component& c) {
-        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.plain); });
+        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.number); });
         c.kind = NodeKind::leaf;
         c.cells = {};
     }
@@ -173,14 +190,94 @@ private:
         nodes_.push_back(std::move(leaf));
     }
 
+    // An expression of arrays and objects. Where such items may hold each other without end, it is made anew, late.
     ExprId box(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+        const bool first = !boxes_.whole && boxes_.open.empty();
+        if (!first) return box_at(std::move(old), array);
+        auto kept = old;
+        try {
+            return box_at(std::move(old), array);
+        } catch (const Endless&) {
+            boxes_.open.clear();
+            find_whole(array);
+        }
+        return box_at(std::move(kept), array);
+    }
+
+    // What late machines are made of. An array of at least two different items would have to know two of them now.
+    void find_whole(std::uint32_t array) {
+        auto made = std::make_shared<Whole>();
+        std::vector<std::size_t> early;  // arrays whose items were looked at for this
+        std::vector<std::uint32_t> costs(nodes_.size());
+        std::vector<bool> unique(nodes_.size());
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            costs[i] = nodes_[i].cost;
+            unique[i] = nodes_[i].unique;
+            if (!unique[i] || nodes_[i].minimum < 2) nodes_[i].unique = false;
+            else if (holds_boxes(nodes_[i]))
+                throw Error(ErrorKind::unsupported, "at least two different items, where arrays of such items may hold each other without end", array);
+            else if (nodes_[i].item_leaves.empty()) {
+                auto leaves = item_leaves(nodes_[i].rest, static_cast<std::uint32_t>(i));
+                nodes_[i].item_leaves.push_back(std::move(leaves));
+                early.push_back(i);
+            }
+        }
+        settle([&](Component& c) {
+            const std::uint32_t before = c.cost;
+            c.cost = std::min(before, cost(c));
+            return c.cost != before;
+        });
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            Component& c = nodes_[i];
+            c.unique = unique[i];
+            made->costs.push_back(c.cost);
+            c.cost = costs[i];
+            made->nodes.push_back(c);
+            if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
+                made->digits = std::max(made->digits, pool_.numbers().digits(pool_.number_state(c.expr)));
+        }
+        for (std::size_t i : early) nodes_[i].item_leaves = {};
+        boxes_.whole = std::move(made);
+    }
+
+    // Whether an item of an array can be an array or object.
+    bool holds_boxes(const Component& c) const {
+        std::vector<std::uint8_t> seen(nodes_.size(), 0);
+        std::vector<std::uint32_t> work;
+        for (const Reading& r : c.rest) work.push_back(r.node);
+        for (const Value& v : c.prefix)
+            for (const Reading& r : v) work.push_back(r.node);
+        while (!work.empty()) {
+            const std::uint32_t at = work.back();
+            work.pop_back();
+            if (std::exchange(seen[at], 1)) continue;
+            if (nodes_[at].kind == NodeKind::object || nodes_[at].kind == NodeKind::array) return true;
+            work.insert(work.end(), nodes_[at].parts.begin(), nodes_[at].parts.end());
+        }
+        return false;
+    }
+
+    ExprId late_box(const Boxes::Nodes& roots) {
+        std::uint32_t shortest = kInfinite;
+        ByteSet first;
+        for (std::uint32_t i : roots) {
+            if (boxes_.whole->costs[i] == kInfinite) continue;
+            shortest = std::min(shortest, boxes_.whole->costs[i]);
+            first.insert(static_cast<std::uint8_t>(boxes_.whole->nodes[i].punctuation->open[0]));
+        }
+        if (shortest == kInfinite) return kNone;
+        auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] { return analyse_part(whole, roots, pool, depth); };
+        return pool_.values().later(std::move(build), shortest, first, boxes_.whole->digits);
+    }
+
+    ExprId box_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
         auto number_in_all = [&](std::uint32_t i) { return numbers_.empty() ? i : numbers_[i]; };
         Boxes::Nodes key;
         for (std::uint32_t node : old) key.push_back(number_in_all(node));
         std::sort(key.begin(), key.end());
         if (const auto known = boxes_.known.find(key); known != boxes_.known.end()) return known->second;
-        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end())
-            throw Error(ErrorKind::unsupported, "arrays of different items that may hold each other without end", array);
+        if (boxes_.whole) return boxes_.known[key] = late_box(key);
+        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end()) throw Endless();
         std::unordered_map<std::uint32_t, std::uint32_t> moved;
         for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], i);
         const auto roots = static_cast<std::uint32_t>(old.size());
@@ -236,6 +333,11 @@ private:
 
     // What a unique array needs: its shortest different items.
     std::uint32_t unique_cost(const Component& c) {
+        if (c.minimum < 2) {
+            std::uint32_t least = c.minimum ? kInfinite : 0;
+            for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.shortest(nodes_[leaf].expr));
+            return c.minimum ? least : 0;
+        }
         std::vector<ExprId> classes;
         for (std::uint32_t leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
         const auto lengths = key_lengths_.of(classes, 0, c.minimum);
@@ -559,6 +661,39 @@ private:
     std::vector<Component> nodes_;
     std::vector<std::uint32_t> users_from_, users_;
 };
+
+}  // namespace
+
+namespace {
+
+// The machine of some arrays and objects of a whole, with the arrays of different items in them made later still.
+Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
+    if (depth > kMaxDeep) throw Error(ErrorKind::limit, "arrays of different items stand in one another too deep");
+    std::vector<std::uint32_t> numbers(roots);
+    std::unordered_map<std::uint32_t, std::uint32_t> moved;
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) moved.emplace(numbers[i], i);
+    Program program;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        program.nodes.push_back(whole->nodes[numbers[i]]);
+        each_child(program.nodes.back(), [&](std::uint32_t& child) {
+            const auto [place, fresh] = moved.emplace(child, static_cast<std::uint32_t>(numbers.size()));
+            if (fresh) numbers.push_back(child);
+            child = place->second;
+        });
+    }
+    program.root = static_cast<std::uint32_t>(numbers.size());
+    numbers.push_back(roots[0]);
+    Node any;
+    any.kind = NodeKind::alternative;
+    any.parts.assign(roots.size(), 0);
+    std::iota(any.parts.begin(), any.parts.end(), 0u);
+    program.nodes.push_back(std::move(any));
+    Boxes boxes;
+    boxes.whole = whole;
+    boxes.depth = depth;
+    const std::uint32_t root = program.root;
+    return {Analysis(std::move(program), pool, boxes, std::move(numbers)).run(), root};
+}
 
 }  // namespace
 

@@ -38,6 +38,7 @@ std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::u
 std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t tape) {
     const std::uint64_t key = std::uint64_t{set} << 32 | tape;
     if (const auto known = used_.find(key); known != used_.end()) return known->second;
+    if (used_.size() >= kMostKept) used_.clear();
     return used_[key] = texts_.plus(set, tapes_.text(tape));
 }
 
@@ -66,14 +67,10 @@ bool Machine::may_have_item(const Component& k, std::uint32_t regs) {
         const Value& value = item_after(k, count);
         return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kInfinite; });
     }
-    const std::uint32_t hidden = records_.at(regs, k.record_words)[kHidden];
-    if (!hidden) {
-        const auto& leaves = leaves_at(k, regs);
-        return std::any_of(leaves.begin(), leaves.end(), [&](std::uint32_t leaf) { return pool_.alive(unused(k, regs, leaf)); });
-    }
+    const std::uint32_t *const record = records_.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
     std::vector<ExprId> classes;
     for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
-    return key_lengths_.of(classes, records_.at(regs, k.record_words)[kUsed], hidden + 1).size() > hidden;
+    return key_lengths_.has_more(classes, used, hidden);
 }
 
 bool Machine::may_end(const Component& k, std::uint32_t regs) {
@@ -92,7 +89,7 @@ void Machine::enter_item(const Config& c, Configs& out) {
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
         const std::uint32_t regs = components_[r.node].cost == kInfinite ? kInfinite : after_item(k, c.regs, r.marks);
-        if (regs != kInfinite) enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+        if (regs != kInfinite) enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 

@@ -3,19 +3,22 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/fork_safe.h"
 #include "guideway/masks.h"
 
 namespace guideway {
 
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 8;  // taken by a worker
+constexpr std::size_t kRowsAtOnce = 8;   // taken by a worker
+constexpr std::size_t kMostThreads = 64;  // of one call; beyond it, starting them takes longer than the rows
 
 void check(std::span<const Matcher* const> matchers, std::size_t words, std::size_t width) {
     const std::size_t rows = width ? words / width : matchers.size();
@@ -28,11 +31,41 @@ void check(std::span<const Matcher* const> matchers, std::size_t words, std::siz
         }
 }
 
-void check_apart(std::vector<const Matcher*> all) {
+bool are_apart(std::vector<const Matcher*> all) {
     std::erase(all, nullptr);
     std::sort(all.begin(), all.end());
-    if (std::adjacent_find(all.begin(), all.end()) != all.end()) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
+    return std::adjacent_find(all.begin(), all.end()) == all.end();
 }
+
+void check_apart(const std::vector<const Matcher*>& all) {
+    if (!are_apart(all)) throw Error(ErrorKind::argument, "one matcher stands in the batch twice");
+}
+
+// Threads that are joined in any case.
+class Helpers {
+public:
+    Helpers() = default;
+    Helpers(const Helpers&) = delete;
+    Helpers& operator=(const Helpers&) = delete;
+    ~Helpers() {
+        for (std::thread& one : threads_) one.join();
+    }
+    std::size_t size() const { return threads_.size(); }
+    // False: the system has no thread, or no memory, for one more.
+    template <class F>
+    bool start(F& work) noexcept {
+        try {
+            threads_.reserve(threads_.size() + 1);
+            threads_.emplace_back(std::ref(work));
+            return true;
+        } catch (...) {
+            return false;
+        }
+    }
+
+private:
+    std::vector<std::thread> threads_;
+};
 
 }  // namespace
 
@@ -55,11 +88,14 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
                     if (!failed) failed = std::current_exception();
                 }
     };
-    const std::size_t helpers = std::min<std::size_t>(std::max(threads, 1u), (matchers.size() + kRowsAtOnce - 1) / kRowsAtOnce);
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < helpers; ++i) others.emplace_back(work);
-    work();
-    for (std::thread& other : others) other.join();
+    // One matcher in two rows is not used by two threads at once.
+    const bool alone = threads < 2 || !are_apart({matchers.begin(), matchers.end()});
+    const std::size_t helpers = alone ? 1 : std::min({std::size_t{threads}, kMostThreads, (matchers.size() + kRowsAtOnce - 1) / kRowsAtOnce});
+    {
+        Helpers others;
+        while (others.size() + 1 < helpers && others.start(work)) {}
+        work();
+    }
     if (failed) std::rethrow_exception(failed);
 }
 
@@ -211,6 +247,7 @@ std::vector<std::size_t> LoopRows::run_on(const LogitRows& source, const LogitRo
 
 void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
     wait();
+    forks_ = forks_so_far();
     thread_ = std::thread([this, masks, width] {
         const auto start = std::chrono::steady_clock::now();
         try {
@@ -223,7 +260,10 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
 }
 
 void LoopRows::settle() {
-    if (thread_.joinable()) thread_.join();
+    if (!thread_.joinable()) return;
+    if (forks_ == forks_so_far()) return thread_.join();
+    thread_.detach();  // nothing to wait for, and its rows stand where the fork met them
+    failed_ = std::make_exception_ptr(Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
 }
 
 void LoopRows::wait() {

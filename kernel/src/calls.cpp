@@ -13,6 +13,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxRoads = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
+constexpr std::uint64_t kPartWork = 10;
 constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
 
 void make_set(std::vector<std::uint32_t>& list) {
@@ -25,8 +26,36 @@ void make_set(std::vector<std::uint32_t>& list) {
 // The trie is what is left above the frame.
 void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~residuals_.reach(trie), trie}].push_back(frame); }
 
+// Names and punctuation of an object or array, whose runs all grammars share; what comes of them goes on in the trail.
+bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
+    if (!shortcuts_.marks || machine.is_leaf(task.config)) return false;
+    work_.spend(kPartWork);
+    if (trail.taken[task.trie].before(task.config)) return true;
+    struct Turn {  // the trail takes what would go on in `tasks_`
+        Runs& runs;
+        Turn(Runs& all, Trail& trail) : runs(all) {
+            runs.trail_ = &trail;
+            runs.found_.clear();
+            runs.spans_.clear();
+        }
+        ~Turn() {
+            runs.trail_ = nullptr;
+            runs.found_.clear();
+            runs.spans_.clear();
+        }
+    } const turn(*this, trail);
+    if (!take_names(machine, task) && !take_marks(machine, task)) return false;
+    trail.sets.insert(trail.sets.end(), found_.begin(), found_.end());
+    if (spans_.empty()) return true;
+    std::vector<std::uint32_t> tokens;
+    for (const Span& span : spans_)
+        for (const std::uint32_t t : at_->tokens(span)) tokens.push_back(t);
+    make_set(tokens);
+    trail.sets.push_back(sets_.sparse(tokens));
+    return true;
+}
+
 void Runs::work_off(Machine& machine, Trail& trail) {
-    Gone gone;
     while (!trail.tasks.empty()) {
         const Task task = trail.tasks.back();
         trail.tasks.pop_back();
@@ -36,6 +65,7 @@ void Runs::work_off(Machine& machine, Trail& trail) {
             leave(trail, task.trie, machine.push(at));
             continue;
         }
+        if (take_parts(machine, trail, task)) continue;
         const Run made = run(machine, task.trie, at, true);
         if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
         if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
@@ -137,7 +167,7 @@ void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) 
     Trail trail;
     roads_ = 0;
     if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
-    else {
+    else if (!take_parts(machine, trail, {0, config})) {
         const Run made = run(machine, 0, config);
         mask.first = made.tokens;  // the only one that may clear some
         if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());

@@ -12,6 +12,7 @@
 #include "guideway/numbers.h"
 #include "guideway/values.h"
 #include "guideway/words.h"
+#include "guideway/stack.h"
 
 namespace guideway {
 
@@ -85,6 +86,7 @@ std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
 
 std::uint32_t ExprPool::raw_row(ExprId e) {
     if (found_[e].raw_row == 0) {
+        check_stack();
         work_.spend(kRowWork);
         const Expr x = exprs_[e];
         std::uint32_t row = 0;
@@ -216,6 +218,7 @@ ExprId ExprPool::step(ExprId e, std::uint8_t byte) {
 // it is with most intersections, of which each target of a row would be searched.
 ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
+    check_stack();
     work_.spend(kByteWork);
     if (x.op == Op::words) return next_of_words(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
@@ -705,6 +708,7 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
         else found[kept++] = next;
     }
     found.resize(kept);
+    grew(64 + found.capacity() * sizeof(LabelDistance));
     return labels_.emplace(e, std::move(found)).first->second;
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint8_t kAllSpellings = 7;
 constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
 constexpr std::uint64_t kExprWork = 10;
-constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for one
+constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
 
 }  // namespace
 
@@ -25,6 +25,8 @@ ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
     : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    if (limits.max_exprs > kMaxExprs)
+        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 stands for "not made"
     Expr none;
     none.spelled = none.respelled = true;
@@ -74,7 +76,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
     if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
     work_.spend(kExprWork);
-    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs too many automaton states");
+    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
     if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
     if (parts) {
         made.a = static_cast<std::uint32_t>(args_.size());
@@ -323,6 +325,11 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
         else left.push_back(p);
     }
     if (!taken.empty() && !left.empty()) return except(both(std::move(left)), alt(std::move(taken)));
+    // What is left of one language by several finite sets of texts, each taken away by itself.
+    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::except ? exprs_[p].a : p; };
+    const ExprId base = taken_from(flat[0]);
+    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].finite); }))
+        made.infinite = made.sure = true;
     return intern(made, &flat);
 }
 
@@ -531,12 +538,14 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
         ids[i] = ends ? kEmpty : intern(made);
         steps_.emplace_back();
+        grew(sizeof steps_[0] + states[i].edges.size() * sizeof steps_[0][0]);
     }
     for (std::uint32_t i = 0; i < states.size(); ++i)
         if (ids[i] > kEmpty)
             for (const GraphEdge& edge : states[i].edges)
                 if (leads_on(edge)) steps_[exprs_[ids[i]].a].emplace_back(edge.step, ids[edge.to]);
     const ExprId first = ids.empty() ? kNone : ids[0];
+    grew(kNodeBytes + key.size() * sizeof key[0]);
     graphs_.emplace(std::move(key), first);
     return first;
 }
@@ -563,8 +572,8 @@ ExprId ExprPool::value(std::uint32_t state) {
 }
 
 std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.size() * 32 + words_->bytes() + values_->bytes() + liveness_->bytes();
+    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + values_->bytes() + liveness_->bytes();
 }
 
 }  // namespace guideway

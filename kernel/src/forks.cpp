@@ -8,6 +8,7 @@
 // Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
 // can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "guideway/error.h"
@@ -314,6 +315,13 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
     before.clear();
     after.clear();
     waiting.clear();
+    deferred_.clear();
+    struct Deferring {  // a value that many objects or arrays enter by this byte is entered once, above all of them
+        bool& flag;
+        explicit Deferring(bool& one) : flag(one) { flag = true; }
+        ~Deferring() { flag = false; }
+    };
+    std::optional<Deferring> deferring(defers_);
     auto take = [&](const Config& c) {
         if (!is_leaf(c)) return step(c, byte, out, outcome);
         const ExprId next = pool_.next(c.state, byte);
@@ -346,6 +354,11 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         for (auto [frame, tape] : after) end(frame, tape, out);
         out.insert(out.end(), sequences_.begin(), sequences_.end());
         sequences_.clear();
+    }
+    deferring.reset();
+    if (!deferred_.empty()) {
+        for (const auto& [node, frame] : deferred_) wait(node, frame, -1);
+        enter_together(-1, out);
     }
     join(out);
     if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once");

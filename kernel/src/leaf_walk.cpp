@@ -355,8 +355,19 @@ private:
                 doubtful.resize(before);
                 return false;
             }
+            if (doubtful.size() > before && may_leave_beyond(node, state)) {
+                doubtful.resize(before);
+                return false;
+            }
         }
         return true;
+    }
+
+    // Whether a token below the node may leave the leaf from a state beyond the closure, of which nothing is known. It may not
+    // where all texts end in a quote and the subtree has none.
+    bool may_leave_beyond(std::uint32_t node, const WalkStates::State& state) const {
+        const ByteSet leaving = pool_.ends_in(state.expr, '"') ? ByteSet::range('"', '"') : follow_;
+        return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
     }
 
     static constexpr ByteSet kNothing{};

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/numbers.h"
 #include "guideway/values.h"
 #include "guideway/words.h"
 
@@ -460,6 +461,15 @@ std::uint32_t ExprPool::shortest(ExprId start) {
         if (missing != kNone) todo.push_back(missing);
     }
     return length(start);
+}
+
+// A string has finitely many spellings, so endlessly many texts are endlessly many strings. A number has endlessly many.
+std::uint32_t ExprPool::values_at_least(ExprId e) {
+    if (e == kNone) return 0;
+    if (is_value(e)) return values_->at_least(exprs_[e].a);
+    if (is_number(e)) return numbers_->has_endless_values(exprs_[e].a) ? kInfinite : 1;
+    const ExprId string = next(e, '"');
+    return string != kNone && infinite(string) ? kInfinite : exprs_[e].sure ? 1 : 0;
 }
 
 // As `shortest`, but any text will do, which takes less to find.

@@ -266,7 +266,9 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t fur
     auto found = watched_.find(frame);
     if (found == watched_.end()) {
         const bool keys = components_[at.node].kind == NodeKind::object;
-        found = watched_.emplace(frame, keys ? watched_keys(at, further) : watched_items(at, further)).first;
+        const std::uint32_t watched = keys ? watched_keys(at, further) : watched_items(at, further);
+        if (watched_.size() >= kMostKept) watched_.clear();
+        found = watched_.emplace(frame, watched).first;
     }
     if (found->second == kInfinite) return true;
     const std::string text = tapes_.text(tape);

@@ -42,6 +42,12 @@ std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front
     return accepting;
 }
 
+std::optional<bool> Runs::accepting_known(std::uint32_t automaton, const Front& front) const {
+    const auto masks = learned_[automaton]->of(front);
+    if (masks.empty()) return std::nullopt;
+    return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
+}
+
 bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) {
     if (const auto known = fill_known(automaton, front, row)) return *known;
     turn_to(automaton);
@@ -54,7 +60,7 @@ bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, s
     put_first(filled_);
     write(*at_, filled_, row);
     at_->keep(front, filled_);
-    count_learned();
+    count_learned(*at_);
     return accepting;
 }
 
@@ -213,6 +219,7 @@ void Runs::take(Machine& machine, const Task& task, Mask& mask) {
 
 // A residual is left where the component of a configuration has ended: for what stands below it.
 void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config) {
+    if (trail_) return leave(*trail_, residual, config.parent);
     if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
         open_[opened_ - 1].pops.push_back(residual);
         return;
@@ -223,6 +230,7 @@ void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config)
 }
 
 void Runs::go_on(std::uint32_t residual, const Config& c) {
+    if (trail_) return trail_->tasks.push_back({residual, c});
     if (opened_) {
         Recording& last = open_[opened_ - 1];
         if (last.by_entry && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
@@ -296,7 +304,7 @@ bool Runs::take_names(Machine& machine, const Task& task) {
         const Learned::Name name = at_->named[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
-        if (open && name.residual) tasks_.push_back({name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent}});
+        if (open && name.residual) go_on(name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
@@ -376,6 +384,7 @@ ByteSet Runs::canonical(const ByteSet& bytes) {
 Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
     for (Mark& mark : marks_)
         if (mark.spaced == spaced && mark.text == text) return mark;
+    if (marks_.size() >= kMostMarks) marks_.clear();
     ExprId e = kEmpty;
     for (std::size_t i = text.size(); i-- > 0;) e = pool.cat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
     if (spaced) e = pool.cat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
@@ -385,8 +394,12 @@ Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
 
 const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow) {
     auto at = std::find_if(mark.ids.begin(), mark.ids.end(), [&](const auto& entry) { return entry.first == follow; });
+    if (at == mark.ids.end() && mark.ids.size() >= kMostFollows) {
+        mark.ids.clear();
+        at = mark.ids.end();
+    }
     if (at == mark.ids.end()) at = mark.ids.insert(at, {follow, leaf_id(follow)});
-    const Key key{trie, at->second, mark.expr, 0};
+    const Key key{trie, at->second, mark.expr, trie == 0};  // as a bare run: its tokens are added without changes
     if (Known* known = memo_.find(key)) {
         known->time = time_;
         return known->run;

@@ -14,6 +14,7 @@ constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one 
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
 constexpr std::uint64_t kStateWork = 20;
+constexpr std::size_t kNodeBytes = 80, kLiveBytes = 80;  // of a node of a map; of a range that is left, with its residues
 constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: the next multiple is searched
 
 }  // namespace
@@ -146,7 +147,7 @@ bool Numbers::holds_value(const Range& range, const Bound& from, const Bound& to
 
 // Whether a value of the range begins with the digits read.
 bool Numbers::possible(const State& s, const Range& range) const {
-    const bool plain = specs_[s.spec].plain;
+    const bool plain = specs_[s.spec].plain();
     auto decade = [&](std::int64_t shift) {  // [digits, digits + 1) * 10^shift, where digits are all that were read
         Bound from{s.digits, s.length - 1 + shift, false}, to{s.digits, s.length - 1 + shift, true};
         to.digits.append(static_cast<std::size_t>(s.zeros), '0');
@@ -176,8 +177,9 @@ bool Numbers::possible(const State& s, const Range& range) const {
     return false;
 }
 
-ExprId Numbers::start(const List<Cell>& cells, bool plain) {
-    std::string key(1, plain ? 'p' : 'a');
+ExprId Numbers::start(const List<Cell>& cells, NumberText text) {
+    const bool plain = text == NumberText::plain;
+    std::string key(1, static_cast<char>('a' + static_cast<int>(text)));
     auto note = [&](const Decimal& d) { key += (d.negative ? "-" : "+") + d.digits + "e" + std::to_string(d.exponent) + ";"; };
     for (const Cell& cell : cells) {
         key += std::to_string(cell.has_low | cell.has_high << 1 | cell.open_low << 2 | cell.open_high << 3) + ":";
@@ -190,7 +192,7 @@ ExprId Numbers::start(const List<Cell>& cells, bool plain) {
     }
     if (auto known = spec_ids_.find(key); known != spec_ids_.end()) return known->second;
     Spec spec;
-    spec.plain = plain;
+    spec.text = text;
     spec.cells = cells;
     for (const Cell& cell : cells) {
         auto allows_zero = [&](const Decimal& d, bool open, bool is_low) {
@@ -208,19 +210,21 @@ ExprId Numbers::start(const List<Cell>& cells, bool plain) {
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
+    pool_.grew(sizeof(Spec) + (spec.sides[0].size() + spec.sides[1].size()) * sizeof(Range));
     specs_.push_back(std::move(spec));
     State first;
     first.spec = static_cast<std::uint32_t>(specs_.size() - 1);
     const Spec& kept = specs_.back();
     const bool any = kept.zero || !kept.sides[0].empty() || !kept.sides[1].empty();
     const ExprId made = any ? intern(std::move(first)) : kNone;
+    pool_.grew(kNodeBytes + key.size());
     spec_ids_.emplace(std::move(key), made);
     return made;
 }
 
 ExprId Numbers::without(ExprId start_state, const Decimal& value) {
     const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
-    const bool plain = spec.plain;
+    const NumberText text = spec.text;
     const Cell taken = taken_by(value);
     List<Cell> cells;
     for (const Cell& cell : spec.cells) {  // what is left below and above; one of them may hold nothing
@@ -239,7 +243,7 @@ ExprId Numbers::without(ExprId start_state, const Decimal& value) {
         if (taken.has_low) cells.push_back(std::move(below));
         if (taken.has_high) cells.push_back(std::move(above));
     }
-    return start(cells, plain);
+    return start(cells, text);
 }
 
 void Numbers::add_digit(State& s, unsigned digit) const {
@@ -296,13 +300,14 @@ ExprId Numbers::intern(State s) {
     for (const Live& live : s.live) {
         const Range& r = ranges[live.range];
         if (!s.zero && !r.low.given() && !r.high.given() && !r.multiple && r.others.empty()) return free_rest(s);
-        digits |= spec.plain || (r.high.given() && (r.low.given() || r.multiple));
+        digits |= spec.plain() || (r.high.given() && (r.low.given() || r.multiple));
     }
     if (!digits) s.digits.clear();
     if (s.digits.size() > kMaxDigits) throw Error(ErrorKind::limit, "a number with too many digits");
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
     states_.push_back(std::move(s));
+    pool_.grew(kNodeBytes + key.size() + sizeof(State) + states_.back().digits.size() + states_.back().live.size() * kLiveBytes);
     return ids_[key] = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
 }
 
@@ -366,6 +371,16 @@ std::vector<Numbers::Interval> Numbers::exponents(const State& s) const {
     return made;
 }
 
+bool Numbers::has_endless_values(std::uint32_t state) const {
+    const Spec& spec = specs_[states_[state].spec];
+    const auto endless = [](const Range& range) {
+        if (!range.high.given()) return true;
+        const bool point = range.low.given() && range.low.digits == range.high.digits && range.low.place == range.high.place;
+        return !range.multiple && !point;
+    };
+    return std::any_of(std::begin(spec.sides), std::end(spec.sides), [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
+}
+
 std::uint32_t Numbers::digits(std::uint32_t state) const {
     std::uint64_t most = 0;
     for (const Cell& cell : specs_[states_[state].spec].cells) {
@@ -383,6 +398,8 @@ std::uint32_t Numbers::digits(std::uint32_t state) const {
 bool Numbers::accepting(std::uint32_t state) {
     const State& s = states_[state];
     if (s.phase == Phase::start || s.phase == Phase::minus || s.phase == Phase::point) return false;
+    const bool digits_only = s.phase == Phase::zero || s.phase == Phase::integer;
+    if (digits_only && specs_[s.spec].text == NumberText::pointed) return false;
     const auto found = exponents(s);
     return std::any_of(found.begin(), found.end(), [](const Interval& x) { return x.low <= 0 && x.high >= 0; });
 }
@@ -390,7 +407,7 @@ bool Numbers::accepting(std::uint32_t state) {
 void Numbers::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const State s = states_[state];
     const Spec& spec = specs_[s.spec];
-    const bool plain = spec.plain;
+    const bool plain = spec.plain();
     auto enter = [&](State next, bool negative) {  // the first digit comes next: all cells of a side
         next.negative = negative;
         next.live.clear();
@@ -447,11 +464,17 @@ ExprId Numbers::free_rest(const State& s) {
     e.insert('e');
     e.insert('E');
     const ExprId digit = pool_.set(ByteSet::range('0', '9')), digits = pool_.repeat(digit, 0, kInfinite), some = pool_.repeat(digit, 1, kInfinite);
-    const bool plain = specs_[s.spec].plain;
+    const bool plain = specs_[s.spec].plain();
     const ExprId exponent = plain ? kEmpty : pool_.repeat(pool_.cat(pool_.set(e), pool_.cat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
     switch (s.phase) {
         case Phase::integer:
-            return pool_.cat(digits, pool_.cat(pool_.repeat(pool_.cat(pool_.set(ByteSet::range('.', '.')), some), 0, 1), exponent));
+            {
+                const ExprId fraction = pool_.cat(pool_.set(ByteSet::range('.', '.')), some);
+                ExprId rest = pool_.cat(pool_.repeat(fraction, 0, 1), exponent);
+                if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
+                    rest = pool_.alt({pool_.cat(fraction, exponent), pool_.cat(pool_.set(e), pool_.cat(pool_.repeat(pool_.set(signs), 0, 1), some))});
+                return pool_.cat(digits, rest);
+            }
         case Phase::point: return pool_.cat(some, exponent);
         default: return pool_.cat(digits, exponent);
     }
@@ -517,6 +540,7 @@ ExprId Numbers::exponent_texts(std::vector<Interval> intervals) {
         if (x.high >= 0) parts.push_back(pool_.cat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
         if (x.low <= 0) parts.push_back(pool_.cat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
     }
+    pool_.grew(kNodeBytes + key.size());
     return exponent_ids_[key] = pool_.alt(std::move(parts));
 }
 

@@ -65,7 +65,7 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::uint32_t* record = records_.at(regs, k.record_words);
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
-        if (hidden ? key_lengths_.of(k.entries[label].key, used, hidden + 1).size() <= hidden : !pool_.alive(open_keys(k, regs, label))) return false;
+        if (!key_lengths_.has_more(k.entries[label].key, used, hidden)) return false;
         return !k.bounded || value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
     }
     if (!k.ordered) {
@@ -152,7 +152,7 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
         if (components_[r.node].cost == kInfinite) continue;
         const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
         if (k.bounded && entries_cost(c.node, regs) == kInfinite) continue;
-        enter({r.node, 0, 0, push({c.node, phase_state(Phase::after), regs, c.parent})}, out);
+        enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 
@@ -258,12 +258,127 @@ std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
     }
     const std::uint64_t key = std::uint64_t{node} << 32 | regs;
     auto known = entries_cost_.find(key);
-    if (known == entries_cost_.end()) known = entries_cost_.emplace(key, plan_entries(node, regs)).first;
+    if (known == entries_cost_.end()) {
+        const std::uint32_t cost = plan_entries(node, regs);
+        if (entries_cost_.size() >= kMostKept) entries_cost_.clear();
+        known = entries_cost_.emplace(key, cost).first;
+    }
     return known->second;
+}
+
+Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
+    const Component& k = components_[node];
+    const auto record = records_.copy(regs, k.record_words);
+    const std::uint32_t comma = length(k.punctuation->comma);
+    Offer made;
+    made.room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
+    made.need = k.minimum - std::min(k.minimum, record[kCount]);
+    for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
+        if (!k.ordered && seen(k, regs, i)) continue;
+        if (k.entries[i].required) {
+            ++made.required;
+            made.required_cost += sum(k.ahead[i].cost, comma);
+        } else made.others.emplace_back(sum(k.ahead[i].cost, comma), i);
+    }
+    pool_.work().spend(made.required + made.others.size());
+    const std::uint32_t most = most_needed(made.required, made.need, made.room, 0);
+    for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
+        if (!k.is_live(i) || most <= made.required) continue;
+        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // at worst the shortest ones
+        const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        const std::uint32_t behind = sum(value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
+        for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], behind), i);
+    }
+    return made;
+}
+
+// What is needed after each entry with a fixed name, all at once: of many properties each would take as long as all.
+std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    if (rests_.node != node || rests_.regs != regs) {
+        rests_.node = kDone;  // until all of them are known
+        const Component& k = components_[node];
+        find_rests(k, k.ordered ? position(k, regs) : 0, offer(node, regs));
+        rests_.node = node;
+        rests_.regs = regs;
+    }
+    return rests_.costs[label];
+}
+
+void Machine::find_rests(const Component& k, std::uint32_t from, Offer&& all) {
+    auto& [need, room, required, required_cost, others] = all;
+    rests_.costs.assign(k.fixed, kInfinite);
+    if (room == 0) return;
+    const std::uint32_t comma = length(k.punctuation->comma), left = need - std::min<std::uint32_t>(need, 1);
+    const std::uint32_t space = room == kInfinite ? kInfinite : room - 1;
+    if (left > space) return;
+    const auto clamped = [](std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); };
+    const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
+    if (!k.ordered) {
+        std::sort(others.begin(), others.end());
+        std::vector<std::uint64_t> sums{0};  // of the cheapest ones
+        for (const auto& other : others) sums.push_back(sums.back() + other.first);
+        const std::uint32_t more = more_than(required);
+        for (std::size_t rank = 0; rank < others.size(); ++rank) {
+            const auto [cost, label] = others[rank];
+            if (label >= k.fixed || required > space || others.size() - 1 < more) continue;
+            rests_.costs[label] = clamped(required_cost + (rank < more ? sums[more + 1] - cost : sums[more]));
+        }
+        if (required == 0) return;
+        const std::uint32_t beside = more_than(required - 1);
+        if (required - 1 > space || others.size() < beside) return;
+        for (std::uint32_t i = k.ahead[from].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
+            rests_.costs[i] = clamped(required_cost - sum(k.ahead[i].cost, comma) + sums[beside]);
+        return;
+    }
+    // In the order given: entries before the label cannot come any more. From the last label on, the cheapest ones are kept.
+    const std::uint32_t last = k.ahead[from].next_required;
+    std::vector<std::uint32_t> costs;
+    for (const auto& [cost, label] : others)
+        if (label > last || label >= k.fixed) costs.push_back(cost);
+    if (last < k.fixed && required - 1 <= space) {
+        const std::uint32_t more = more_than(required - 1);
+        if (costs.size() >= more) {
+            std::nth_element(costs.begin(), costs.begin() + more, costs.end());
+            std::uint64_t total = required_cost - sum(k.ahead[last].cost, comma);
+            for (std::uint32_t i = 0; i < more; ++i) total += costs[i];
+            rests_.costs[last] = clamped(total);
+        }
+    }
+    if (required > space) return;
+    const std::uint32_t more = more_than(required);
+    std::uint64_t total = 0;
+    std::vector<std::uint32_t> kept;  // a heap: the dearest of the cheapest ones first
+    const auto keep = [&](std::uint32_t cost) {
+        kept.push_back(cost);
+        std::push_heap(kept.begin(), kept.end());
+        total += cost;
+        if (kept.size() <= more) return;
+        std::pop_heap(kept.begin(), kept.end());
+        total -= kept.back();
+        kept.pop_back();
+    };
+    for (const std::uint32_t cost : costs) keep(cost);
+    for (auto other = others.rbegin(); other != others.rend(); ++other) {
+        const auto [cost, label] = *other;
+        if (label >= last) continue;
+        if (kept.size() == more) rests_.costs[label] = clamped(required_cost + total);
+        keep(cost);
+    }
 }
 
 std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     const Component& k = components_[node];
+    if (!k.demands) {
+        if (records_.at(regs, k.record_words)[kCount] > k.maximum) return kInfinite;
+        Offer all = offer(node, regs);
+        if (all.required > all.room || all.need > all.room) return kInfinite;
+        const std::uint32_t more = all.need - std::min(all.need, all.required);
+        if (all.others.size() < more) return kInfinite;
+        std::nth_element(all.others.begin(), all.others.begin() + more, all.others.end());
+        std::uint64_t total = all.required_cost;
+        for (std::uint32_t i = 0; i < more; ++i) total += all.others[i].first;
+        return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
+    }
     const auto record = records_.copy(regs, k.record_words);
     if (record[kCount] > k.maximum) return kInfinite;
     const std::uint32_t demands = k.demands & ~record[kMet];
@@ -313,6 +428,10 @@ std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) 
 std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const Component& k = components_[node];
     const Entry& entry = k.entries[label];
+    if (k.bounded && !k.demands && label < k.fixed) {
+        const std::uint32_t rest = rest_after(node, regs, label);
+        return rest == kInfinite ? kInfinite : sum(sum(value_cost(entry.value), rest), length(k.punctuation->close));
+    }
     std::uint32_t least = kInfinite, known_regs = 0, known = kInfinite;
     for (const Reading& r : entry.value) {
         const std::uint32_t value = components_[r.node].cost;
@@ -326,6 +445,18 @@ std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, st
 
 // The fixed name to finish the key with at the least cost, and that cost up to the end of the object.
 LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+    auto& known = best_label_;
+    if (known.node != node || known.regs != regs || known.state != state) {
+        known.node = kDone;  // until it is found
+        known.label = find_best_label(node, regs, state);
+        known.node = node;
+        known.regs = regs;
+        known.state = state;
+    }
+    return known.label;
+}
+
+LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
     const Component& k = components_[node];
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));

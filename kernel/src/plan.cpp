@@ -46,6 +46,20 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
     return known(classes, used, count).lengths;
 }
 
+// Each text of the set takes one value away at most, so most classes need no search.
+bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
+    if (count == 0 && used == 0) return pool_.alive(keys);
+    if (pool_.values_at_least(keys) == kInfinite) return true;
+    return has_more(std::vector<ExprId>{keys}, used, count);
+}
+
+bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
+    for (const ExprId e : classes)
+        if (const std::uint32_t values = pool_.values_at_least(e); values == kInfinite || values > count + texts_.count(used)) return true;
+    if (count == 0) return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.alive(texts_.without(e, used)); });
+    return of(classes, used, count + 1).size() > count;
+}
+
 std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     return count > kMaxKeys ? kInfinite : known(classes, used, count).used;
 }
@@ -54,6 +68,10 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
     if (count > kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
+    if (kept_ > kMostKept) {
+        known_.clear();
+        kept_ = 0;
+    }
     const auto place = known_.emplace(all, Known{used, false, {}}).first;
     if (place->second.lengths.size() >= count || place->second.ended) return place->second;
     Known now = place->second;
@@ -77,6 +95,7 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);
     }
+    kept_ += all.size() + now.lengths.size();
     return place->second = std::move(now);
 }
 

@@ -291,7 +291,7 @@ private:
             case NodeKind::object: read_object(node, n_nodes); break;
             case NodeKind::array: read_array(node, n_nodes); break;
             case NodeKind::number:
-                node.plain = word() != 0;
+                node.number = static_cast<NumberText>(below(kNumberTexts));
                 for (std::uint32_t n = counted(3); n--;) node.cells.push_back(read_cell());
                 break;
         }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "guideway/error.h"
 #include "guideway/vocabulary.h"
 #include "guideway/wide.h"
 
@@ -16,6 +17,7 @@ constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
 constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
+constexpr std::size_t kWiderBytes = 64;       // of what is known of a run without bounds
 constexpr std::size_t kFewTried = 300;        // before it is seen whether two walks at once are less
 
 std::uint32_t count_of(std::span<const Places> places) {
@@ -41,13 +43,19 @@ Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts
 }
 
 std::uint32_t Runs::component_id(const Component& component) {
-    return component.kind == NodeKind::leaf ? leaf_id(component.follow) : next_component_++;
+    return component.kind == NodeKind::leaf ? leaf_id(component.follow) : new_component();
+}
+
+// An id is never given back: a key of the memo may hold it.
+std::uint32_t Runs::new_component() {
+    if (next_component_ == kInfinite)
+        throw Error(ErrorKind::limit, "the vocabulary has numbered as many grammar nodes as 32 bits can name; compile with a new vocabulary");
+    return next_component_++;
 }
 
 std::uint32_t Runs::leaf_id(const ByteSet& follow) {
-    auto [place, fresh] = leaf_ids_.emplace(follow, next_component_);
-    if (fresh) ++next_component_;
-    return place->second;
+    if (const auto known = leaf_ids_.find(follow); known != leaf_ids_.end()) return known->second;
+    return leaf_ids_.emplace(follow, new_component()).first->second;
 }
 
 std::uint32_t Runs::next_automaton() {
@@ -72,18 +80,20 @@ void Runs::forget(std::uint32_t automaton) noexcept {
 
 // Room is made before it begins: its own is forgotten only with that of all others.
 void Runs::turn_to(std::uint32_t automaton) {
-    if (at_) count_learned();  // an error may have left it uncounted
+    if (at_) count_learned(*at_);  // an error may have left it uncounted
     at_ = learned_[automaton].get();
     at_->touch(++turn_);
     trim();
     at_->touch(turn_);  // if it forgot, that as well
 }
 
-void Runs::count_learned() {
-    const std::size_t now = at_->bytes();
-    learned_bytes_ += now - at_->counted;
-    at_->counted = now;
+void Runs::count_learned(Learned& learned) {
+    const std::size_t now = learned.bytes();
+    learned_bytes_ += now - learned.counted;
+    learned.counted = now;
 }
+
+void Runs::count(std::uint32_t automaton) { count_learned(*learned_[automaton]); }
 
 // The longest idle ones first, until they take so much at most all together; not those that were used lately.
 void Runs::forget_idle(std::size_t most) {
@@ -119,6 +129,13 @@ void Runs::clear() {
     forget_learned();
     calls_.clear();
     used_ = 0;
+    forget_rows();
+}
+
+// What is made anew at little cost.
+void Runs::forget_rows() {
+    up_to_.clear();
+    marks_.clear();
 }
 
 void Runs::trim() {
@@ -168,7 +185,9 @@ void Runs::drop_before(std::uint32_t time) {
     });
     std::erase_if(rounds_, [&](const auto& entry) { return !memo_.find(entry.first); });
     for (const auto& [key, kept] : rounds_) used_ += kept.bytes();
-    used_ += memo_.size() * kRunBytes;
+    std::erase_if(widers_, [&](const auto& entry) { return !memo_.find(entry.first); });
+    used_ += memo_.size() * kRunBytes + widers_.size() * kWiderBytes;
+    forget_rows();
     sets_.sweep(sets);
     residuals_.sweep(tries);
     loops_.clear();
@@ -346,6 +365,7 @@ const Runs::Known& Runs::wider_run(Machine& machine, const Config& config, Wider
         return *known;
     }
     const Run made = walk_leaf(machine.pool(), few_tokens(machine.pool(), config.state), config.state, component.follow, &wider);
+    if (met == widers_.end()) used_ += kWiderBytes;
     widers_[key] = wider;
     if (known) return *known;
     used_ += kRunBytes;
@@ -395,18 +415,28 @@ bool Runs::lives(ExprPool& pool, ExprId state, std::string_view token) {
     return pool.lives_after(state, token);
 }
 
-// The row at hand holds the run's tokens, `cleared` among them.
+// The row at hand holds the run's tokens, `cleared` among them. A run that is a delta clears tokens of its residual too: it
+// stays a delta of the same base, or its residual loses them.
 Run Runs::but_for(const Run& run, std::vector<std::uint32_t>&& cleared) {
     Run made = run;
     if (cleared.empty()) return made;
     std::sort(cleared.begin(), cleared.end());
-    if (shortcuts_.deltas && sets_[run.tokens].form == TokenSet::Form::dense && !residuals_.meets(run.residual, cleared)) {
-        made.tokens = sets_.delta(run.tokens, std::move(cleared), {});
+    const TokenSet::Form form = sets_[run.tokens].form;
+    if (shortcuts_.deltas && form != TokenSet::Form::sparse && !residuals_.meets(run.residual, cleared)) {
+        made.tokens = sets_.changed(run.tokens, std::move(cleared), {});
         return made;
     }
+    if (form == TokenSet::Form::delta) made.residual = without(run.residual, sets_[run.tokens].taken());
     for (const std::uint32_t t : cleared) row_[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets_.row(row_);
     return made;
+}
+
+// A residual without what a delta clears.
+std::uint32_t Runs::without(std::uint32_t residual, std::span<const std::uint32_t> taken) {
+    std::vector<std::uint32_t> cleared(taken.begin(), taken.end());
+    std::sort(cleared.begin(), cleared.end());
+    return residuals_.meets(residual, cleared) ? residuals_.without(residual, cleared) : residual;
 }
 
 // The run of the state that does not count how often units come, but for tokens with too many of them. `walks`: if it is not
@@ -605,6 +635,7 @@ const std::vector<std::uint32_t>& Runs::tokens_up_to(std::uint8_t characters) {
     }
     auto [place, fresh] = up_to_.try_emplace(characters);
     if (fresh) {
+        used_ += words_ * sizeof(std::uint32_t);
         place->second.assign(words_, 0);
         at_most(characters_, characters, place->second);
     }

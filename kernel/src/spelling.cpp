@@ -162,6 +162,7 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
     // Not in `universe`: texts of some length come to it by themselves.
     if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
+    pool_.grew(80 + ranges.size() * sizeof ranges[0]);
     known_[mode].emplace(ranges, made);
     return made;
 }

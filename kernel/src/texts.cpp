@@ -101,19 +101,20 @@ std::optional<std::u32string> decoded(std::string_view text) { return Decoder(te
 ExprId TextSets::spellings(ExprPool& pool, std::string_view text) {
     if (auto characters = decoded(text))
         return pool.cat(bytes(pool, "\""), pool.word(pool.words().make({{std::move(*characters), bytes(pool, "\"")}}, Spelling::escaped_any)));
-    if (const auto number = value_of(text)) return pool.numbers().start({taken_by(*number)}, false);
+    if (const auto number = value_of(text)) return pool.numbers().start({taken_by(*number)}, NumberText::any);
     return bytes(pool, text);
 }
 
 std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
+    ++made.count;
     made.number.reset();
     if (const auto box = pool_.values().spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
     else if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes(pool_, "\""), Spelling::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
-        made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, false)});
+        made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, NumberText::any)});
     } else made.others = pool_.alt({made.others, bytes(pool_, text)});
     made.scalars = pool_.alt({pool_.cat(bytes(pool_, "\""), pool_.word(made.strings)), made.others});
     made.expr = pool_.alt({made.scalars, made.boxes});

@@ -36,10 +36,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
     std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);
     if (mask.first != kNoTokens) {
         sets_.change(mask.first, own);
-        const auto gone = sets_[mask.first].taken();  // from what is left, too
-        std::vector<std::uint32_t> cleared(gone.begin(), gone.end());
-        std::sort(cleared.begin(), cleared.end());
-        if (residuals_.meets(residual, cleared)) residual = residuals_.without(residual, cleared);
+        if (sets_[mask.first].form == TokenSet::Form::delta) residual = without(residual, sets_[mask.first].taken());
     }
     if (own.empty()) return residual;
     taken.row.resize(words_);

@@ -96,7 +96,94 @@ private:
     std::vector<Open> open_;
 };
 
+// How many different values the nodes of a grammar have at least. A node is counted by the nodes inside it, in passes over
+// all of them: each pass counts one level more of what holds itself. Where bounds or demands let entries depend on each
+// other, one value is all that is sure.
+class Counted {
+public:
+    Counted(const std::vector<Component>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
+
+    std::uint32_t at_least(std::uint32_t root) {
+        bool changed = true;
+        for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
+            changed = false;
+            pool_.work().spend(nodes_.size());
+            for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes come before those inside them
+                const Component& c = nodes_[i];
+                if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
+                const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});
+                changed |= now != values_[i];
+                values_[i] = now;
+            }
+        }
+        return std::max<std::uint32_t>(values_[root], 1);
+    }
+
+private:
+    static constexpr unsigned kMaxPasses = 8;
+
+    std::uint32_t count(const Component& c) {
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.values_at_least(c.expr);
+            case NodeKind::alternative: {
+                std::uint32_t most = 1;
+                for (const std::uint32_t part : c.parts) most = std::max(most, values_[part]);
+                return most;
+            }
+            case NodeKind::object: return of_object(c);
+            case NodeKind::array: return of_array(c);
+            default: return 1;
+        }
+    }
+
+    std::uint32_t of_value(const Value& value) const {
+        std::uint32_t most = 0;
+        for (const Reading& r : value) most = std::max(most, values_[r.node]);
+        return most;
+    }
+
+    std::uint32_t of_object(const Component& c) {
+        if (c.maximum != kInfinite) return 1;
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
+            if (c.is_live(i) && pool_.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
+        if (c.demands) return 1;
+        std::uint32_t fixed = 1, open = 1;
+        for (std::uint32_t i = 0; i < c.entries.size(); ++i) {
+            if (!c.is_live(i)) continue;
+            const Entry& entry = c.entries[i];
+            const std::uint32_t value = std::max<std::uint32_t>(of_value(entry.value), 1);
+            if (i >= c.fixed) open = std::max(open, value);
+            else fixed = multiply(fixed, entry.required ? value : sum(value, 1));
+        }
+        return std::max(fixed, open);
+    }
+
+    // Arrays that differ in one item.
+    std::uint32_t of_array(const Component& c) {
+        if (!c.counts.empty() || c.maximum == 0) return 1;
+        std::uint32_t most = 1;
+        for (std::uint32_t i = 0; i < std::min<std::size_t>(c.prefix.size(), c.maximum); ++i) {
+            const std::uint32_t one = of_value(c.prefix[i]);
+            if (one == 0) return most;
+            most = std::max(most, one);
+        }
+        return c.prefix.size() < c.maximum ? std::max(most, of_value(c.rest)) : most;
+    }
+
+    const std::vector<Component>& nodes_;
+    ExprPool& pool_;
+    std::vector<std::uint32_t> values_;  // by node; 0: not counted yet
+};
+
 }  // namespace
+
+// A machine that is made when its texts are first looked at.
+struct Values::Late {
+    Build build;             // none once it is made
+    std::uint32_t shortest;  // of its texts
+    ByteSet first;
+    Configs configs;  // of its first state
+};
 
 Values::Values(ExprPool& pool) : pool_(pool) {}
 Values::~Values() = default;
@@ -110,6 +197,33 @@ ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
     return begin(std::move(components), root, false, digits + kExponent);
 }
 
+ExprId Values::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
+    if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
+    const auto number = static_cast<std::uint32_t>(machines_.size());
+    const auto id = static_cast<std::uint32_t>(states_.size());
+    bytes_ += sizeof(Walker) + sizeof(Late);
+    machines_.push_back({nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
+    states_.push_back({number & 0x7fffffff, false, static_cast<std::uint32_t>(configs_.size())});
+    return pool_.value(id);
+}
+
+Machine& Values::machine_of(std::uint32_t number) {
+    if (machines_[number].machine) return *machines_[number].machine;
+    const Build build = machines_[number].late->build;
+    auto [components, root] = at_node(-1, [&] { return build(); });  // which may add machines
+    bytes_ += components.size() * sizeof(Component);
+    auto tables = std::make_unique<MachineTables>();
+    auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
+    Configs configs;
+    machine->start(configs);
+    Walker& made = machines_[number];
+    made.tables = std::move(tables);
+    made.machine = std::move(machine);
+    made.late->configs = std::move(configs);
+    made.late->build = nullptr;
+    return *made.machine;
+}
+
 std::optional<ExprId> Values::spelled(std::string_view text) {
     if (!text.starts_with('{') && !text.starts_with('[')) return std::nullopt;
     if (const auto known = spelled_.find(std::string(text)); known != spelled_.end()) return known->second;
@@ -120,10 +234,11 @@ std::optional<ExprId> Values::spelled(std::string_view text) {
 
 ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
     bytes_ += components.size() * sizeof(Component);
+    const std::uint32_t values = single ? 1 : Counted(components, pool_).at_least(root);
     const auto number = static_cast<std::uint32_t>(machines_.size());
     auto tables = std::make_unique<MachineTables>();
     auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
-    machines_.push_back({std::move(tables), std::move(machine), single, reach, 0});
+    machines_.push_back({std::move(tables), std::move(machine), single, reach, values, 0, nullptr});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);
@@ -135,7 +250,7 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
     if (known != IdTable::kMissing) return pool_.value(known);
-    Machine& machine = *machines_[number].machine;
+    Machine& machine = machine_of(number);
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
     pool_.work().spend(kStateWork * configs.size());
@@ -149,20 +264,25 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
 
 std::size_t Values::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
 
-Configs Values::configs(std::uint32_t state) const { return {held(state).begin(), held(state).end()}; }
+Configs Values::configs(std::uint32_t state) {
+    machine_of(states_[state].machine);
+    return {held(state).begin(), held(state).end()};
+}
 
 std::span<const Config> Values::held(std::uint32_t state) const {
+    if (is_late_start(state)) return machines_[states_[state].machine].late->configs;
     const std::size_t begin = states_[state].begin, end = state + 1 < states_.size() ? states_[state + 1].begin : configs_.size();
     return std::span(configs_).subspan(begin, end - begin);
 }
 
 int Values::best_byte(std::uint32_t state) {
-    return at_node(-1, [&] { return machines_[states_[state].machine].machine->best_byte(configs(state)); });
+    return at_node(-1, [&] { return machine(state).best_byte(configs(state)); });
 }
 
 // What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
 std::uint32_t Values::shortest(std::uint32_t state) {
-    Machine& machine = *machines_[states_[state].machine].machine;
+    if (is_late_start(state)) return machines_[states_[state].machine].late->shortest;
+    Machine& machine = machine_of(states_[state].machine);
     Configs at = configs(state), next;
     std::uint32_t bytes = 0;
     if (!machine.recalls()) {
@@ -188,13 +308,16 @@ void Values::count_learned(std::uint32_t number) {
 ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
     const std::uint32_t number = states_[state].machine;
     Configs made;
-    at_node(-1, [&] { machines_[number].machine->step_all(configs(state), byte, made); });
+    Machine& machine = machine_of(number);
+    const Configs from = configs(state);
+    at_node(-1, [&] { machine.step_all(from, byte, made); });
     const ExprId after = intern(number, made);
     count_learned(number);
     return after;
 }
 
 ByteSet Values::begins(std::uint32_t state) {
+    if (is_late_start(state)) return machines_[states_[state].machine].late->first;
     ByteSet made;
     for (const Config& c : configs(state)) made |= machine(state).begins(c);
     return made;
@@ -202,7 +325,7 @@ ByteSet Values::begins(std::uint32_t state) {
 
 void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
-    Machine& machine = *machines_[number].machine;
+    Machine& machine = machine_of(number);
     const Configs from = configs(state);
     Configs made;
     begins(state).each([&](std::uint8_t b) {

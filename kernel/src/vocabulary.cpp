@@ -38,6 +38,8 @@ std::string special_text(std::uint32_t id) {
 Vocabulary::Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                        VocabularyLimits limits)
     : starts_(tokens.starts), eos_(std::move(eos)), limits_(limits) {
+    if (limits.max_states > kMaxExprs)
+        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_states) + "; it can be at most " + std::to_string(kMaxExprs));
     const auto sort = [](std::vector<std::uint32_t>& ids) {
         std::sort(ids.begin(), ids.end());
         ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -128,35 +130,63 @@ std::string Vocabulary::shown(std::string_view bytes) const {
     return made;
 }
 
+bool Vocabulary::is_full(Store& store) const {
+    const SharedHold guard(store);
+    return store.pool.bytes() + store.leaves.bytes() + store.runs.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.runs.is_short_of_ids();
+}
+
+// A store is made, asked and given up outside of the lock: a fork takes that lock and those of all stores.
 std::shared_ptr<Store> Vocabulary::store() const {
-    std::shared_ptr<Store> made, left;
-    std::vector<std::weak_ptr<Standing>> standing;
+    std::shared_ptr<Store> now;
     {
-        const std::lock_guard guard(store_lock_);
-        bool full = false;
-        if (store_) {
-            const std::shared_lock inner(store_->lock);
-            full = store_->pool.bytes() + store_->leaves.bytes() > limits_.store_bytes || store_->pool.size() > limits_.max_states / 2;
-        }
-        if (store_ && !full) return store_;
-        made = std::make_shared<Store>(*this, limits_);
-        left = std::exchange(store_, made);
-        standing = std::exchange(standing_, {});
+        const std::lock_guard guard(lock_);
+        now = store_;
     }
+    if (now && !is_full(*now)) return now;
+    const auto made = std::make_shared<Store>(*this, limits_);
+    std::vector<std::weak_ptr<Standing>> standing;
+    std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
+    const std::lock_guard guard(lock_);
+    if (store_ != now) return store_;  // another thread was first
+    store_ = made;
+    standing.swap(standing_);
     for (const auto& place : standing)
         if (const auto found = place.lock()) {
-            keep(found);
-            std::shared_ptr<const Automaton> gone;  // until the lock is given back
-            const std::lock_guard guard(found->lock);
-            if (found->automaton && found->automaton->store() != made) gone.swap(found->automaton);
+            standing_.push_back(found);
+            gone.push_back(found);
+            if (found->automaton && found->automaton->store() != made) gone.push_back(std::move(found->automaton));
         }
     return made;
 }
 
+std::shared_ptr<Store> Vocabulary::store_apart() const {
+    VocabularyLimits limits = limits_;
+    limits.memo_bytes /= kMostApart;
+    return std::make_shared<Store>(*this, limits);
+}
+
 void Vocabulary::keep(const std::shared_ptr<Standing>& standing) const {
-    const std::lock_guard guard(store_lock_);
+    const std::lock_guard guard(lock_);
     if (standing_.size() == standing_.capacity()) std::erase_if(standing_, [](const auto& place) { return place.expired(); });
     standing_.push_back(standing);
+}
+
+void Vocabulary::keep_apart(const std::shared_ptr<Standing>& standing) const {
+    std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
+    const std::lock_guard guard(lock_);
+    std::erase_if(apart_, [&](const auto& place) {
+        const auto found = place.lock();
+        gone.push_back(found);
+        return !found || !found->automaton || found == standing;
+    });
+    apart_.push_back(standing);
+    while (apart_.size() > kMostApart) {
+        if (const auto oldest = apart_.front().lock()) {
+            gone.push_back(oldest);
+            gone.push_back(std::move(oldest->automaton));
+        }
+        apart_.erase(apart_.begin());
+    }
 }
 
 std::vector<std::size_t> Vocabulary::open_ends(std::string_view text) const {

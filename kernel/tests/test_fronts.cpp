@@ -131,9 +131,12 @@ void check_history() {
             twins[i].resize(position + 1);
         } else {
             const Front* front = all[chance() % all.size()];
-            histories[i].push(*front);
+            histories[i].push(*front, front->id);
             twins[i].push_back(front);
         }
+        const auto tokens = histories[i].tokens();
+        same &= tokens.size() + 1 == twins[i].size();
+        for (std::size_t at = 0; same && at < tokens.size(); ++at) same = tokens[at] == twins[i][at + 1]->id;
         same &= &histories[i].now() == twins[i].back() && histories[i].position() + 1 == twins[i].size();
     }
     CHECK(same);

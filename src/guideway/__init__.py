@@ -1,8 +1,19 @@
 """Constrained text generation: the output of a language model always fits a schema, a pattern or a grammar.
 
-A constraint becomes a grammar; a grammar meets a vocabulary and becomes an automaton; a matcher walks it; an engine
-obeys the mask. The names below are the public face; each is loaded when it is first used, so that `import guideway`
-stays light.
+A constraint is lowered to a grammar; a grammar and a vocabulary are compiled to an automaton; a matcher tracks one
+sequence and computes token masks; an engine runs the model. The names below are the main public names; each is loaded
+when it is first used, so that `import guideway` is cheap. Other public names are in these modules, which are attributes
+of `guideway` too:
+
+    guideway.errors        all exceptions
+    guideway.types         the types that functions return, for annotations
+    guideway.constraints   further constraints: `PythonType`, `SpecialToken`, `Substring`
+    guideway.sampling      samplers' parts: `Dry`, `Mirostat`
+    guideway.search        `beam_search`, `smc`
+    guideway.matcher       `fill_masks`, `advance_and_fill`, `forced_tokens`
+    guideway.masks         masks on arrays of NumPy, PyTorch and MLX
+    guideway.compiler      `acompile`
+    guideway.dsl           functions that combine constraints
 """
 
 from __future__ import annotations
@@ -13,196 +24,78 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from guideway.compiler import Automaton, CompileLimits, acompile, acompile_many, cache, compile, compile_many
+    from guideway.compiler import Automaton as Automaton, cache as cache, compile as compile
     from guideway.constraints import (
-        Choice,
-        Ebnf,
-        Format,
-        Gbnf,
-        JsonSchema,
-        Lark,
-        Reasoning,
-        Regex,
-        SpecialToken,
-        Substring,
-        Tag,
-        Tags,
-        Tool,
-        ToolCalls,
+        Choice as Choice,
+        Constraint as Constraint,
+        Ebnf as Ebnf,
+        Format as Format,
+        Gbnf as Gbnf,
+        JsonSchema as JsonSchema,
+        Lark as Lark,
+        Reasoning as Reasoning,
+        Regex as Regex,
+        Tag as Tag,
+        Tags as Tags,
+        Tool as Tool,
+        ToolCalls as ToolCalls,
     )
-    from guideway.errors import (
-        BudgetTooSmallError,
-        CacheError,
-        ConstraintError,
-        ContextOverflowError,
-        EmptySequenceError,
-        EngineError,
-        GuidewayError,
-        InvalidConstraintError,
-        InvalidTextError,
-        InvalidTokenError,
-        KVCacheFullError,
-        LimitExceededError,
-        NotAvailable,
-        RejectedTokenError,
-        SnapshotError,
-        UnsatisfiableError,
-        UnsupportedError,
-    )
+    from guideway.errors import GuidewayError as GuidewayError
     from guideway.generation import (
-        GenerationRequest,
-        GenerationState,
-        agenerate,
-        astream,
-        beam_search,
-        extract,
-        generate,
-        resume,
-        score,
-        smc,
-        stream,
-        stream_values,
+        Generation as Generation,
+        GenerationRequest as GenerationRequest,
+        Model as Model,
+        acomplete as acomplete,
+        aextract as aextract,
+        agenerate as agenerate,
+        astream as astream,
+        astream_values as astream_values,
+        complete as complete,
+        extract as extract,
+        generate as generate,
+        resume as resume,
+        score as score,
+        stream as stream,
+        stream_extract as stream_extract,
+        stream_values as stream_values,
     )
-    from guideway.loading import load
-    from guideway.matcher import Matcher, advance_and_fill, fill_masks, forced_tokens
-    from guideway.sampling import Dry, Mirostat, Sampler
-    from guideway.sessions import Model, Session
-    from guideway.tokenizers import Tokenizer, Vocabulary
+    from guideway.loading import load as load
+    from guideway.matcher import Matcher as Matcher
+    from guideway.sampling import Sampler as Sampler
+    from guideway.sessions import Session as Session
+    from guideway.tokenizers import Tokenizer as Tokenizer, Vocabulary as Vocabulary
 
 _HOMES = {
-    ".compiler": ("Automaton", "CompileLimits", "acompile", "acompile_many", "cache", "compile", "compile_many"),
-    ".errors": (
-        "BudgetTooSmallError",
-        "CacheError",
-        "ConstraintError",
-        "ContextOverflowError",
-        "EngineError",
-        "GuidewayError",
-        "InvalidConstraintError",
-        "InvalidTextError",
-        "InvalidTokenError",
-        "LimitExceededError",
-        "EmptySequenceError",
-        "NotAvailable",
-        "KVCacheFullError",
-        "RejectedTokenError",
-        "SnapshotError",
-        "UnsatisfiableError",
-        "UnsupportedError",
+    "compiler": "Automaton cache compile",
+    "constraints": "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls",
+    "errors": "GuidewayError",
+    "generation": (
+        "Generation GenerationRequest Model acomplete aextract agenerate astream astream_values "
+        "complete extract generate resume score stream stream_extract stream_values"
     ),
-    ".loading": ("load",),
-    ".generation": (
-        "GenerationRequest",
-        "GenerationState",
-        "agenerate",
-        "astream",
-        "beam_search",
-        "extract",
-        "generate",
-        "resume",
-        "score",
-        "smc",
-        "stream",
-        "stream_values",
-    ),
-    ".matcher": ("Matcher", "advance_and_fill", "fill_masks", "forced_tokens"),
-    ".sampling": ("Dry", "Mirostat", "Sampler"),
-    ".sessions": ("Model", "Session"),
-    ".constraints": (
-        "Choice",
-        "Ebnf",
-        "Format",
-        "Gbnf",
-        "JsonSchema",
-        "Lark",
-        "Reasoning",
-        "Regex",
-        "SpecialToken",
-        "Substring",
-        "Tag",
-        "Tags",
-        "Tool",
-        "ToolCalls",
-    ),
-    ".tokenizers": ("Tokenizer", "Vocabulary"),
+    "loading": "load",
+    "matcher": "Matcher",
+    "sampling": "Sampler",
+    "sessions": "Session",
+    "tokenizers": "Tokenizer Vocabulary",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+"""The module that defines each public name. This table is the only list of them that runs."""
 
-__all__ = [
-    "Automaton",
-    "BudgetTooSmallError",
-    "CacheError",
-    "Choice",
-    "CompileLimits",
-    "ConstraintError",
-    "ContextOverflowError",
-    "Dry",
-    "Ebnf",
-    "EmptySequenceError",
-    "EngineError",
-    "Format",
-    "Gbnf",
-    "GenerationRequest",
-    "GenerationState",
-    "GuidewayError",
-    "InvalidConstraintError",
-    "InvalidTextError",
-    "InvalidTokenError",
-    "JsonSchema",
-    "KVCacheFullError",
-    "Lark",
-    "LimitExceededError",
-    "Matcher",
-    "Mirostat",
-    "Model",
-    "NotAvailable",
-    "Reasoning",
-    "Regex",
-    "RejectedTokenError",
-    "Sampler",
-    "Session",
-    "SnapshotError",
-    "SpecialToken",
-    "Substring",
-    "Tag",
-    "Tags",
-    "Tokenizer",
-    "Tool",
-    "ToolCalls",
-    "UnsatisfiableError",
-    "UnsupportedError",
-    "Vocabulary",
-    "__version__",
-    "acompile",
-    "acompile_many",
-    "advance_and_fill",
-    "agenerate",
-    "astream",
-    "beam_search",
-    "cache",
-    "compile",
-    "compile_many",
-    "extract",
-    "fill_masks",
-    "forced_tokens",
-    "generate",
-    "load",
-    "resume",
-    "score",
-    "smc",
-    "stream",
-    "stream_values",
-]
+_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    value: object = getattr(importlib.import_module(home, __name__), name)
-    globals()[name] = value  # the next look-up finds it without coming here
+    if home is None and name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
+    module = importlib.import_module(f"{__name__}.{home or name}")
+    value: object = module if home is None else getattr(module, name)
+    globals()[name] = value  # the next access does not call this function
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

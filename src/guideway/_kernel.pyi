@@ -15,7 +15,7 @@ class Vocabulary:
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...
 
     @staticmethod
-    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int]) -> Vocabulary:
+    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
         """The same of what `flatten` made of the tokens."""
 
     def save(self) -> bytes:
@@ -24,7 +24,7 @@ class Vocabulary:
         """
 
     @staticmethod
-    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8]) -> Vocabulary:
+    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
         """
         `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
@@ -63,8 +63,10 @@ class Automaton:
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
-    def walk_ahead(self, microseconds: int) -> None:
-        """Find out ahead what masks will need, for so long at most."""
+    def walk_ahead(self, work: int) -> None:
+        """
+        Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
+        """
 
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
@@ -99,7 +101,7 @@ class Matcher:
         `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
         """
 
-    def mask_id(self) -> int:
+    def mask_digest(self) -> int:
         """
         128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same byte order, so that what was made of a mask (a copy on a device) can be used again.
         """
@@ -123,8 +125,10 @@ class Matcher:
         Tokens over the forced bytes, longest first, as far as no legal token could reach past them.
         """
 
-    def tokens_to_finish(self) -> int:
-        """Fewest tokens that spell the shortest completion, end token included."""
+    def min_tokens_to_complete(self) -> int:
+        """
+        The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary has no tokens that spell it.
+        """
 
     def completion(self) -> bytes:
         """A shortest text that completes what was taken so far."""
@@ -147,7 +151,7 @@ class Matcher:
 
 def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers share the rows, which pays from about a thousand rows, or where masks are not remembered yet.
+    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.
     """
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:

@@ -1,24 +1,32 @@
-"""What can go wrong, as types.
+"""All exceptions of the library.
 
-Every error descends from `GuidewayError`; each also inherits the built-in that a Python programmer would catch.
+Every exception inherits from `GuidewayError` and from the built-in exception that a Python programmer would catch.
 
     GuidewayError
-    ├── ConstraintError            a constraint that cannot be used; `.place` says where
-    │   ├── InvalidConstraintError      malformed: not a schema, not a pattern           (ValueError)
-    │   ├── UnsupportedError            well formed, but not enforced exactly, so refused (NotImplementedError)
-    │   ├── UnsatisfiableError          no text can fit it                               (ValueError)
-    │   └── LimitExceededError          it asks for more states, time or memory than allowed (RuntimeError)
-    ├── InvalidTextError                a text that does not fit the constraint it is read by (ValueError)
-    ├── RejectedTokenError              a token that is not legal here; the state is unchanged (ValueError)
-    ├── InvalidTokenError               a token id that the vocabulary does not have      (LookupError)
-    ├── BudgetTooSmallError             no complete output fits in max_tokens             (ValueError)
-    ├── EmptySequenceError                   logits of nothing were asked for                  (LookupError)
-    ├── NotAvailable               an unknown or not installed model, engine or name (LookupError)
-    ├── CacheError                 the compile cache cannot be used                  (OSError)
-    ├── EngineError                an engine failed or was misused                   (RuntimeError)
-    │   ├── ContextOverflowError        more tokens than the model's context holds        (ValueError)
-    │   └── KVCacheFullError              no memory is left for one more cache              (MemoryError)
-    └── SnapshotError              a saved session that cannot be restored           (ValueError)
+    ├── ConstraintError             a constraint that cannot be used; `.place` is the location
+    │   ├── InvalidConstraintError  malformed: not a schema, not a pattern               (ValueError)
+    │   ├── UnsupportedError        well formed, but it cannot be enforced exactly       (NotImplementedError)
+    │   ├── UnsatisfiableError      no text fits                                         (ValueError)
+    │   └── LimitExceededError      needs more states, work or memory than a limit       (RuntimeError)
+    ├── InvalidTextError            a text does not fit the constraint                   (ValueError)
+    ├── RejectedTokenError          a token is not legal at this position                (ValueError)
+    ├── InvalidTokenError           a token id is outside the vocabulary                 (LookupError)
+    ├── BudgetTooSmallError         no complete output fits in max_tokens                (ValueError)
+    ├── EmptySequenceError          logits were requested for an empty sequence          (LookupError)
+    ├── ModelNotFoundError          no model, tokenizer or file with this name           (FileNotFoundError)
+    ├── MissingDependencyError      an optional library is not installed                 (ImportError)
+    ├── UnsupportedTokenizerError   the exact bytes of the tokens are unknown            (NotImplementedError)
+    ├── ChatTemplateError           no chat template, or it rejected the messages        (ValueError)
+    ├── InvalidFileError            a file cannot be read or is malformed                (ValueError)
+    ├── CacheError                  the compile cache cannot be used                     (OSError)
+    ├── SnapshotError               a saved session cannot be restored                   (ValueError)
+    ├── ProcessorError              a logits processor was used in an unsupported way    (RuntimeError)
+    │   └── ProcessorReuseError     a logits processor was used for a second call        (RuntimeError)
+    ├── InvalidLogitsError          logits are NaN or infinite                           (ValueError)
+    ├── NoAllowedTokenError         no token is left to draw                             (ValueError)
+    └── EngineError                 the engine failed, is closed, or refused its input   (RuntimeError)
+        ├── ContextOverflowError    more tokens than the model's context holds           (ValueError)
+        └── KVCacheFullError        no memory for another KV cache                       (MemoryError)
 """
 
 from __future__ import annotations
@@ -26,34 +34,43 @@ from __future__ import annotations
 __all__ = [
     "BudgetTooSmallError",
     "CacheError",
+    "ChatTemplateError",
     "ConstraintError",
     "ContextOverflowError",
     "EmptySequenceError",
     "EngineError",
     "GuidewayError",
     "InvalidConstraintError",
+    "InvalidFileError",
+    "InvalidLogitsError",
     "InvalidTextError",
     "InvalidTokenError",
     "KVCacheFullError",
     "LimitExceededError",
-    "NotAvailable",
+    "MissingDependencyError",
+    "ModelNotFoundError",
+    "NoAllowedTokenError",
+    "ProcessorError",
+    "ProcessorReuseError",
     "RejectedTokenError",
     "SnapshotError",
     "UnsatisfiableError",
     "UnsupportedError",
+    "UnsupportedTokenizerError",
 ]
 
 
 class GuidewayError(Exception):
-    """The root of all errors that this library raises on purpose."""
+    """The base class of all exceptions of this library."""
 
 
 class ConstraintError(GuidewayError):
-    """A constraint that cannot be used.
+    """A constraint cannot be used.
 
-    `place` is a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns, line, column
-    and caret for grammars, or None where the whole constraint is meant. The message draws the caret. `node` is the
-    number of the grammar's node, where the kernel raised it.
+    Attributes:
+        place: The location: a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns,
+            line, column and caret for grammars. None: the whole constraint.
+        node: The number of the grammar node, where the kernel raised the error.
     """
 
     node: int | None = None
@@ -74,21 +91,26 @@ class InvalidConstraintError(ConstraintError, ValueError):
 
 
 class UnsupportedError(ConstraintError, NotImplementedError):
-    """Well formed, but this version cannot enforce it exactly; it is refused instead of being loosened."""
+    """The constraint is well formed, but this version cannot enforce it exactly."""
 
 
 class UnsatisfiableError(ConstraintError, ValueError):
-    """No text can fit the constraint."""
+    """No text fits the constraint."""
 
 
 class LimitExceededError(ConstraintError, RuntimeError):
-    """The constraint needs more states, memory, nesting, or work in one call, than the limits allow."""
+    """The constraint needs more states, memory, nesting, or work in one call, than a limit allows.
+
+    The message names the limit and its value, and the parameter that raises it where there is one (`CompileLimits`).
+    """
 
 
 class InvalidTextError(GuidewayError, ValueError):
-    """A text that does not fit the constraint by which it is read.
+    """A text does not fit the constraint.
 
-    `text`: the text. `place`: in JSON the JSON Pointer of what does not fit. Both None where that is not told.
+    Attributes:
+        text: The text, or None.
+        place: The JSON Pointer of the value that does not fit, or None.
     """
 
     def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
@@ -98,40 +120,97 @@ class InvalidTextError(GuidewayError, ValueError):
 
 
 class RejectedTokenError(GuidewayError, ValueError):
-    """A token that the constraint does not allow here. The matcher's state is unchanged."""
+    """The constraint does not allow a token at this position. The matcher's state is unchanged.
+
+    Attributes:
+        token_id: The id of the token, or None where it is unknown.
+        token_bytes: The bytes of the token; empty for EOS and special tokens without a name.
+        position: The number of tokens that the matcher has taken before it, or None where it is unknown.
+        legal_tokens: Up to five legal tokens at this position, as (id, bytes).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        token_id: int | None = None,
+        token_bytes: bytes = b"",
+        position: int | None = None,
+        legal_tokens: tuple[tuple[int, bytes], ...] = (),
+    ) -> None:
+        if position is not None:
+            legal = ", ".join(f"{token!r} (id {one})" for one, token in legal_tokens) or "unknown"
+            message = f"{message} (bytes {token_bytes!r}, position {position}; legal tokens: {legal})"
+        super().__init__(message)
+        self.token_id = token_id
+        self.token_bytes = token_bytes
+        self.position = position
+        self.legal_tokens = legal_tokens
 
 
 class InvalidTokenError(GuidewayError, LookupError):
-    """A token id outside the vocabulary. The state is unchanged."""
+    """A token id is outside the vocabulary. The state is unchanged."""
 
 
 class BudgetTooSmallError(GuidewayError, ValueError):
-    """No complete output fits in the tokens that were allowed."""
+    """No complete output fits in `max_tokens`, or in the context."""
 
 
 class EmptySequenceError(GuidewayError, LookupError):
-    """There are not the tokens that this needs: logits of nothing, or more to give back than were taken."""
+    """Logits were requested for an empty sequence, or more tokens were to be removed than there are."""
 
 
-class NotAvailable(GuidewayError, LookupError):
-    """A model, engine or option that is unknown, not built yet, or not installed."""
+class ModelNotFoundError(GuidewayError, LookupError, FileNotFoundError):
+    """There is no model, tokenizer or model file with this name."""
+
+
+class MissingDependencyError(GuidewayError, ImportError):
+    """An optional library is not installed. The message names the pip extra."""
+
+
+class UnsupportedTokenizerError(GuidewayError, NotImplementedError):
+    """The exact bytes of a tokenizer's tokens are unknown, or it lacks a special token that the call needs."""
+
+
+class ChatTemplateError(GuidewayError, ValueError):
+    """The tokenizer has no chat template, or the template rejected the messages."""
+
+
+class InvalidFileError(GuidewayError, ValueError):
+    """A tokenizer file, or an input file of the command line, cannot be read or is malformed."""
 
 
 class CacheError(GuidewayError, OSError):
     """The compile cache cannot be read or written."""
 
 
+class SnapshotError(GuidewayError, ValueError):
+    """A saved session cannot be restored: it is damaged, or of another model, tokenizer or format."""
+
+
+class ProcessorError(GuidewayError, RuntimeError):
+    """A logits processor was used in a way that it does not support, such as with the wrong number of rows."""
+
+
+class ProcessorReuseError(ProcessorError):
+    """A logits processor was used for a second call without `reset()`, or for two calls at once."""
+
+
+class InvalidLogitsError(GuidewayError, ValueError):
+    """A logit of the model is NaN or +inf, so that there are no probabilities."""
+
+
+class NoAllowedTokenError(GuidewayError, ValueError):
+    """No token is left to draw: the mask, another logits processor and the sampler exclude all of them together."""
+
+
 class EngineError(GuidewayError, RuntimeError):
-    """An engine failed, or was given what it cannot take."""
+    """The engine failed, is closed, or refused its input: a device, a type, a cache or a damaged model file."""
 
 
 class ContextOverflowError(EngineError, ValueError):
-    """More tokens than the model's context holds."""
+    """The sequence has more tokens than the model's context holds."""
 
 
 class KVCacheFullError(EngineError, MemoryError):
-    """The engine has no memory left for what another row needs; it has when others are let go."""
-
-
-class SnapshotError(GuidewayError, ValueError):
-    """A saved session that cannot be restored: damaged, or of another model, tokenizer or format."""
+    """The engine has no memory for another KV cache until others are released."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from guideway.engines.base import StepEngine
-from guideway.errors import EngineError, NotAvailable
-from guideway.sessions import Model
+from guideway.errors import MissingDependencyError, ModelNotFoundError
+from guideway.generation import Model
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["load"]
@@ -23,32 +23,41 @@ def load(
     context_size: int | None = None,
     tokenizer: object = None,
 ) -> Model:
-    """The model of this name.
+    """Load a model by its name.
 
-    "tiny": bundled. "onnx:FOLDER": an ONNX export with its tokenizer.json. "hf:NAME": transformers, a name or folder.
-    "gguf:FILE": llama.cpp. "mlx:FOLDER": MLX, a folder or name.
+    Args:
+        name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json), "hf:NAME" (transformers, a name
+            or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name).
+        device: A device by the engine's name for it; by default the CPU.
+        dtype: The type of the weights, where the engine converts them; for llama.cpp, of the KV cache.
+        context_size: The maximum number of tokens of a session; by default that of the model.
+        tokenizer: Whatever `Tokenizer.of` takes, to replace the tokenizer of the model's files.
 
-    `device`: as the engine calls its devices; the CPU unless asked. `dtype`: what the weights become, where the engine
-    converts them; for llama.cpp, of the KV cache. `context_size`: tokens per session; by default what the model was
-    made for. `tokenizer`: whatever `Tokenizer.of` takes, where the model's own files do not have the right one.
-    Raises `NotAvailable` for what is unknown, not there or not installed, `EngineError` for files that are damaged or
-    do not fit, and for a device or type that there is not, `ValueError` for a larger context than the model's,
-    `TypeError` for a name that is no str.
+    Returns:
+        The model. It is a context manager, which closes the engine.
+
+    Raises:
+        ModelNotFoundError: There is no such name or file.
+        MissingDependencyError: The engine's library is not installed.
+        InvalidFileError: The tokenizer's file is damaged.
+        EngineError: The model's files are damaged or unsuitable, or the device or type does not exist.
+        ValueError: `context_size` is larger than that of the model.
+        TypeError: `name` is not a str.
     """
     if not isinstance(name, str):
-        raise TypeError(f'a model is named by a str such as "tiny" or "hf:NAME", not {name!r}')
+        raise TypeError(f'name must be a str such as "tiny" or "hf:NAME", got {name!r}')
     kind, _, rest = name.partition(":")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
         if not any(folder.rglob("*.onnx")):
-            raise NotAvailable("the bundled model tiny is not in this installation")
+            raise ModelNotFoundError("the bundled model tiny is missing from this installation")
         kind, rest = "onnx", str(folder)
     if kind in _ENGINES and rest:
         options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}
         given = {key: value for key, value in options.items() if value is not None}
         engine, found = _ENGINES[kind](rest, given)
         return Model(engine, Tokenizer.of(found() if tokenizer is None else tokenizer), name=name)
-    raise NotAvailable(
+    raise ModelNotFoundError(
         f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
     )
 
@@ -60,7 +69,9 @@ def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
     from guideway.engines.onnx import OnnxEngine
 
     if "dtype" in options:
-        raise EngineError("an ONNX export has the types it was exported with: leave out dtype=")
+        raise ValueError(
+            "dtype= is not supported for onnx: models; an ONNX export keeps the types it was exported with"
+        )
     path = Path(rest)
     folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
     found = next((folder for folder in folders if (folder / "tokenizer.json").is_file()), folders[0])
@@ -84,11 +95,13 @@ def _load_mlx(rest: str, options: dict[str, Any]) -> _Loaded:
 
 
 def _engine(folder: str, extra: str, libraries: str) -> Any:
-    """The package of an engine. Raises `NotAvailable` where its library is not installed."""
+    """The package of an engine. Raises `MissingDependencyError` if its library is not installed."""
     try:
         return importlib.import_module(f"guideway.engines.{folder}")
     except ModuleNotFoundError as error:
-        raise NotAvailable(f"this engine needs {libraries}: pip install 'guideway[{extra}]' ({error})") from error
+        raise MissingDependencyError(
+            f"this engine needs {libraries}: pip install 'guideway[{extra}]' ({error})"
+        ) from error
 
 
 _ENGINES = {"onnx": _load_onnx, "hf": _load_transformers, "gguf": _load_llama_cpp, "mlx": _load_mlx}

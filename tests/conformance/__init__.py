@@ -1,1 +1,1 @@
-"""Cases as data: what a constraint takes, what it must not take, and what is refused with which error."""
+"""Cases as data: allowed texts, rejected texts, and refused constraints with their errors."""

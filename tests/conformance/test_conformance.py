@@ -1,4 +1,4 @@
-"""Every case of the TOML files, read byte by byte and in random pieces, under every setting that must not matter."""
+"""Every case of the TOML files, byte by byte and in random pieces, with every cache setting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def takes(matcher: Any, ids: list[int]) -> bool:
     for token in ids:
         try:
             trial.advance(token)
-        except gw.RejectedTokenError:
+        except gw.errors.RejectedTokenError:
             return False
     accepting = trial.is_accepting
     assert trial.validate([EOS]) == int(accepting)
@@ -102,7 +102,7 @@ def test_schema(case: dict[str, Any]) -> None:
     holds(gw.JsonSchema(schema, **case.get("knobs", {})), case["pass"], case["miss"])
 
 
-def refused(make: Any, case: dict[str, Any]) -> gw.ConstraintError:
+def refused(make: Any, case: dict[str, Any]) -> gw.errors.ConstraintError:
     """The error, which may come when the constraint is made or when it is compiled."""
     vocabulary = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[EOS], special_ids=[])
     expected = tuple(getattr(gw, name) for name in case["error"].split("|"))

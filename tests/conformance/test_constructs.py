@@ -1,4 +1,4 @@
-"""Every construct that docs/patterns.md lists: texts, settings, and masks against the oracle; captures against `re`."""
+"""Every construct of docs/patterns.md: texts, settings, masks compared with the oracle, captures with `re`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of ECMA-262 against what node says about them (ecma.json, from tools/gen_ecma_cases.py)."""
+"""ECMA-262 patterns compared with results of node (ecma.json, from tools/gen_ecma_cases.py)."""
 
 from __future__ import annotations
 

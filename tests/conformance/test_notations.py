@@ -1,4 +1,4 @@
-"""Every case of the grammars' TOML files: as it is read, in random pieces, under every setting, and bit by bit."""
+"""Every case of the grammar TOML files: in random pieces, with every setting, and bit by bit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_texts(notation: str, case: dict[str, Any]) -> None:
     for text in case["pass"]:
         assert source.parse(text) == text
     for text in case["miss"]:
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             source.parse(text)
 
 

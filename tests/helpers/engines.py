@@ -1,4 +1,4 @@
-"""What every engine that runs the tiny models must do: one list of checks for all of them."""
+"""Checks that every engine must pass with the small models."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 import guideway as gw
 from guideway.engines.base import StepEngine
 from guideway.errors import EngineError, SnapshotError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session, infer_all
+from guideway.sessions import Session, infer_all
 from guideway.testing import FailingEngine, ToyEngine, step_engine_contract
 from guideway.tokenizers import Tokenizer
 
@@ -83,14 +84,14 @@ def forks_and_files(model: Model, path: Path, tolerance: float) -> None:
     for fork in forks:
         fork.feed("ab")
         assert np.allclose(fork.logits(), fed(model, fork.tokens).logits(), atol=tolerance)
-    kv = session.kv()
+    kv = session.kv_cache()
     session.save(path)
-    again, given = model.load_session(path), model.session(kv=kv, seed=2, sampler=Sampler(1.0))
+    again, given = model.load_session(path), model.session(kv_cache=kv, seed=2, sampler=Sampler(1.0))
     expected = [session.infer() for _ in range(20)]
     assert [again.infer() for _ in range(20)] == expected
     assert [given.infer() for _ in range(20)] == expected
     stranger = Model(ToyEngine(model.engine.vocab_size), model.tokenizer)
-    with pytest.raises(SnapshotError, match="another model"):
+    with pytest.raises(SnapshotError, match="different model"):
         stranger.load_session(path)
 
 
@@ -109,7 +110,7 @@ def faults(model: Model, path: Path, tolerance: float) -> None:
             lambda s=session: s.infer(),
             lambda s=session: s.save(path),
             lambda s=session: s.model.load_session(path).infer(),
-            lambda s=session: s.model.session(kv=s.kv()).infer(),
+            lambda s=session: s.model.session(kv_cache=s.kv_cache()).infer(),
         ]
         failed = 0
         for act in acts:
@@ -136,7 +137,7 @@ def shared_prefixes(model: Model, tolerance: float) -> None:
         session = shared.session()
         session.feed([*range(20, 90), *[index + 100, 9] * 10])
         logits = session.logits()
-        found += session.counts.found
+        found += session.counts.cached
         if index % 10 == 0:
             assert np.allclose(logits, fed(model, session.tokens).logits(), atol=tolerance)
     assert found == 69 * (len(session) - 20 if model.engine.supports_rollback else 64)

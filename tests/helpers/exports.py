@@ -1,4 +1,4 @@
-"""Models of transformers as ONNX graphs, by torch's exporter that works by tracing."""
+"""Models of transformers as ONNX graphs, by torch's tracing exporter."""
 
 from __future__ import annotations
 

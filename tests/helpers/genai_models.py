@@ -1,4 +1,4 @@
-"""ONNX exports with the configuration that onnxruntime-genai wants beside them."""
+"""ONNX exports with the configuration of onnxruntime-genai."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of the Hub as a GGUF file, for the architectures of `tiny_model` that llama.cpp runs; and for `tiny`."""
+"""Writes a model folder as a GGUF file, for `tiny` and the architectures of `tiny_model` that llama.cpp supports."""
 
 from __future__ import annotations
 

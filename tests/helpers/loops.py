@@ -1,6 +1,6 @@
-"""The engines' own loops under a constraint, each as one call: `loops` gives (name, run) of what is installed.
+"""The loops of other libraries under a constraint, each as one call: `loops` yields (name, run) for installed ones.
 
-`run(ids, constraint, max_tokens)`: the ids of a greedy output behind a prompt's ids, without the end token.
+`run(ids, constraint, max_tokens)` returns the ids of a greedy output after the prompt, without the end token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small language models as ONNX graphs, written by hand with random weights: attention over all that came before."""
+"""Small language models as hand-written ONNX graphs with random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every sampler once more, slowly: loops over (token, logit) written from the definitions of the papers."""
+"""Slow reference implementation of every sampler, from the definitions in the papers."""
 
 from __future__ import annotations
 

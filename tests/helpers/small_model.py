@@ -1,4 +1,4 @@
-"""A folder with a small model of random weights and its tokenizer, as an exporter of the Hub would leave it."""
+"""A folder with a small random model and its tokenizer, in the layout of a Hub export."""
 
 from __future__ import annotations
 

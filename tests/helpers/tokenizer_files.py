@@ -1,7 +1,7 @@
 """Real tokenizers, trained here or installed, in the forms of every library that can load them.
 
-`FAMILIES[name]()` gives the forms of one tokenizer by the library's name: an object or a path that `Tokenizer.of`
-takes, and, where the library can tell, what it makes of a text and of ids.
+`FAMILIES[name]()` returns the forms of one tokenizer by library name: an object or a path for `Tokenizer.of` and, if
+the library can compute it, its encoding of a text and its decoding of ids.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""vLLM on a CPU for tests: the environment it wants, its server in processes of its own, and a model that thinks."""
+"""vLLM on a CPU for tests: environment, server in separate processes, and a model that reasons."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The first derivation of a text, by trying all in order: the slow twin of `guideway.constraints.captures`.
+"""The first derivation of a text, by trying all in order: the oracle of `guideway.constraints.captures`.
 
 Terms are tuples: ("text", "ab"), ("longest", texts), ("series", terms), ("choice", terms), ("name", name, term),
-("times", term, least, most, lazy), ("rule", name). A derivation is the list of what was captured, in the order in which
-it began. Exponential, and recursive: for tiny texts only.
+("times", term, least, most, lazy), ("rule", name). A derivation is the list of captures in the order in which they
+began. Exponential and recursive, so for short texts only.
 """
 
 from __future__ import annotations

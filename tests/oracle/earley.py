@@ -1,12 +1,11 @@
-"""A plain Earley recogniser over bytes, by the book (Earley, 1970), as an oracle of context-free grammars.
+"""A plain Earley recogniser over bytes (Earley, 1970), as the oracle of context-free grammars.
 
 A grammar is a dict from names to alternatives; an alternative is a tuple of names and of single bytes.
 """
 
 from __future__ import annotations
 
-from .machine import Oracle
-from .machine import State as _State
+from .machine import Oracle, State as _State
 
 Name = str
 Alternative = tuple["Name | bytes", ...]

@@ -1,4 +1,4 @@
-"""What an object may still take: entries by entries, tried out one after the other."""
+"""The entries that an object may still contain, by trying each of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 from .machine import Oracle, Stack
 from .reader import Reader

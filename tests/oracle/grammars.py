@@ -1,7 +1,7 @@
-"""What a grammar (the IR between sources and kernel) lets come next, read off its nodes.
+"""The oracle of a grammar (the IR between frontends and kernel), derived from its nodes.
 
-It stands between the two: the texts of a grammar are compared with the oracle of its source, and the kernel's masks
-with the oracle of the grammar, so that a disagreement says at once whose it is.
+The texts of a grammar are compared with the oracle of its constraint, and the kernel's masks with the oracle of the
+grammar, so that a disagreement identifies the faulty part.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 from . import entries, regular
 from .entries import Countable, Feasible, Items, Members, OpenKey

@@ -1,7 +1,7 @@
-"""A machine of expectations: what is still to come is a stack of terms, and there may be several such stacks.
+"""An automaton of expectations: the rest of a text is a stack of terms, and there may be several such stacks.
 
-A term is either read byte by byte (it has `step` and `done`) or stands for other terms (a `World` expands it). Since
-only terms that can be satisfied are ever put on a stack, a text is a viable prefix exactly when a stack is left.
+A term is either read byte by byte (it has `step` and `done`) or is expanded to other terms by a `World`. Only
+satisfiable terms are pushed, so a text is a viable prefix if and only if a stack remains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Matcher face, done slowly: every token is tried, byte by byte, at every step."""
+"""The interface of Matcher, implemented slowly: every token is tried, byte by byte, at every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as text, decided by arithmetic: can the digits so far still become a number within the bounds?
+"""Numbers as text, decided by arithmetic: can the digits so far become a number within the bounds?
 
 Texts are those of the generation profile: integers `0|-?[1-9][0-9]{0,18}`, other numbers `-?INT(.[0-9]{1,16})?` with at
 most 16 digits before the point, never `-0` in any spelling.

@@ -1,4 +1,4 @@
-"""What is read byte by byte."""
+"""Reading byte by byte."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Regular expressions over characters, taken apart by derivatives.
+"""Regular expressions over characters and their derivatives.
 
-The derivative of a language by a character is what may follow that character. A text is a member when, after all its
-characters are taken, the empty text is left over; it is a viable prefix when anything at all is left over. (Brzozowski
-1964; Owens, Reppy, Turon 2009 for the normal forms that keep the number of derivatives small.)
+The derivative of a language by a character is what may follow that character. A text is a member if the derivative by
+all its characters contains the empty text; it is a viable prefix if that derivative is not empty. (Brzozowski 1964;
+Owens, Reppy, Turon 2009 for the normal forms that limit the number of derivatives.)
 
-Expressions are interned: equal ones are the same object, so that they are cheap as dictionary keys.
+Expressions are interned: equal ones are the same object, so they are cheap dictionary keys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a JSON Schema lets come next, read off the schema itself.
+"""The oracle of a JSON Schema, derived from the schema itself.
 
-Two things stand between a schema and a text: the meaning of its keywords, and the profile, which says how the values
-are written. Supported: type, properties, required, additionalProperties, items, prefixItems, minItems, maxItems, enum,
-const, minLength, maxLength, pattern (by a table, as patterns are not parsed here), numeric bounds, format: date, anyOf,
+The texts of a schema depend on the meaning of its keywords and on the profile, which defines how values are written.
+Supported: type, properties, required, additionalProperties, items, prefixItems, minItems, maxItems, enum, const,
+minLength, maxLength, pattern (by a table, because patterns are not parsed here), numeric bounds, format: date, anyOf,
 local $ref.
 """
 
@@ -27,8 +27,7 @@ from .entries import OpenKey, said
 from .machine import Fixed, OneOf, Oracle, Reader, Spaces, Stack, Term
 from .numbers import Bounds, Number, viable
 from .spelling import Text, decode
-from .values import ByValue
-from .values import viable as can_fit
+from .values import ByValue, viable as can_fit
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 FREE, NOWHERE = "*", "!"  # the places of the schemas that allow everything, and nothing

@@ -1,6 +1,6 @@
-"""From bytes to characters: which characters can a few bytes still become, in plain text or inside a JSON string?
+"""Which characters can a byte sequence become, in plain text or inside a JSON string?
 
-`decode(pending, spelling)` answers with inclusive ranges of code points, and whether the bytes are a whole character.
+`decode(pending, spelling)` returns inclusive ranges of code points, and whether the bytes are a complete character.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Numbers of the grammar by value: a prefix is viable when some decimal that begins so lies in a cell.
+"""Numbers of the grammar by value: a prefix is viable if a decimal that begins with it is in a cell.
 
-What begins with some digits is an interval at each power of ten; what a cell takes of that is every so many-th
-number of it, so a few of them tell whether there is any. Far out in either direction nothing changes any more.
+The numbers with a given prefix are an interval at each power of ten. A cell contains every n-th number of such an
+interval, so a few of them decide whether there is any. Beyond some exponent in either direction the result is constant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Masks over a vocabulary of many thousands: all tokens at once, a byte at a time, by the oracle's own steps.
+"""Masks over a vocabulary of many thousands of tokens: all tokens at once, byte by byte, with the oracle's steps.
 
-What the text of a key or item was matters no sooner than at the next one, that is, behind a comma. So tokens without a
-comma behind their first byte walk states in which that text is erased, of which there are few.
+The text of a key or item matters only for the next one, which follows a comma. So tokens without a comma after their
+first byte walk states in which that text is erased, of which there are few.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where things stand in the repository; shared by the tests of the house itself."""
+"""Paths of the repository, shared by the packaging tests."""
 
 import ast
 import subprocess

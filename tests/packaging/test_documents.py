@@ -1,4 +1,4 @@
-"""README and docs: their Python runs, their links lead somewhere."""
+"""README and docs: the Python code runs, and the links exist."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from .house import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ENGINE = re.compile(r"from (?:guideway\.(?:engines|integrations)\.)?(\w+) import")
+ENGINE = re.compile(r"from (?:guideway\.(?:engines|integrations)\.)?(\w+)[.\w]* import")
 LIBRARIES = {
     "transformers": ["torch", "transformers"],
     "llama_cpp": ["llama_cpp", "gguf"],
@@ -22,8 +22,10 @@ LIBRARIES = {
     "vllm": ["vllm"],
 }
 NOISY = {"vllm"}
-"""Libraries that warn of themselves when they are imported."""
+"""Libraries that emit warnings when they are imported."""
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+ANCHOR = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def name(page: Path) -> str:
@@ -31,12 +33,12 @@ def name(page: Path) -> str:
 
 
 def code_of(page: Path) -> str:
-    """The page's Python blocks in order, as one program; `<!-- not run: reason -->` above a block leaves it out."""
+    """Returns the page's Python blocks as one program, except those after `<!-- not run: reason -->`."""
     return "\n".join(code for left_out, code in BLOCK.findall(page.read_text("utf-8")) if not left_out)
 
 
 def marked(page: Path) -> object:
-    """The page, with the engines whose folders its code imports from."""
+    """Returns the page, marked with the engines that its code imports."""
     libraries = {library for engine in ENGINE.findall(code_of(page)) for library in LIBRARIES.get(engine, [])}
     return pytest.param(page, marks=[pytest.mark.engine(*sorted(libraries))] if libraries else [])
 
@@ -64,9 +66,28 @@ def test_code_runs(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_exist(page: Path) -> None:
     links = [link for link in LINK.findall(page.read_text("utf-8")) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors of a page's headings, as GitHub forms them."""
+    headings = HEADING.findall(page.read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_anchors_exist(page: Path) -> None:
+    links = [link for link in ANCHOR.findall(page.read_text("utf-8")) if "://" not in link[0]]
+    missing = [link for link in links if link[1] not in anchors(page.parent / link[0] if link[0] else page)]
+    assert missing == []
+
+
+def test_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert sorted(pages - set(LINK.findall(index))) == []
 
 
 def test_the_table_of_keywords_is_that_of_the_code() -> None:

@@ -1,4 +1,4 @@
-"""Who may import whom. A package may import any package of a lower level; engine libraries stay in their folders."""
+"""Import levels: a package imports only lower levels; engine libraries are imported in their own folders."""
 
 from pathlib import Path
 
@@ -17,6 +17,7 @@ LEVELS = {
     8: ["engines", "integrations"],
     9: ["sessions"],
     10: ["generation"],
+    11: ["search", "types"],
     12: ["loading", "testing"],
     15: ["cli"],
 }

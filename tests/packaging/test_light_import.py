@@ -1,4 +1,4 @@
-"""`import guideway` loads no engine and costs next to nothing; so does the table of contents of its names."""
+"""`import guideway` is fast and loads no engine."""
 
 import json
 import subprocess

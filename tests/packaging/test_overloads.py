@@ -1,4 +1,4 @@
-"""What a type checker makes of the front door: the constraint decides the type of the result."""
+"""Static types of `generate` and related functions: the constraint determines the result type."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The checked-in `_kernel.pyi` is what nanobind writes for the built module (`make stub`)."""
+"""The committed `_kernel.pyi` equals what nanobind generates (`make stub`)."""
 
 import subprocess
 import sys

@@ -1,1 +1,1 @@
-"""Proofs by trying: tiny worlds exhaustively, large ones by sampling, always against `tests/oracle`."""
+"""Exhaustive tests of small cases and random tests of large ones, compared with `tests/oracle`."""

@@ -1,7 +1,7 @@
-"""Constraints and beginnings aimed at where masks take short cuts, for walks over real vocabularies.
+"""Constraints and prefixes that reach the optimised paths of mask computation, for walks over real vocabularies.
 
-Open objects at their first keys, keys and names in any spelling, strings near their greatest length, formats, long
-counts, large enums. The oracle is that of the grammar: how sources become grammars is judged elsewhere.
+They cover open objects at their first keys, keys and names in any spelling, strings near their maximum length, formats,
+long counts and large enums. Masks are compared with the oracle of the grammar; other tests check the lowering.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def aims(rng: random.Random) -> Iterator[Aim]:
             source = gw.JsonSchema(schema, **how)
         try:
             oracle = grammars.GrammarWorld(source.grammar()).oracle()
-        except (gw.UnsupportedError, gw.UnsatisfiableError):
+        except (gw.errors.UnsupportedError, gw.errors.UnsatisfiableError):
             continue
         yield Aim(name, source, oracle, tuple(text.encode() for text in texts))
         grammars.forget()

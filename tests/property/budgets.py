@@ -1,10 +1,10 @@
-"""`make budgets`: random schemas over all keywords, generated within budgets from the fewest tokens that there are.
+"""`make budgets`: generation from random schemas over all keywords, with minimal and larger budgets.
 
     python -m tests.property.budgets [--count 2000] [--seed 0]
 
-`--count`: of schemas that some text fits and that are enforced; what is drawn beside these is counted by its reason.
-Every output must have ended, parse, be valid by the `jsonschema` package, and take no more tokens than its budget; one
-token less than the fewest must be refused before the model runs.
+`--count` is the number of satisfiable and supported schemas; other schemas are counted by reason. Every output must be
+complete, parse, be valid by the `jsonschema` package, and use no more tokens than its budget. A budget one token below
+the minimum must be refused before the model runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 import guideway as gw
-from guideway.generation import complete
-from guideway.sessions import Model
+from guideway.generation import Model, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer
 
@@ -45,12 +44,12 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
         return
     tally.counts["generated"] += 1
     source, judge = gw.JsonSchema(schema, profile=profile), Judge(schema)  # type: ignore[arg-type]  # one of two
-    least, model = automaton.matcher().tokens_to_finish(), given[seed % len(given)]
+    least, model = automaton.matcher().min_tokens_to_complete(), given[seed % len(given)]
     if least > 1:
         try:
             gw.generate(model, "x", source, max_tokens=least - 1)
             tally.fault("fewer tokens than the fewest were enough", schema, seed)
-        except gw.BudgetTooSmallError:
+        except gw.errors.BudgetTooSmallError:
             tally.counts["refused budgets"] += 1
     for budget in (least, least + 1, least + rng.randrange(2, 6), 2 * least + 8, least + 60):
         options = {"max_tokens": budget, "temperature": rng.choice((0.0, 1.0, 2.5)), "seed": seed}

@@ -1,7 +1,7 @@
-"""One matcher and its slow twin in lockstep: whatever can be asked of a matcher is compared with the oracle's answer.
+"""Compares a matcher with the oracle in every observable property.
 
-`Lockstep.walk` visits a tree of token sequences with advance and rollback; `here` compares what can be seen at one
-state. A disagreement raises `Mismatch`, which says the constraint, the tokens taken and the answers.
+`Lockstep.walk` visits a tree of token sequences with advance and rollback; `here` compares all answers in one state. A
+disagreement raises `Mismatch` with the constraint, the consumed tokens and both answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.errors import InvalidTokenError, RejectedTokenError
+from guideway.errors import InvalidTokenError, RejectedTokenError, UnsatisfiableError
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
 
@@ -229,18 +229,25 @@ class Lockstep:
 
     def budget(self) -> None:
         """The fewest tokens, and masks that leave room to finish."""
-        promised = least = self.matcher.tokens_to_finish()
+        promised = least = self.promised()
         if self.searched:
             cost = self.slow.cost(self.slow.state)
             least = NEVER if cost is None else cost
         if promised < least:
-            self.fail("tokens_to_finish is too low", promised, least)
+            self.fail("min_tokens_to_complete is too low", promised, least)
         if promised >= NEVER:  # the vocabulary cannot spell the shortest completion
             self.within(FAR, promised)
             return
         for tokens in sorted({0, 1, least, promised - 1, promised, promised + 1, promised + self.rng.randrange(6)}):
             self.within(tokens, promised)
         self.finish(promised + self.rng.randrange(3))
+
+    def promised(self) -> int:
+        """`min_tokens_to_complete`; `NEVER` where the vocabulary cannot spell the shortest completion."""
+        try:
+            return int(self.matcher.min_tokens_to_complete())
+        except UnsatisfiableError:
+            return NEVER
 
     def within(self, tokens: int, promised: int) -> frozenset[int]:
         """`fill_mask_within` holds nothing that could not be completed, and something whenever it promised to."""
@@ -253,7 +260,7 @@ class Lockstep:
             self.fail(f"fill_mask_within({tokens}) cannot be completed", sorted(got - feasible), "none of them")
         self.same(f"fill_mask_within({tokens}) says whether anything fits", fits, bool(got))
         if tokens >= promised and not got:
-            self.fail(f"fill_mask_within({tokens}) with tokens_to_finish {promised}", "empty", sorted(feasible))
+            self.fail(f"fill_mask_within({tokens}) with min_tokens_to_complete {promised}", "empty", sorted(feasible))
         self.tally.budgets += 1
         self.tally.held_back += len(feasible - got) * self.searched
         return got
@@ -269,7 +276,7 @@ class Lockstep:
         """A random walk within a budget finishes."""
         start = len(self.taken)
         while self.slow.state is not None:
-            legal = self.within(tokens, self.matcher.tokens_to_finish())
+            legal = self.within(tokens, self.promised())
             if not legal:
                 self.fail(f"dead end with {tokens} tokens left", "an empty mask", sorted(self.slow.mask()))
             self.advance(self.rng.choice(sorted(legal)))

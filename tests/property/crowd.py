@@ -1,4 +1,4 @@
-"""Matchers of one constraint under different settings, moved as one: they must answer alike."""
+"""Matchers of one constraint with different settings, advanced together: they must give equal results."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Crowd:
     def forced_tokens(self) -> list[int]:
         return list(self._same("forced_tokens"))
 
-    def tokens_to_finish(self) -> int:
-        return int(self._same("tokens_to_finish"))
+    def min_tokens_to_complete(self) -> int:
+        return int(self._same("min_tokens_to_complete"))
 
     def completion(self) -> bytes:
         return bytes(self._same("completion"))

@@ -1,4 +1,4 @@
-"""The slow twin with a Matcher's face, and flaws on demand: so that the checks are seen to fail."""
+"""The oracle with the interface of Matcher, with optional faults that the checks must detect."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FakeMatcher:
     def forced_tokens(self) -> list[int]:
         return []
 
-    def tokens_to_finish(self) -> int:
+    def min_tokens_to_complete(self) -> int:
         cost = self.slow.cost(self.slow.state)
         assert cost is not None
         return cost - (self.flaw == "promises too little")

@@ -1,7 +1,7 @@
-"""Every small frame: objects and arrays with counts, demands, different items, open keys, and numbers by value.
+"""All small objects and arrays: counts, required entries, unique items, open keys, and numbers by value.
 
-Frames come in groups over one vocabulary of eight tokens, so that each finds a store that others have used; each is
-walked under every cache setting at once, and a group by several threads.
+The cases are grouped by vocabulary of eight tokens, so that later cases use the caches of earlier ones. Each case is
+walked with every cache setting at once, and each group by several threads.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import product
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 from tests.oracle import grammars
 from tests.oracle.matcher import Tokens
 

@@ -1,4 +1,4 @@
-"""Twenty schemas such as people write, recursive ones among them, and some patterns: for sampling."""
+"""Twenty realistic schemas, some of them recursive, and some patterns, for sampling."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Random small grammars, straight in the IR: overlapping alternatives, recursion, frames with odd punctuation."""
+"""Random small grammars in the IR: overlapping alternatives, recursion, unusual punctuation."""
 
 from __future__ import annotations
 
 import random
 
-from guideway.grammar import nodes as ir
-from guideway.grammar import regular as written
+from guideway.grammar import nodes as ir, regular as written
 
 FRAMES = (
     (ir.Punctuation("{", ",", ":", "}"), ir.Punctuation("[", ",", ":", "]")),

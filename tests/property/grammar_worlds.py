@@ -1,4 +1,4 @@
-"""Worlds of grammars: a grammar of the IR, matchers of it, and the oracle of the IR, walked in lockstep."""
+"""Grammars of the IR, matchers for them, and the oracle of the IR, advanced together."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class GrammarCase:
         fits = self.world.satisfiable(self.grammar.root)
         try:
             matcher = Crowd.compiled(Made(self.grammar), tables)
-        except gw.UnsupportedError:
+        except gw.errors.UnsupportedError:
             return None  # items that must be different and cannot be told apart yet
-        except gw.UnsatisfiableError as error:
+        except gw.errors.UnsatisfiableError as error:
             if fits:
                 raise Mismatch(f"refused as unsatisfiable, but it is not: {self.name}") from error
             return None

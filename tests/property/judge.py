@@ -1,4 +1,4 @@
-"""The `jsonschema` package as a judge: numbers exact, patterns read as ECMA-262 reads them."""
+"""The `jsonschema` package as an independent validator: exact numbers, patterns as in ECMA-262."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def _search(pattern: str, text: str, flags: int = 0) -> Any:
 for module in (_keywords, _legacy_keywords, _utils):
     if hasattr(module, "re"):
         module.re = SimpleNamespace(search=_search)  # type: ignore[attr-defined]  # in this process of tests alone
+
+
+def _digits_only(_: Any, value: Any) -> bool:
+    """The integers of draft 4 are defined by their text: without fraction and exponent."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _whole(_: Any, value: Any) -> bool:
@@ -51,7 +56,8 @@ class Judge:
         exact = loads(json.dumps(schema))
         kind = validator_for(exact, default=jsonschema.Draft202012Validator)
         mended = {"additionalItems": _additional_items} if "additionalItems" in kind.VALIDATORS else {}
-        kind = extend(kind, mended, type_checker=kind.TYPE_CHECKER.redefine("integer", _whole))
+        whole = _digits_only if kind is jsonschema.Draft4Validator else _whole
+        kind = extend(kind, mended, type_checker=kind.TYPE_CHECKER.redefine("integer", whole))
         if isinstance(exact, dict):
             exact.pop("$schema", None)  # else a reference to the whole document goes on with the class of the dialect
         self.validator = kind(exact, format_checker=jsonschema.FormatChecker(["date", "ipv4", "ipv6", "uuid"]))

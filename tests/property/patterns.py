@@ -1,4 +1,4 @@
-"""Small regular expressions, each as a Python pattern and as the oracle's expression: all up to a size, or drawn."""
+"""Small regular expressions, as Python patterns and as expressions of the oracle: enumerated or random."""
 
 from __future__ import annotations
 

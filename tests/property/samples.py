@@ -1,9 +1,9 @@
-"""`make samples`: texts at temperature 2, each judged by the `jsonschema` package; none may be invalid, none cut.
+"""`make samples`: texts at temperature 2, validated by the `jsonschema` package; none may be invalid or truncated.
 
     python -m tests.property.samples [--count 10000] [--only tree,person]
 
-Twenty schemas, two models (the bundled one, and one that says the same after every text), and for each four budgets:
-the fewest tokens that any text needs, a few more, twice as many, and plenty.
+Twenty schemas, two models (the bundled one, and one with constant logits), and four budgets each: the minimum, a few
+tokens more, twice as many, and plenty.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def models(tiny: gw.Model | None = None) -> list[gw.Model]:
 
 def budgets(model: gw.Model, source: gw.JsonSchema) -> list[int]:
     """The smallest that there is, and larger ones."""
-    least = gw.compile(source, model.vocabulary).matcher().tokens_to_finish()
+    least = gw.compile(source, model.vocabulary).matcher().min_tokens_to_complete()
     return [least, least + 3, 2 * least + 8, max(PLENTY, least)]
 
 

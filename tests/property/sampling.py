@@ -1,4 +1,4 @@
-"""Masked samples of a constraint over the bundled vocabulary, for tests that read them back."""
+"""Masked samples of a constraint over the bundled vocabulary, for tests that parse them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def samples(source: Any, count: int, seed: int) -> list[str]:
     found = []
     for _ in range(count):
         matcher, text = automaton.matcher(), b""
-        left = max(rng.randrange(20, MOST), matcher.tokens_to_finish())
+        left = max(rng.randrange(20, MOST), matcher.min_tokens_to_complete())
         while not matcher.is_finished:
             assert matcher.fill_mask_within(row, left), f"a dead end after {text!r}"
             legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))

@@ -1,4 +1,4 @@
-"""Random small schemas out of the supported keywords, and random values that fit them more often than not."""
+"""Random small schemas over the supported keywords, and random values that are valid more often than not."""
 
 from __future__ import annotations
 

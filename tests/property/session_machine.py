@@ -1,4 +1,4 @@
-"""Any order of acts on a session, as a machine that Hypothesis drives; `test_sessions` says over which engines."""
+"""Random operations on a session, as a state machine for Hypothesis; `test_sessions` selects the engines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import guideway as gw
 from guideway.engines.base import StepEngine
 from guideway.errors import GuidewayError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, PrefixCache, Session
+from guideway.sessions import PrefixCache, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["TOKENS", "Sessions"]
@@ -147,7 +148,7 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.tokens and self.start is None)
     @rule()
     def through_kv(self) -> None:
-        self.session = self.model.session(kv=self.session.kv(), **self.options)
+        self.session = self.model.session(kv_cache=self.session.kv_cache(), **self.options)
 
     @rule(count=st.integers(61, 70))
     def too_much(self, count: int) -> None:

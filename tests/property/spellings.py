@@ -1,4 +1,4 @@
-"""A JSON value written in any of its ways: key order, whitespace, escapes, spellings of numbers."""
+"""All spellings of a JSON value: key order, whitespace, escapes, number notations."""
 
 from __future__ import annotations
 

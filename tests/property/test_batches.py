@@ -1,4 +1,4 @@
-"""Batches, drafts, forks and cache settings: whatever way a mask is asked for, it is the same mask."""
+"""Batches, drafts, forks and cache settings give the same masks."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def test_every_setting_gives_the_same_masks(source: object) -> None:
         matchers = [each.matcher() for each in made]
         for _ in range(30):
             batch = rows(len(matchers))
-            gw.fill_masks(matchers, batch)
+            gw.matcher.fill_masks(matchers, batch)
             assert (batch == batch[0]).all()
             legal = ids(batch[0])
             if not legal or matchers[0].is_finished:
                 break
             token = rng.choice(legal)
             alone = rows(len(matchers))
-            gw.advance_and_fill(matchers, [token] * len(matchers), alone, threads=rng.choice((1, 2)))
-            gw.fill_masks(matchers, batch)
+            gw.matcher.advance_and_fill(matchers, [token] * len(matchers), alone, threads=rng.choice((1, 2)))
+            gw.matcher.fill_masks(matchers, batch)
             assert (batch == alone).all()
 
 
@@ -109,21 +109,21 @@ def test_a_draft_is_checked() -> None:
     for tokens, parents, count in (([1], [0], 1), ([1, 1], [-1, 1], 2), ([1], [-2], 1), ([1], [], 1), ([1], [-1], 2)):
         with pytest.raises(ValueError, match="draft"):
             matcher.fill_draft_masks(tokens, parents, rows(count))
-    with pytest.raises(gw.InvalidTokenError):
+    with pytest.raises(gw.errors.InvalidTokenError):
         matcher.fill_draft_masks([10**6], [-1], rows(1))
 
 
-def test_a_batch_moves_as_one() -> None:
+def test_batch_advances_atomically() -> None:
     made = automaton(SOURCES[3])
     first, second = made.matcher(), made.matcher()
     letter = TOKENS.texts.index(b"a")
-    with pytest.raises(gw.RejectedTokenError, match="row 1"):
-        gw.advance_and_fill([first, second], [letter, next(iter(TOKENS.eos))], rows(2))
+    with pytest.raises(gw.errors.RejectedTokenError, match="row 1"):
+        gw.matcher.advance_and_fill([first, second], [letter, next(iter(TOKENS.eos))], rows(2))
     assert first.position == second.position == 0
     with pytest.raises(ValueError, match="twice"):
-        gw.advance_and_fill([first, first], [letter, letter], rows(2))
+        gw.matcher.advance_and_fill([first, first], [letter, letter], rows(2))
     batch = rows(3)
-    gw.advance_and_fill([first, None, second], [letter, -5, letter], batch, threads=4)
+    gw.matcher.advance_and_fill([first, None, second], [letter, -5, letter], batch, threads=4)
     assert first.position == second.position == 1
     assert len(ids(batch[1])) == len(TOKENS.texts)
     assert (batch[0] == batch[2]).all()
@@ -169,8 +169,8 @@ def test_a_budget_counts_what_comes_behind_a_value_that_is_read(schema: dict, ho
     for byte in text.encode():
         matcher.advance(byte)
     for left in range(1, 16):
-        assert matcher.fill_mask_within(row, left) == (matcher.tokens_to_finish() <= left) == bool(ids(row))
+        assert matcher.fill_mask_within(row, left) == (matcher.min_tokens_to_complete() <= left) == bool(ids(row))
         for token in ids(row):
             after = matcher.fork()
             after.advance(token)
-            assert after.tokens_to_finish() <= left - 1, (left, tokens[token])
+            assert after.min_tokens_to_complete() <= left - 1, (left, tokens[token])

@@ -1,4 +1,4 @@
-"""Random schemas within budgets from the fewest tokens up: a part of `make budgets`."""
+"""Generation from random schemas with minimal budgets: a part of `make budgets`."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def test_every_output_fits_its_schema_and_its_budget() -> None:
         {"type": "object", "propertyNames": {"pattern": "^(a|b{5,})$"}, "additionalProperties": {"type": "null"}},
     ],
 )
-def test_what_came_before_is_counted_in_what_is_still_needed(schema: Any) -> None:
+def test_budget_includes_keys_already_read(schema: Any) -> None:
     """No token within the budget leads to where more is needed than is left, though items and keys come only once."""
     automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY)
     for seed in range(60):
         rng, matcher = random.Random(seed), automaton.matcher()
-        row, left = np.zeros(matcher.words, np.uint32), matcher.tokens_to_finish() + rng.randrange(12)
+        row, left = np.zeros(matcher.words, np.uint32), matcher.min_tokens_to_complete() + rng.randrange(12)
         while not matcher.is_finished:
             assert matcher.fill_mask_within(row, left), (seed, left)
             legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
             matcher.advance(int(legal[rng.randrange(len(legal))]))
             left -= 1
-            assert matcher.tokens_to_finish() <= left, seed
+            assert matcher.min_tokens_to_complete() <= left, seed
 
 
 ENTRIES = {"type": "object", "additionalProperties": {"enum": [1, 22]}}
@@ -69,14 +69,14 @@ def test_a_mask_within_a_budget_is_what_can_be_finished(schema: Any, profile: An
     held_back = 0
     for seed in range(40):
         rng, matcher = random.Random(seed), automaton.matcher()
-        row, left = np.zeros(matcher.words, np.uint32), matcher.tokens_to_finish() + rng.randrange(9)
+        row, left = np.zeros(matcher.words, np.uint32), matcher.min_tokens_to_complete() + rng.randrange(9)
         while not matcher.is_finished:
             matcher.fill_mask(row)
             legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
             fits = []
             for token in legal:
                 matcher.advance(int(token))
-                if matcher.tokens_to_finish() < left:
+                if matcher.min_tokens_to_complete() < left:
                     fits.append(int(token))
                 matcher.rollback(1)
             held_back += len(legal) - len(fits)
@@ -97,6 +97,6 @@ def test_a_mask_within_a_budget_learns_little() -> None:
     for byte in b'{"the key that came':
         matcher.advance(byte)
     before = automaton.stats()["expressions"]
-    for left in range(matcher.tokens_to_finish(), matcher.tokens_to_finish() + 20):
+    for left in range(matcher.min_tokens_to_complete(), matcher.min_tokens_to_complete() + 20):
         assert matcher.fill_mask_within(row, left)
     assert automaton.stats()["expressions"] - before < 200

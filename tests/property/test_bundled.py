@@ -1,4 +1,4 @@
-"""Masks over a vocabulary of thousands, along random walks, every id against the oracle; and random tokenizations."""
+"""Masks over a vocabulary of thousands of tokens along random walks, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def tokenizations(tokenizer: gw.Tokenizer, seeds: range, each: int) -> int:
         if valid:
             try:
                 matcher = gw.compile(gw.JsonSchema(case.schema), vocabulary, cache=False).matcher()
-            except gw.UnsupportedError:
+            except gw.errors.UnsupportedError:
                 continue
             for text in valid:
                 for _ in range(each):
@@ -138,7 +138,7 @@ def test_many_random_tokenizations_of_valid_texts(tokenizer: gw.Tokenizer) -> No
     print(tokenizations(tokenizer, range(1000, 5000), 10))
 
 
-def test_what_the_tokenizer_itself_writes_is_taken(tokenizer: gw.Tokenizer) -> None:
+def test_tokenizer_encodings_are_legal(tokenizer: gw.Tokenizer) -> None:
     for seed in range(100):
         case: Case = schemas.draw(seed, 2)[0]
         oracle = case.oracle()
@@ -146,7 +146,7 @@ def test_what_the_tokenizer_itself_writes_is_taken(tokenizer: gw.Tokenizer) -> N
             if oracle.matches(text):
                 try:
                     matcher = gw.compile(gw.JsonSchema(case.schema), tokenizer.vocabulary, cache=False).matcher()
-                except gw.UnsupportedError:
+                except gw.errors.UnsupportedError:
                     continue
                 ids = tokenizer.encode(text)
                 assert matcher.validate(ids) == len(ids), (json.dumps(case.schema), text)

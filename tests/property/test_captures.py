@@ -1,4 +1,4 @@
-"""Captures: of patterns as `re` has them, of everything else as the slow twin that tries all derivations in order."""
+"""Captures: patterns compared with `re`, everything else with an exhaustive search in order."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def agrees_with_re(seed: int, asserts: bool) -> None:
     drawn = pattern(rng, rng.randrange(2, 6), names, asserts)
     try:
         judge, source = re.compile(drawn), gw.Regex(drawn)
-    except (re.error, gw.UnsatisfiableError, gw.LimitExceededError):  # a look-behind of many lengths
+    except (re.error, gw.errors.UnsatisfiableError, gw.errors.LimitExceededError):  # a look-behind of many lengths
         return
-    except gw.InvalidConstraintError:
+    except gw.errors.InvalidConstraintError:
         assert "lookbehind" in drawn or "(?<" in drawn
         return
     for text in TEXTS if names else ():
         found = judge.fullmatch(text)
         if found is None:
-            with pytest.raises(gw.InvalidTextError):
+            with pytest.raises(gw.errors.InvalidTextError):
                 source.captures(text)
             continue
         captures = source.captures(text)
@@ -129,7 +129,7 @@ def combined(rng: random.Random, depth: int) -> Made:
 def spans_of(source: Constraint[Any], text: str) -> list[tuple[str, int, int]] | None:
     try:
         return [(one.name, one.start, one.end) for one in source.captures(text).spans if one.name]
-    except gw.InvalidTextError:
+    except gw.errors.InvalidTextError:
         return None
 
 

@@ -1,4 +1,4 @@
-"""Bounds of all sorts over a real vocabulary: masks found by way of wider expressions against plain walks."""
+"""Counted bounds over a real vocabulary: masks by widened expressions equal plain walks."""
 
 from __future__ import annotations
 

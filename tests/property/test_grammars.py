@@ -1,4 +1,4 @@
-"""The kernel alone: grammars drawn straight in the IR, and every small frame, against the oracle of the IR."""
+"""The kernel alone: random grammars in the IR, and all small objects and arrays, compared with the oracle."""
 
 from __future__ import annotations
 

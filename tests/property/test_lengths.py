@@ -1,4 +1,4 @@
-"""Lengths put inside expressions: the same texts as an intersection with a count has, without one where that can be."""
+"""Length bounds inside expressions: the same texts as an intersection with a count."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def made_up(rng: random.Random, depth: int) -> Regular:
     return Repeat(made_up(rng, depth - 1), least, rng.choice([None, least, least + 1, least + 3]))
 
 
-def test_the_same_texts() -> None:
+def test_lengths_keep_the_texts() -> None:
     rng, inside = random.Random(7), 0
     for _ in range(6000):
         parts = [made_up(rng, 3) for _ in range(rng.randrange(3))]
@@ -96,5 +96,5 @@ def test_patterns_of_users_are_no_intersections(pattern: str, fewest: int, most:
     assert "Both" not in repr(made), made
 
 
-def test_what_leaves_nothing_stays_two_parts() -> None:
+def test_empty_intersection_keeps_two_parts() -> None:
     assert len(of_length([Literals(("ab",))], 3, None)) == 2

@@ -1,4 +1,4 @@
-"""The oracle itself against two independent judges: Python's `re`, and the `jsonschema` package."""
+"""The oracle compared with two independent implementations: Python's `re` and the `jsonschema` package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from . import patterns, schemas
 CHECKER = jsonschema.FormatChecker(["date"])
 
 
-def test_members_are_what_re_matches_in_full() -> None:
+def test_oracle_agrees_with_re_fullmatch() -> None:
     rng = random.Random(1)
     words = ["".join(w) for size in range(5) for w in itertools.product("abc", repeat=size)]
     for pattern in [*patterns.of_size(2), *(patterns.drawn(rng, rng.randrange(3, 8)) for _ in range(300))]:
@@ -93,7 +93,7 @@ def judged(schema: Any, text: str) -> bool:
     return bool(validator.is_valid(json.loads(text)))
 
 
-def test_members_are_what_jsonschema_accepts() -> None:
+def test_oracle_agrees_with_jsonschema() -> None:
     verdicts = {True: 0, False: 0}
     for seed in range(600):
         case, texts = schemas.draw(seed, 2)

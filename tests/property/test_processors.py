@@ -1,4 +1,4 @@
-"""Random schemas in the engines' own loops: every output is valid, however it was decoded."""
+"""Random schemas in the loops of other libraries: every output is valid."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def drawn(first: int, count: int, vocabulary: gw.Vocabulary) -> list[Case]:
             automaton = gw.compile(gw.JsonSchema(schema), vocabulary, cache=False)
         except ConstraintError:
             continue
-        if (needed := automaton.matcher().tokens_to_finish()) + ROOM <= LONGEST:
+        if (needed := automaton.matcher().min_tokens_to_complete()) + ROOM <= LONGEST:
             found.append((schema, automaton, needed + ROOM))
     return found
 

@@ -1,4 +1,4 @@
-"""Patterns in tiny worlds: every mask, bit by bit, along every short sequence of tokens."""
+"""Patterns over small vocabularies: every mask, bit by bit, along every short token sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""500 of the texts that `make samples` draws by thousands."""
+"""500 texts of the kind that `make samples` generates by the thousand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .samples import fault, models, run
 def test_500_texts_at_temperature_2() -> None:
     try:
         given = models()
-    except gw.NotAvailable:
+    except gw.errors.ModelNotFoundError:
         tokens = [bytes([n]) for n in range(256)] + [b"</s>", b'": ', b'", "', b"null", b"], [", b"20", b"aaa", b"}, {"]
         vocabulary = gw.Vocabulary(tokens, eos_ids=[256])
         given = [ConstantModel(vocabulary, np.random.default_rng(seed).normal(0, 2, len(tokens))) for seed in (1, 2)]
@@ -25,6 +25,6 @@ def test_500_texts_at_temperature_2() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"name": "x"}', "{", '{"name": "x", "age": 131, "job": null}'])
-def test_the_judge_finds_faults(text: str) -> None:
+def test_validator_finds_faults(text: str) -> None:
     assert fault(GALLERY["person"], text) is not None
     assert fault(GALLERY["person"], '{"name": "x", "age": 13, "job": null}') is None

@@ -1,4 +1,4 @@
-"""Schemas in tiny worlds: objects, arrays, recursion and scalars, in every profile, against the oracle."""
+"""Schemas over small vocabularies: objects, arrays, recursion and scalars in every profile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_vocabularies_that_spell_everything() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_many_more(part: int) -> None:
+def test_many_schemas(part: int) -> None:
     first = 100_000 + 4000 * part
     print(schemas_hold(range(first, first + 3000), levels=3, spelling=False, depth=8, nodes=50))
     print(schemas_hold(range(first + 3000, first + 3400), levels=2, spelling=True, depth=6, nodes=20, budgets=6))

@@ -1,4 +1,4 @@
-"""Any order of acts on a session leaves what a freshly fed one would be: logits, text, constraint, draws."""
+"""Any sequence of operations leaves a session equal to a new one: logits, text, constraint, samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .session_machine import TOKENS, Sessions
 
 
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
-def test_exactly(supports_rollback: bool) -> None:
+def test_session_state_machine(supports_rollback: bool) -> None:
     class OverToy(Sessions):
         def engine(self) -> StepEngine:
             return ToyEngine(len(TOKENS) + 1, context_size=60, supports_rollback=supports_rollback)

@@ -1,12 +1,11 @@
-"""Hypothesis calls a matcher in any order, with good tokens and bad ones; the slow twin says what must come of it."""
+"""Hypothesis calls a matcher in any order with legal and illegal tokens; the oracle predicts the results."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 
 import guideway as gw
@@ -48,7 +47,7 @@ class Calls(RuleBasedStateMachine):
             source, spellable = gw.Regex(pattern.text), kind == "letters" and pattern.spellable
         try:
             matcher = gw.compile(source, vocabularies.kernel(self.tokens)).matcher()
-        except gw.UnsupportedError:
+        except gw.errors.UnsupportedError:
             return self.start(seed + 1, kind)
         return Lockstep(repr(source), matcher, oracle, self.tokens, rng, Tally(), 1000 if spellable else 0)
 

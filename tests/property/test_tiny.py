@@ -1,4 +1,4 @@
-"""Every small schema in every profile, and every small pattern: whole by `make proofs`, a part of them each time."""
+"""Every small schema in every profile, and every small pattern: all by `make proofs`, a part otherwise."""
 
 from __future__ import annotations
 

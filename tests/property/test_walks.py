@@ -1,4 +1,4 @@
-"""Random schemas over all keywords, judged by the `jsonschema` package both ways: a part of `make walks`."""
+"""Random schemas over all keywords, validated by the `jsonschema` package in both directions."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def agree(seeds: range) -> Tally:
     return tally
 
 
-def test_what_is_allowed_is_valid_and_what_is_valid_is_allowed() -> None:
+def test_masks_allow_exactly_the_valid_instances() -> None:
     counts = agree(range(500)).counts
     assert counts["walks"] > 400
     assert min(counts["valid"], counts["invalid"]) > 500
 
 
 @pytest.mark.parametrize("seed", [50018006, 50157317])
-def test_walks_that_once_opened_too_many_ways(seed: int) -> None:
+def test_walks_with_many_alternatives(seed: int) -> None:
     agree(range(seed, seed + 1))
 
 
 @pytest.mark.slow
-def test_many_more() -> None:
+def test_many_walks() -> None:
     print(dict(agree(range(1_000_000, 1_010_000)).counts))
 
 

@@ -1,4 +1,4 @@
-"""Every small schema: objects and arrays up to three levels over a few leaves."""
+"""Enumeration of small schemas: objects and arrays up to three levels with few leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies for tiny worlds."""
+"""Small vocabularies."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""`make walks`: random schemas over all keywords; what the masks allow is valid, and what is valid they allow.
+"""`make walks`: random schemas over all keywords; masks allow exactly the valid instances.
 
     python -m tests.property.walks [--count 1000000] [--seed 0]
 
-For each schema some walks by random legal tokens to a whole text, each judged by the `jsonschema` package, and some
-values, valid and not, in any spelling: the matcher's verdict must be the judge's. Nothing may get stuck.
+For each schema, some random walks along legal tokens give complete texts, which the `jsonschema` package validates.
+Some valid and invalid values in any spelling are checked with the matcher, whose verdict must agree. No walk may reach
+a dead end.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def walked(matcher: Any, rng: random.Random, steps: int) -> str:
     for step in range(10_000):
         if step < steps:
             matcher.fill_mask(row)
-        elif not matcher.fill_mask_within(row, matcher.tokens_to_finish() + rng.randrange(3)):
+        elif not matcher.fill_mask_within(row, matcher.min_tokens_to_complete() + rng.randrange(3)):
             raise LookupError(f"no way within the budget after {text!r}")
         legal = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)].astype(bool)
         if not legal.any():
@@ -99,9 +100,9 @@ def compiled(schema: Any, profile: str, tally: Tally) -> gw.Automaton | None:
     """The automaton; None where the schema is refused, which is counted."""
     try:
         return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
-    except gw.ConstraintError as error:
+    except gw.errors.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
-        if isinstance(error, gw.InvalidConstraintError):  # the schemas drawn are good ones
+        if isinstance(error, gw.errors.InvalidConstraintError):  # the schemas drawn are good ones
             raise
         return None
 
@@ -186,7 +187,7 @@ def run(seeds: range, tally: Tally) -> None:
     for seed in seeds:
         try:
             check(seed, tally)
-        except gw.LimitExceededError:  # in the middle of a text: a refusal, though a late one
+        except gw.errors.LimitExceededError:  # in the middle of a text: a refusal, though a late one
             tally.counts["LimitExceededError in a walk"] += 1
         except Exception as error:  # anything that is no verdict is a fault of ours, with its seed
             tally.fault(f"{type(error).__name__}: {error}", None, seed)

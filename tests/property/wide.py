@@ -1,4 +1,4 @@
-"""Walks over real vocabularies: every mask compared with the oracle's, all tokens of it."""
+"""Walks over real vocabularies: every mask is compared with the oracle's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def constraints(rng: random.Random) -> Iterator[Aim]:
                 continue
             try:
                 source = gw.JsonSchema(case.schema, **theirs)
-            except gw.UnsupportedError:
+            except gw.errors.UnsupportedError:
                 continue
             yield Aim(f"{case.schema} {theirs}", source, case.oracle(ours))
 
@@ -162,7 +162,7 @@ def compared(name: str, pairs: int, seed: int, *, aimed: bool = False) -> int:
     for aim in aims(rng) if aimed else constraints(rng):
         try:
             automaton = gw.compile(aim.source, vocabulary, cache=False)
-        except gw.UnsupportedError:
+        except gw.errors.UnsupportedError:
             continue
         wide = WideOracle(aim.oracle, tokens)
         for text in rng.sample(aim.beginnings, min(3, len(aim.beginnings))):

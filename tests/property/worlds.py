@@ -1,4 +1,4 @@
-"""Worlds: a constraint, a vocabulary, the library's matcher and the oracle, walked in lockstep."""
+"""A constraint, a vocabulary, the matcher and the oracle, advanced together."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def schema_holds(case: Case, tokens: Tokens, profile: int, rng: random.Random, t
     try:
         tables = [vocabularies.kernel(tokens), vocabularies.kernel(tokens, **rng.choice(vocabularies.SETTINGS))]
         matcher = Crowd.compiled(gw.JsonSchema(case.schema, **theirs), tables)
-    except gw.UnsatisfiableError as error:
+    except gw.errors.UnsatisfiableError as error:
         if fits:
             raise Mismatch(f"refused as unsatisfiable, but it is not: {name}: {error}") from error
         return True
-    except gw.UnsupportedError:
+    except gw.errors.UnsupportedError:
         return False
     if not fits:
         raise Mismatch(f"unsatisfiable, but compiled: {name}")

@@ -1,10 +1,10 @@
-"""Many processes on one cache directory, some killed and begun again, while another flips bits in the files.
+"""Many processes on one cache directory; some are killed and restarted, and another one flips bits in the files.
 
     python -m tests.stress.cache_storm [--processes 64] [--compiles 200] [--kills 40] [--seed 0]
 
-Every worker compiles random schemas through the disk (its memory is cleared before each, and everything is stored) and
-compares masks along a text with those made without any cache. Wrong masks, an exception, or a directory that is over
-its budget or holds temporary files after the next write end the run with an error. Prints what happened.
+Every worker compiles random schemas through the disk cache (its memory cache is cleared before each, and everything is
+stored) and compares masks along a text with uncached ones. Wrong masks, an exception, a directory above its budget, or
+remaining temporary files after the next write end the run with an error. The results are printed.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Large collections of schemas with instances: the official suite, and schemas from the wild."""
+"""Large collections of schemas with instances: the official suite, and real-world schemas."""

@@ -1,4 +1,4 @@
-"""The official suite, whole, and a sample of the wild (all of it: `make verdicts`): no verdict may be wrong."""
+"""The whole official suite, and a sample of real-world schemas (all: `make verdicts`): no wrong verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the library says of an instance, however it is written, beside what the data says."""
+"""Verdicts of the library on instances in several spellings, compared with the data."""
 
 from __future__ import annotations
 
@@ -50,16 +50,27 @@ def exact(text: str) -> Any:
     return json.loads(text, parse_float=Decimal)
 
 
-def spellings(value: Any, seed: int) -> Iterator[tuple[str, str]]:
-    """The value as JSON texts, each with the name of its way of writing."""
+def spellings(value: Any, seed: int, *, digits_only: bool = False) -> Iterator[tuple[str, str]]:
+    """The value as JSON texts, each with the name of its way of writing.
+
+    `digits_only`: integers keep their digits and other numbers their fraction or exponent, as in draft 4, where `1.0`
+    is no integer.
+    """
     rng = random.Random(seed)
     yield "compact", _write(value, None, False)
     yield "spaced", _write(value, rng, False, space=True)
     yield "shuffled", _write(value, rng, True)
-    yield "spelled", _write(value, rng, True, space=True, spelled=True)
+    yield "spelled", _write(value, rng, True, space=True, spelled=True, digits_only=digits_only)
 
 
-def _write(value: Any, rng: random.Random | None, shuffled: bool, space: bool = False, spelled: bool = False) -> str:
+def _write(
+    value: Any,
+    rng: random.Random | None,
+    shuffled: bool,
+    space: bool = False,
+    spelled: bool = False,
+    digits_only: bool = False,
+) -> str:
     def gap() -> str:
         return rng.choice(["", " ", "\n\t", "  "]) if space and rng else ""
 
@@ -83,7 +94,7 @@ def _write(value: Any, rng: random.Random | None, shuffled: bool, space: bool = 
             return "[" + (("," + gap()).join(f"{gap()}{one(inner)}{gap()}" for inner in value) or gap()) + "]"
         if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
             if spelled and rng:
-                return _number(value, rng)
+                return _number(value, rng, digits_only)
             return str(value)
         return json.dumps(value)
 
@@ -101,8 +112,8 @@ def _character(char: str, rng: random.Random) -> str:
     )
 
 
-def _number(value: int | Decimal, rng: random.Random) -> str:
-    if abs(Decimal(value).adjusted()) > 50:
+def _number(value: int | Decimal, rng: random.Random, digits_only: bool) -> str:
+    if abs(Decimal(value).adjusted()) > 50 or (digits_only and isinstance(value, int)):
         return str(value)
     digits = Decimal(value)
     shift = rng.randrange(-3, 4)
@@ -112,6 +123,8 @@ def _number(value: int | Decimal, rng: random.Random) -> str:
         choices.append(f"{int(moved)}.0e{shift:+03d}")
     if digits == 0:
         choices.append("-0")
+    if digits_only:
+        choices = [text for text in choices if not set(".eE").isdisjoint(text)]
     return rng.choice(choices)
 
 
@@ -122,7 +135,7 @@ class Recogniser:
         source = gw.JsonSchema(schema, **options)
         try:
             self._automaton = byte_automaton(source.grammar())
-        except gw.UnsatisfiableError:
+        except gw.errors.UnsatisfiableError:
             self._automaton = None
 
     def allows(self, text: str) -> bool:
@@ -166,7 +179,7 @@ def judge_suite(draft: str, pattern: str = "*.json", *, formats: str = "annotate
             continue
         right, wrong = tally.right, len(tally.wrong)
         for test in group["tests"]:
-            for way, text in spellings(test["data"], number):
+            for way, text in spellings(test["data"], number, digits_only=draft == "draft4"):
                 _count(tally, recogniser, text, test["valid"], f"{name}: {test['description']} ({way}: {text[:80]!r})")
         tally.used.update(dict.fromkeys(keywords, tally.right - right))
         tally.missed.update(dict.fromkeys(keywords, len(tally.wrong) - wrong))
@@ -178,7 +191,7 @@ def _keywords_of(schema: Any, draft: str, **options: Any) -> set[str]:
     given = {"resources": remotes(draft), **options}
     try:
         rows = gw.JsonSchema(schema, **given).keyword_report()
-    except gw.UnsupportedError:
+    except gw.errors.UnsupportedError:
         rows = explain_schema(
             schema, profile="exact", dialect=options["dialect"], resources=given["resources"]
         ).contract
@@ -188,7 +201,7 @@ def _keywords_of(schema: Any, draft: str, **options: Any) -> set[str]:
 def _count(tally: Tally, recogniser: Recogniser, text: str, valid: bool, what: str) -> None:
     try:
         allowed = recogniser.allows(text)
-    except gw.LimitExceededError as problem:
+    except gw.errors.LimitExceededError as problem:
         tally.wrong.append(f"given up ({problem}): {what}")
         return
     if allowed == valid:
@@ -208,8 +221,9 @@ def judge_wild(every: int = 1, start: int = 0, formats: str = "known") -> Tally:
         except gw.GuidewayError as problem:
             tally.refused[path.stem] = f"{type(problem).__name__}: {str(problem)[:160]}"
             continue
+        draft4 = isinstance(found["schema"], dict) and "draft-04" in str(found["schema"].get("$schema"))
         for i, test in enumerate(found["tests"]):
-            for way, text in spellings(test["data"], number):
+            for way, text in spellings(test["data"], number, digits_only=draft4):
                 _count(tally, recogniser, text, test["valid"], f"{path.stem}[{i}] ({way}: {text[:80]!r})")
     return tally
 

@@ -1,4 +1,4 @@
-"""The storm of `make storm`, shortened."""
+"""A short run of the stress test of `make storm`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""T8: a test of caching that fails when any of equality, hashing, digest, key, switch or checksum is broken on purpose.
+"""A test of caching that fails if equality, hashing, digest, key, switch or checksum is broken.
 
-`contract` is that test; each mutation breaks one thing and must make it fail.
+`contract` is the test; each mutation breaks one property and must make it fail.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from tokenizers import models, pre_tokenizers
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import cache_keys as memo
-from guideway.compiler import compilation as automata
+from guideway.compiler import cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.huggingface import HuggingFace

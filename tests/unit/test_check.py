@@ -1,4 +1,4 @@
-"""`guideway check`: a report that is clean where masks are right, and says what is wrong where they are not."""
+"""`guideway check`: the report is clean if masks are right, and names the fault otherwise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def failed(report: CheckReport) -> set[str]:
     return {finding.what.split(":")[0] for finding in report.findings if finding.failed}
 
 
-def test_what_is_right_is_called_so() -> None:
+def test_correct_masks_pass() -> None:
     table = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0])
     for source in (gw.Regex("(ab|bc)*c?"), gw.JsonSchema(SCHEMA), gw.Choice(["abc", "été", ""])):
         report = check(source, table, walks=8, max_tokens=60)

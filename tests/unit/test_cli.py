@@ -99,7 +99,7 @@ def test_a_byte_order_mark_is_no_text(folder: Path, run: Run) -> None:
 def test_a_mistyped_file_is_no_text(run: Run) -> None:
     code, _, err = run("extract", "missing.md", "--schema", "schema.json", *MODEL)
     assert code == 2
-    assert "there is no file missing.md" in err
+    assert "file missing.md does not exist" in err
 
 
 def test_demo(run: Run) -> None:
@@ -127,7 +127,7 @@ def test_generate(run: Run) -> None:
         (("extract", "x", "--schema", "schema.json", "--model", "huge"), "there is no model 'huge'"),
         (("extract", "x", *MODEL), "give either --type"),
         (("extract", "x", "--type", "records.py:Animal", *MODEL), "no Animal; it has Person"),
-        (("extract", "x", "--type", "records.py", *MODEL), "names no type"),
+        (("extract", "x", "--type", "records.py", *MODEL), "is not the name of a type"),
         (("extract", "x", "--type", "nowhere.py:A", *MODEL), "cannot read nowhere.py"),
         (("extract", "x", "--type", "no_such_module:A", *MODEL), "cannot load no_such_module"),
         (("extract", "x", "--schema", "records.py", *MODEL), "records.py: the text is not JSON at line"),
@@ -214,12 +214,12 @@ def test_generate_takes_any_constraint(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "line", "message"),
     [
-        ("generate", {"max_token": 3}, 'line 2: "max_token" means nothing here; did you mean "max_tokens"?'),
-        ("generate", {"reg": "a"}, 'line 2: "reg" means nothing here'),
-        ("score", {"option": ["a"]}, 'line 2: "option" means nothing here; did you mean "options"?'),
+        ("generate", {"max_token": 3}, 'line 2: unknown key "max_token"; did you mean "max_tokens"?'),
+        ("generate", {"reg": "a"}, 'line 2: unknown key "reg"'),
+        ("score", {"option": ["a"]}, 'line 2: unknown key "option"; did you mean "options"?'),
     ],
 )
-def test_what_a_line_says_in_vain_is_refused(
+def test_unknown_keys_of_a_line_are_refused(
     run: Run, folder: Path, command: str, line: dict[str, object], message: str
 ) -> None:
     lines = [{"prompt": "a", "id": 1, "meta": {"b": 2}}, {"prompt": "a", **line}]
@@ -250,7 +250,7 @@ def test_an_error_of_a_line_says_what_was_wrong_in_it(run: Run, folder: Path) ->
     assert "no file's name" in errors[2]
 
 
-def test_what_a_validator_raises_is_one_line(run: Run, folder: Path) -> None:
+def test_validator_error_is_one_line(run: Run, folder: Path) -> None:
     code = "from typing import Annotated\nfrom pydantic import AfterValidator\n"
     code += "def broken(x: bool) -> bool:\n    return 1 / 0\n\nBad = Annotated[bool, AfterValidator(broken)]\n"
     (folder / "bad.py").write_text(code, "utf-8")

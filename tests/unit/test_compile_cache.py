@@ -1,4 +1,4 @@
-"""What `compile` remembers: by content, never by a state that may have changed, and off where it is told so."""
+"""The memory cache of `compile`: keys by content, hits, and the switch that disables it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ import pytest
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import cache_keys as memo
-from guideway.compiler import compilation as automata
+from guideway.compiler import CompileLimits, cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsatisfiableError
 
@@ -96,7 +94,7 @@ def test_different_contents_have_different_keys(one: dict[str, object], other: d
     assert gw.compile(one, BYTES) is not gw.compile(other, BYTES)
 
 
-def test_what_is_no_plain_data_has_no_key() -> None:
+def test_non_plain_data_has_no_key() -> None:
     class Odd(dict[str, object]):
         pass
 
@@ -156,7 +154,7 @@ def test_sources_are_held_weakly() -> None:
     assert len(known._by_identity) == before - 1
 
 
-def test_vocabularies_are_told_apart() -> None:
+def test_different_vocabularies_have_different_digests() -> None:
     tokens = list(BYTES.token_bytes)
     made = gw.compile(SCHEMA, BYTES)
     equal = gw.Vocabulary(tokens, eos_ids=[256])
@@ -170,7 +168,7 @@ def test_vocabularies_are_told_apart() -> None:
     assert len({id(gw.compile(SCHEMA, other)) for other in [BYTES, *others]}) == 5
 
 
-def test_it_can_be_turned_off() -> None:
+def test_cache_can_be_disabled() -> None:
     made = gw.compile(SCHEMA, BYTES)
     assert gw.compile(SCHEMA, BYTES, cache=False) is not made
     with gw.cache.disabled():
@@ -223,7 +221,7 @@ def test_a_stored_program_is_the_same_automaton() -> None:
 
 
 @pytest.mark.usefixtures("_store_all")
-def test_another_version_of_the_library_reads_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_of_other_versions_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     gw.compile(LARGE, BYTES)
     gw.cache.clear()
     before = stored().statistics.hits
@@ -259,53 +257,32 @@ def test_a_stored_program_that_cannot_be_used_is_compiled_from_its_source(monkey
         assert "/properties/a" in str(caught.value) or caught.value.place is not None
 
 
-def test_what_compiles_faster_than_it_loads_is_not_stored() -> None:
+def test_fast_programs_are_not_stored() -> None:
     gw.compile(SCHEMA, BYTES)
     assert not [entry for entry in stored().entries() if entry.kind.startswith("program")]
 
 
-# -- many, and async --------------------------------------------------------------------------------------------------
+# -- limits, and async --------------------------------------------------------------------------------------------------
 
 
-def test_many_in_order_with_progress() -> None:
-    seen: list[tuple[int, int]] = []
-    patterns = [gw.Regex(f"a{{{n}}}") for n in range(1, 20)]
-    made = gw.compile_many(patterns, BYTES, progress=lambda *done: seen.append(done))
-    assert seen == [(n, 19) for n in range(1, 20)]
-    for n, automaton in enumerate(made, 1):
-        assert isinstance(automaton, gw.Automaton)
-        assert allows(automaton, "a" * n)
-    assert gw.compile_many([], BYTES) == []
-
-
-def test_many_with_failures_in_their_places() -> None:
-    wanted = [gw.Regex("a"), {"enum": []}, 3, gw.Regex("b")]
-    with pytest.raises(gw.ConstraintError, match=r"constraint [12]: "):
-        gw.compile_many(wanted, BYTES)
-    made = gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(failures=2))
-    assert [type(one) for one in made] == [gw.Automaton, UnsatisfiableError, InvalidConstraintError, gw.Automaton]
-
-
-def test_many_within_a_time_and_until_cancelled() -> None:
-    wanted = [gw.Regex(f"(a|b){{{n}}}") for n in range(300)]
-    with pytest.raises(LimitExceededError, match=r"was reached after \d+ of 300"):
-        gw.compile_many(wanted, BYTES, limits=gw.CompileLimits(seconds=0))
-    with pytest.raises(CancelledError, match="of 300"):  # at once: all may be done by the second look
-        gw.compile_many(wanted, BYTES, cancelled=lambda: True, threads=1)
+def test_limits_name_their_value_and_parameter() -> None:
+    wanted = gw.Regex("(a|b){50}c(a|b){50}")
+    assert gw.compile(wanted, BYTES, limits=CompileLimits()) is gw.compile(wanted, BYTES)
+    for name, few, many in (("max_states", 20, 100_000), ("max_work", 300, 10_000_000)):
+        with pytest.raises(LimitExceededError, match=rf"{name} = {few} .*limits=CompileLimits\({name}=\.\.\.\)"):
+            gw.compile(wanted, BYTES, limits=CompileLimits(**{name: few})).matcher().completion()
+        automaton = gw.compile(wanted, BYTES, limits=CompileLimits(**{name: many}))
+        assert allows(automaton, "a" * 50 + "c" + "b" * 50)
+    with pytest.raises(ValueError, match="max_states"):
+        CompileLimits(max_states=0)
 
 
 def test_async() -> None:
     async def main() -> None:
-        assert await gw.acompile(SCHEMA, BYTES) is gw.compile(SCHEMA, BYTES)
-        made = await gw.acompile_many([SCHEMA, gw.Regex("a")], BYTES)
-        assert made[0] is gw.compile(SCHEMA, BYTES)
-        task = asyncio.create_task(gw.acompile_many([gw.Regex(f"x{n}") for n in range(2000)], BYTES, threads=1))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        before = gw.compile(SCHEMA, BYTES)
+        assert await gw.compiler.acompile(SCHEMA, BYTES) is before
         with gw.cache.disabled():
-            assert await gw.acompile(SCHEMA, BYTES) is not made[0]
+            assert await gw.compiler.acompile(SCHEMA, BYTES) is not before
 
     asyncio.run(main())
 

@@ -1,4 +1,4 @@
-"""Continuous batching of transformers under constraints: requests that join and leave, and errors that end one."""
+"""Constraints in the continuous batching of transformers: requests join and leave, and errors end one request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmallError, EngineError
+from guideway.errors import BudgetTooSmallError, NoAllowedTokenError, ProcessorError
 from guideway.testing import tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -110,28 +110,28 @@ def test_an_error_ends_one_request(loaded: Any) -> None:
     failed = [number for number in added if found[number].error]
     assert len(failed) == 1
     assert "no token is left" in found[failed[0]].error
-    assert isinstance(constraints.errors[failed[0]], EngineError)
+    assert isinstance(constraints.errors[failed[0]], NoAllowedTokenError)
     assert len(found[failed[0]].generated_tokens) < 12
     for number in set(added) - set(failed):
         assert re.fullmatch("[a-z]{12}", text_of(loaded, found[number]))
 
 
-def test_what_is_refused(loaded: Any) -> None:
+def test_refused_managers(loaded: Any) -> None:
     from guideway.integrations.transformers import continuous_constraints
 
     manager = manager_of(loaded)
     constraints = continuous_constraints(manager, loaded[1])
     with pytest.raises(BudgetTooSmallError):
         constraints.add_request([0, 5], gw.Regex("[a-z]{9}"), max_new_tokens=3)
-    with pytest.raises(gw.InvalidConstraintError):
+    with pytest.raises(gw.errors.InvalidConstraintError):
         constraints.add_request([0, 5], gw.Regex("("))
     manager.start()
     try:
-        with pytest.raises(EngineError, match="has started"):
+        with pytest.raises(ProcessorError, match="has started"):
             continuous_constraints(manager, loaded[1])
     finally:
         manager.stop(block=True)
     other = manager_of(loaded)
     other.continuous_batching_config.use_async_batching = True
-    with pytest.raises(EngineError, match="use_async_batching=False"):
+    with pytest.raises(ProcessorError, match="use_async_batching=False"):
         continuous_constraints(other, loaded[1])

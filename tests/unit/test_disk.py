@@ -1,4 +1,4 @@
-"""The cache on disk: whole entries or none, under a budget, on folders of every kind, and off where it is told so."""
+"""The disk cache: atomic entries, the byte budget, unusual folders, and the switch that disables it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from guideway import disk
 from guideway._kernel import checksum
@@ -27,7 +26,7 @@ def only_file(cache: DiskCache) -> Path:
     return entry.path
 
 
-def test_what_was_put_comes_back(tmp_path: Path) -> None:
+def test_stored_entries_are_returned(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path / "new" / "folder")
     assert cache.get("program-1", KEY) is None
     assert cache.put("program-1", KEY, b"content")
@@ -101,7 +100,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.statistics.refused == 1
 
 
-def test_what_cannot_be_evicted_costs_no_entry(tmp_path: Path) -> None:
+def test_failed_eviction_costs_no_entry(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path, budget_bytes=10_000)
     cache.put("a", KEY, b"content")
     (cache.folder / "README").write_bytes(bytes(20_000))
@@ -120,7 +119,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.Mo
     assert disk.cache() is None
 
 
-def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     code = (
         "import os, signal, sys; from pathlib import Path; from guideway import disk\n"
@@ -201,7 +200,7 @@ def test_a_read_only_file_system_serves_and_takes_nothing(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("answer", [errno.ESTALE, errno.EIO, errno.EACCES, errno.ETIMEDOUT, errno.ENOENT])
 @pytest.mark.parametrize("call", ["lstat", "open", "fstat"])
-def test_what_a_network_file_system_may_answer_is_a_miss(
+def test_network_file_system_errors_are_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, answer: int
 ) -> None:
     """The entry stays: it is the server that is away, not the content that is wrong."""
@@ -225,7 +224,7 @@ def test_what_a_network_file_system_may_answer_is_a_miss(
     assert list(cache.folder.glob("*.tmp")) == []
 
 
-def test_there_are_no_locks_to_wait_for() -> None:
+def test_cache_has_no_locks() -> None:
     """Locks are what network file systems lack, or leave behind."""
     source = Path(disk.__file__).read_text("utf-8")
     assert not {"fcntl", "flock", "lockf", "msvcrt"} & set(re.findall(r"\w+", source))
@@ -249,7 +248,7 @@ def test_verify_and_clear_touch_only_the_caches_own_files(tmp_path: Path) -> Non
     assert sorted(p.name for p in tmp_path.rglob("*.txt")) == ["mine.txt", "mine.txt"]
 
 
-def test_where_it_is_and_whether(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_directory_and_switch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def root() -> str | None:
         found = disk.cache()
         return None if found is None else str(found.root)
@@ -297,7 +296,7 @@ def test_a_read_marks_the_entry_as_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and links of Unix")
-def test_what_is_no_file_of_ours_is_neither_read_nor_followed(tmp_path: Path) -> None:
+def test_foreign_files_are_neither_read_nor_followed(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path / "cache", budget_bytes=10_000)
     cache.put("a", KEY, b"content")
     path = only_file(cache)
@@ -332,7 +331,7 @@ def test_what_is_no_file_of_ours_is_neither_read_nor_followed(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no such owner here")
-def test_what_another_user_may_have_written_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_users_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = DiskCache(tmp_path)
     cache.put("a", KEY, b"content")
     path = only_file(cache)

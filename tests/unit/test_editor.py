@@ -1,4 +1,4 @@
-"""The example editor: in a real terminal, and key by key."""
+"""The example editor: in a terminal, and key by key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 SCRIPT = Path(__file__).parents[2] / "examples" / "editor.py"
 
 
-def test_it_is_short() -> None:
+def test_editor_is_short() -> None:
     assert len(SCRIPT.read_text("utf-8").splitlines()) <= 60
 
 
@@ -33,7 +33,7 @@ def example() -> ModuleType:
     return module
 
 
-def test_only_what_changed_runs() -> None:
+def test_only_changed_tokens_run() -> None:
     model = gw.load("tiny")
     model.prefixes.budget_bytes = 0
     editor = example().Editor(model, "the crab was born in")
@@ -77,7 +77,7 @@ def read_until(terminal: int, wanted: str, seconds: float = 60) -> str:
     return shown
 
 
-def test_in_a_terminal() -> None:
+def test_editor_in_a_terminal() -> None:
     child, terminal = pty.fork()
     if child == 0:  # pragma: no cover: this is the other process
         environment = {

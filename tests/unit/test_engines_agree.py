@@ -1,4 +1,4 @@
-"""The same weights on every engine: the same tokens, greedy and sampled, logits within rounding, the same records."""
+"""The same weights on every engine give the same tokens, and the same logits within rounding."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway.cli.inputs import load_type
-from guideway.generation import complete
-from guideway.sessions import Model
+from guideway.generation import Model, complete
 from guideway.testing import ARCHITECTURES, tiny_model
 
 from ..helpers.engines import greedy
@@ -67,8 +66,8 @@ SAMPLERS = {
     "plain": gw.Sampler(1.0),
     "cut": gw.Sampler(0.8, top_k=40, top_p=0.95, min_p=0.02),
     "typical": gw.Sampler(0.9, typical_p=0.8, repetition_penalty=1.2),
-    "by feedback": gw.Sampler(1.0, mirostat=gw.Mirostat()),
-    "against repetition": gw.Sampler(1.0, dry=gw.Dry(), xtc_probability=0.5),
+    "by feedback": gw.Sampler(1.0, mirostat=gw.sampling.Mirostat()),
+    "against repetition": gw.Sampler(1.0, dry=gw.sampling.Dry(), xtc_probability=0.5),
 }
 
 

@@ -1,4 +1,4 @@
-"""`Follower`: what engines' backends and filters are made of. It never raises in the middle, and can go back."""
+"""`Follower`, the base of backends and filters: it does not raise during a step, and supports rollback."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_limit_in_the_middle_ends_the_text() -> None:
     assert isinstance(one.error, LimitExceededError)
 
 
-def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_equals_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, broken, stopped = follower(), follower(), follower(stop_token_ids=[STOP])
     lost.advance([B])
     broken.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
@@ -101,7 +101,7 @@ def test_a_batch_is_as_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def whole(matchers: list[object], rows: object) -> None:
         if broken.matcher in matchers:
             raise LimitExceededError("too much to remember")
-        gw.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
+        gw.matcher.fill_masks(matchers, rows)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr("guideway.integrations._common.follower.fill_masks", whole)
     for batch in ([follower(), stopped], [follower(), lost, stopped], [follower(), broken, stopped]):
@@ -139,7 +139,7 @@ def test_copies_and_resets() -> None:
     assert legal(one) == legal(other) == [A]
 
 
-def test_any_way_there_and_back_is_as_a_fresh_one() -> None:
+def test_advance_and_rollback_equal_a_fresh_follower() -> None:
     draw = random.Random(3)
     for _ in range(300):
         one = follower("(a|b{2,3})*", stop_token_ids=[STOP])

@@ -1,4 +1,4 @@
-"""Every way to ask, crossed: the right shapes and types, every row as if alone, and nothing shown that must not be."""
+"""All combinations of call forms: result shapes and types, and rows that do not depend on the batch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ import pytest
 pytest.importorskip("onnx", reason="one of the models of these tests is written with onnx")
 
 import guideway as gw
-from guideway.generation import Generation, TextChunk, acomplete, complete
-from guideway.sessions import Model
+from guideway.generation import Generation, Model, TextChunk, acomplete, complete
 from guideway.testing import ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -168,12 +167,12 @@ def joined(pieces: list[Any], many: bool, n: int | None) -> Any:
     return shaped if many else shaped[0]
 
 
-def test_rows_are_as_if_alone(model: Model) -> None:
+def test_rows_equal_single_generations(model: Model) -> None:
     """A request with a seed of its own gives the same in any company, and so does its stream of logits."""
     requests = [
         gw.GenerationRequest("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
         gw.GenerationRequest("a", seed=4, temperature=2.0, max_tokens=9, bad_words="e"),
-        gw.GenerationRequest("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.Mirostat())),
+        gw.GenerationRequest("the the", Pair, seed=5, sampler=gw.Sampler(1.0, mirostat=gw.sampling.Mirostat())),
         gw.GenerationRequest("END", seed=6, sampler=gw.Sampler(1.0, repetition_penalty=1.5), max_tokens=15, logprobs=0),
     ]
     alone = [complete(model, request) for request in requests]
@@ -197,7 +196,7 @@ def test_calls_that_run_at_once_share_rounds_and_not_rows(model: Model) -> None:
     assert asyncio.run(all_at_once()) == alone
 
 
-def test_a_call_that_is_cancelled_leaves_and_an_error_is_its_own() -> None:
+def test_cancelled_call_leaves_the_batch() -> None:
     class Counting(ToyEngine):
         passes = 0
 
@@ -234,7 +233,7 @@ def test_a_call_that_is_cancelled_leaves_and_an_error_is_its_own() -> None:
 
     class Failing(ToyEngine):
         def forward(self, rows: Any, caches: Any) -> Any:
-            raise gw.EngineError("out of order")
+            raise gw.errors.EngineError("out of order")
 
     async def failing() -> list[Any]:
         broken = Model(Failing(len(BYTES)), Tokenizer.of(VOCABULARY))

@@ -1,4 +1,4 @@
-"""GGUF files by llama.cpp: every architecture that it runs goes forwards and back."""
+"""GGUF files on llama.cpp: every supported architecture advances and rewinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 from guideway.testing import tiny_model
 
 from ..helpers.engines import check_engine, model_of
@@ -35,7 +35,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     model.close()
     model.close()
     with pytest.raises(EngineError, match="closed"):
-        kept.kv().cache  # noqa: B018  # the look alone is the test
+        kept.kv_cache().cache  # noqa: B018  # the look alone is the test
 
 
 def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
     from ..helpers.gguf_models import write_gguf
 
     folder = tiny_model("llama", tmp_path, context=64)
-    engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"), room=256, rows=6)
+    engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"), kv_cache_tokens=256, rows=6)
     model = model_of(engine, tmp_path / "model.gguf")
     sessions = [model.session() for _ in range(8)]
     for index, session in enumerate(sessions):
@@ -65,7 +65,7 @@ def test_sequences_and_cells_run_out_by_name(tmp_path: Path) -> None:
 def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
     from guideway.engines.llama_cpp import LlamaCppEngine
 
-    with pytest.raises(NotAvailable, match="model file not found"):
+    with pytest.raises(ModelNotFoundError, match="model file not found"):
         LlamaCppEngine(tmp_path / "none.gguf")
     (tmp_path / "bad.gguf").write_bytes(b"GGUF nonsense")
     with pytest.raises(EngineError, match="cannot load"):

@@ -1,4 +1,4 @@
-"""llama-cpp-python's own loop under constraints: completions, chat, and errors that C would lose."""
+"""Constraints in the loop of llama-cpp-python: completions, chat, and errors that C would discard."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmallError, EngineError
-from guideway.sessions import Model
+from guideway.errors import BudgetTooSmallError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
+from guideway.generation import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -110,17 +110,17 @@ def test_errors_surface(llm: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         llm("a", max_tokens=90, logits_processor=[processor], stopping_criteria=processor.check)
     nothing = logits_processor(gw.Regex("[a-z]{9}"), llm, before=[lambda ids, scores: np.full_like(scores, -np.inf)])
-    with pytest.raises(EngineError, match="nothing is left"), nothing:
+    with pytest.raises(NoAllowedTokenError, match="nothing is left"), nothing:
         llm("a", logits_processor=[nothing])
     processor = logits_processor(gw.Regex("[a-z]{3}"), llm)
     llm(PROMPTS[0], logits_processor=[processor], stopping_criteria=processor.check)
-    with pytest.raises(EngineError, match="each call"):
+    with pytest.raises(ProcessorReuseError, match="each generate"):
         llm(PROMPTS[1], logits_processor=[processor], stopping_criteria=processor.check)
     with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), llm, max_tokens=3)
     llm.draft_model = object()
     try:
-        with pytest.raises(EngineError, match="draft model"):
+        with pytest.raises(ProcessorError, match="draft model"):
             logits_processor(gw.Regex("a"), llm)
     finally:
         llm.draft_model = None

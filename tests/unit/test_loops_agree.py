@@ -1,4 +1,4 @@
-"""The same weights and constraint, greedily: the same text in every engine's own loop, and in ours over each."""
+"""The same weights and constraint give the same greedy text in every library's loop and in Guideway's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
-from guideway.sessions import Model
+from guideway.generation import Model
 from guideway.testing import tiny_model
 from guideway.tokenizers import Tokenizer
 

@@ -1,11 +1,10 @@
-"""Packed masks on NumPy logits: by the kernel where they are float32 in one piece, else by NumPy."""
+"""Packed masks on NumPy logits: the kernel for contiguous float32, NumPy otherwise."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from guideway import masks
 

@@ -1,4 +1,4 @@
-"""What a matcher offers beyond masks and steps: forced tokens as the tokenizer spells them, ids of masks."""
+"""Forced tokens in the tokenizer's spelling, and ids of masks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_forced_tokens_are_those_of_the_tokenizer(name: str, head: str) -> None:
         assert whole[: len(before)] == before
         ids, matcher = whole[len(before) :], automaton.matcher()
         for place, token_id in enumerate(ids):
-            got = gw.forced_tokens(matcher, tokenizer, before + ids[:place])
+            got = gw.matcher.forced_tokens(matcher, tokenizer, before + ids[:place])
             assert got == ids[place : place + len(got)]
             assert matcher.position == place
             forced += len(got)
@@ -66,7 +66,9 @@ def test_forced_tokens_are_those_of_the_tokenizer(name: str, head: str) -> None:
     assert forced > 100
     if name == "tokenizer.model.v1":
         matcher = automaton.matcher()
-        assert gw.forced_tokens(matcher, tokenizer) != matcher.forced_tokens(), "longest tokens first would have done"
+        assert gw.matcher.forced_tokens(matcher, tokenizer) != matcher.forced_tokens(), (
+            "longest tokens first would have done"
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,7 +80,7 @@ def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
     for seed in range(3):
         rng, matcher = random.Random(seed), automaton.matcher()
         while not matcher.is_finished:
-            ids = gw.forced_tokens(matcher, tokenizer)
+            ids = gw.matcher.forced_tokens(matcher, tokenizer)
             assert matcher.validate(ids) == len(ids)
             assert matcher.forced_bytes().startswith(tokenizer.vocabulary.bytes_of(ids))
             taken += len(ids)
@@ -87,15 +89,15 @@ def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
     assert taken > 60
 
 
-def test_all_is_forced_where_only_the_end_can_follow() -> None:
+def test_forced_tokens_include_the_end() -> None:
     tokenizer = gw.load("tiny").tokenizer
     matcher = gw.compile(gw.Regex("one way or none"), tokenizer.vocabulary).matcher()
-    assert gw.forced_tokens(matcher, tokenizer) == tokenizer.encode("one way or none")
+    assert gw.matcher.forced_tokens(matcher, tokenizer) == tokenizer.encode("one way or none")
     open_end = gw.compile(gw.Regex("one way or n[a-z]*"), tokenizer.vocabulary).matcher()
-    ids = gw.forced_tokens(open_end, tokenizer)
+    ids = gw.matcher.forced_tokens(open_end, tokenizer)
     assert ids == tokenizer.encode("one way or none")[: len(ids)]
     assert tokenizer.vocabulary.bytes_of(ids) == b"one way or ", "a longer word may come"
-    assert gw.forced_tokens(gw.compile(gw.Regex("[ab]"), tokenizer.vocabulary).matcher(), tokenizer) == []
+    assert gw.matcher.forced_tokens(gw.compile(gw.Regex("[ab]"), tokenizer.vocabulary).matcher(), tokenizer) == []
 
 
 VOCABULARY = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"", b'{"', b'":', b'", "'], eos_ids=[256])
@@ -123,9 +125,9 @@ def test_ids_name_masks(schema: Any) -> None:
         for seed in range(4):
             rng, matcher = random.Random(seed), automaton.matcher()
             for _ in range(40):
-                name, row = matcher.mask_id(), rows(matcher)
+                name, row = matcher.mask_digest(), rows(matcher)
                 assert masks.setdefault(name, row) == row
-                assert matcher.fork().mask_id() == name
+                assert matcher.fork().mask_digest() == name
                 if matcher.is_finished:
                     break
                 legal = np.flatnonzero(np.unpackbits(np.array(row, np.uint32).view(np.uint8), bitorder="little"))
@@ -141,7 +143,7 @@ def test_one_call_takes_a_token_and_fills() -> None:
         twin.advance(byte)
         assert row.tolist() == rows(twin)
     before = row.copy()
-    with pytest.raises(gw.RejectedTokenError):
+    with pytest.raises(gw.errors.RejectedTokenError):
         matcher.advance_and_fill(ord("x"), row)
     with pytest.raises(ValueError, match="words"):
         matcher.advance_and_fill(ord("B"), row[:-1])

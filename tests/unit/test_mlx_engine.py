@@ -1,4 +1,4 @@
-"""Models of mlx-lm: every architecture of the tiny models that it runs goes forwards and back."""
+"""Models of mlx-lm: every supported architecture of the small models advances and rewinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 from guideway.testing import tiny_model
 
 from ..helpers.engines import check_engine, model_of
@@ -38,7 +38,7 @@ def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
         MlxEngine(folder, device="toaster")
     with pytest.raises(EngineError, match="dtype 'float31'"):
         MlxEngine(folder, dtype="float31")
-    with pytest.raises(NotAvailable, match="no MLX model found"):
+    with pytest.raises(ModelNotFoundError, match="no MLX model found"):
         MlxEngine(tmp_path / "nothing")
     with pytest.raises(EngineError, match="cannot load"):
         MlxEngine(tiny_model("bloom", tmp_path / "bloom"))

@@ -1,4 +1,4 @@
-"""The loops of mlx-lm under constraints: one sequence, drafts, batches."""
+"""Constraints in the loops of mlx-lm: one sequence, drafts, batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError
-from guideway.sessions import Model
+from guideway.errors import NoAllowedTokenError, ProcessorReuseError
+from guideway.generation import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -117,10 +117,10 @@ def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
     found = generated(loaded, "a", [processor])
     assert re.fullmatch("[a-z]777", loaded[1].vocabulary.bytes_of(found[:-1]).decode())
     nothing = [lambda tokens, logits: logits * 0 - mx.array(np.inf)]
-    with pytest.raises(EngineError, match="illegal token"):
+    with pytest.raises(NoAllowedTokenError, match="illegal token"):
         generated(loaded, "a", [logits_processor(gw.Regex("[a-z]{9}"), loaded[1], before=nothing)])
     used = logits_processor(gw.Regex("[a-z]{3}"), loaded[1])
     generated(loaded, PROMPTS[0], [used])
-    with pytest.raises(EngineError, match="each call"):
+    with pytest.raises(ProcessorReuseError, match="each generate"):
         generated(loaded, PROMPTS[1], [used])
     assert generated(loaded, "a", [logits_processor(None, loaded[1])])[:5] == generated(loaded, "a", [])[:5]

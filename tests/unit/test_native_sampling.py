@@ -1,4 +1,4 @@
-"""The kernel's draw against the chain of arrays that defines it: the same tokens, whatever is asked of them."""
+"""The kernel's sampler gives the same tokens as the NumPy implementation."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from guideway import masks
 from guideway._kernel import Sampling, shares
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import Dry, Mirostat, Sampler, chain, draw, native, report, uniform
 
 NOTHING = np.empty(0, dtype=np.uint32)
@@ -52,14 +51,14 @@ def by_arrays(sampler: Sampler, logits: NDArray[Any], mask: NDArray[np.uint32] |
         patch.setattr(chain, "draw_native", lambda *_: None)
         try:
             return draw(sampler, logits, mask, **more).token_id
-        except EngineError as error:
+        except (InvalidLogitsError, NoAllowedTokenError) as error:
             return str(error)
 
 
 def natively(sampler: Sampler, logits: NDArray[Any], mask: NDArray[np.uint32] | None, **more: Any) -> int | str:
     try:
         return draw(sampler, logits, mask, **more).token_id
-    except EngineError as error:
+    except (InvalidLogitsError, NoAllowedTokenError) as error:
         return str(error)
 
 
@@ -106,7 +105,7 @@ def test_wide_vocabularies(width: int, spread: float) -> None:
                 assert natively(one, logits, row, **more) == by_arrays(one, logits, row, **more), one
 
 
-def test_what_a_full_sample_looks_like() -> None:
+def test_full_sample() -> None:
     """Draws follow the distribution, by the kernel too."""
     logits = np.log(np.array([0.1, 0.4, 0.2, 0.3], dtype=np.float32))
     sampler = Sampler(temperature=1.0)
@@ -115,7 +114,7 @@ def test_what_a_full_sample_looks_like() -> None:
     assert float(((found - expected) ** 2 / expected).sum()) < 16.27  # chi-square, 3 degrees, one in a thousand
 
 
-def test_what_the_kernel_does_not_know_is_done_by_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_stages_use_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = np.zeros(64, dtype=np.float32)
     place = (0, 0, 0)
     for sampler in (
@@ -180,7 +179,7 @@ def test_bad_input_is_named() -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 31, 40, 64, 1000]), st.sampled_from([0.5, 8.0, 300.0]))
-def test_shares_are_those_of_the_report(seed: int, size: int, spread: float) -> None:
+def test_probabilities_equal_the_report(seed: int, size: int, spread: float) -> None:
     random = np.random.default_rng(seed)
     logits = (random.normal(size=size) * spread).astype(np.float32)
     bits = random.random(size) < 0.5

@@ -1,4 +1,4 @@
-"""Numbers by value: every spelling of every small number, against exact fractions."""
+"""Numbers by value: every spelling of small numbers, compared with exact fractions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def drawn(rng: random.Random) -> Number:
 def agree(number: Number, rng: random.Random, walks: int, depth: int) -> None:
     try:
         automaton = gw.compile(Made(number), VOCABULARY, cache=False)
-    except gw.UnsatisfiableError:
+    except gw.errors.UnsatisfiableError:
         for text in [
             "0",
             *(f"{s}{n}{f}" for s in ("", "-") for n in range(130) for f in ("", ".5", ".25", ".01", "e3")),
@@ -103,7 +103,7 @@ def agree(number: Number, rng: random.Random, walks: int, depth: int) -> None:
             for token, letter in enumerate(LETTERS):
                 try:
                     matcher.advance(token)
-                except gw.RejectedTokenError:
+                except gw.errors.RejectedTokenError:
                     after = text + letter.decode()
                     for more in ("", *ENDINGS.split()):
                         assert not member(number, after + more), (number, after + more)

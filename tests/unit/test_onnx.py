@@ -1,4 +1,4 @@
-"""ONNX exports: every naming option gives the same logits step by step as at once, and misfits are named."""
+"""ONNX exports: step by step gives the logits of one call, for every naming; unsupported graphs are named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("onnx", reason="the graphs of these tests are written with o
 
 from guideway.engines.base import Cache, StepEngine
 from guideway.engines.onnx import OnnxEngine
-from guideway.errors import ContextOverflowError, EngineError, NotAvailable
+from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
 
 from ..helpers.onnx_models import Shape, write
 
@@ -58,7 +58,7 @@ def test_all_exports_agree(tmp_path: Path) -> None:
     assert np.allclose(found[0], found[2], atol=1e-5)
 
 
-def test_every_token_counts(folder: Path) -> None:
+def test_logits_depend_on_every_token(folder: Path) -> None:
     engine = OnnxEngine(folder)
     base, _ = one(engine, IDS)
     for place in range(len(IDS)):
@@ -150,11 +150,11 @@ def test_misfits_are_named(message: str, tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:
-    with pytest.raises(NotAvailable, match="no \\.onnx file found"):
+    with pytest.raises(ModelNotFoundError, match="no \\.onnx file found"):
         OnnxEngine(tmp_path)
     for name in ("a.onnx", "b.onnx"):
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(NotAvailable, match=r"a\.onnx, b\.onnx"):
+    with pytest.raises(ModelNotFoundError, match=r"a\.onnx, b\.onnx"):
         OnnxEngine(tmp_path)
 
 

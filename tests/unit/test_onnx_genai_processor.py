@@ -1,4 +1,4 @@
-"""Loops over the generator of onnxruntime-genai under constraints: step by step, forced tokens, batches, going back."""
+"""Constraints in loops over the generator of onnxruntime-genai: steps, forced tokens, batches, rewinding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmallError, EngineError
+from guideway.errors import BudgetTooSmallError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
 from guideway.testing import processor_contract
 from guideway.tokenizers import Tokenizer
 
@@ -153,12 +153,12 @@ def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
         processor.step(generator)
     assert re.fullmatch("[a-z]777", text_of(loaded, generator.get_sequence(0)[width:]))
     other, _ = generator_of(loaded, PROMPTS[1:2])
-    with pytest.raises(EngineError, match="each call"):
+    with pytest.raises(ProcessorReuseError, match="each generate"):
         processor.step(other)
     nothing = logits_processor(gw.Regex("[ab]+"), loaded[1], before=[lambda ids, logits: logits * 0 - np.inf])
-    with pytest.raises(EngineError, match="nothing left"):
+    with pytest.raises(NoAllowedTokenError, match="nothing left"):
         nothing.step(generator_of(loaded, PROMPTS[:1])[0])
-    with pytest.raises(EngineError, match="beams are not told apart"):
+    with pytest.raises(ProcessorError, match="beams are not told apart"):
         logits_processor(gw.Regex("[ab]+"), loaded[1])(generator_of(loaded, PROMPTS[:1], num_beams=2)[0])
     with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), loaded[1], max_tokens=3)

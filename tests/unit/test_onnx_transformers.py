@@ -1,7 +1,7 @@
-"""Exports by another exporter, with `position_ids` and `attention_mask`: logits equal those of transformers.
+"""Exports by torch's exporter, with `position_ids` and `attention_mask`: logits equal those of transformers.
 
-An earlier comparison found GPT-2 off by 0.06: the exporter left the model in training mode, so it was the reference
-that was wrong, by its dropout. The models of this test that have dropout (GPT-2, GPT-J, Bloom) hold that it stays off.
+The exporter leaves the model in training mode, in which dropout changes the reference. Models with dropout (GPT-2,
+GPT-J, Bloom) check that it is off.
 """
 
 from __future__ import annotations

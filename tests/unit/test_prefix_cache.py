@@ -1,4 +1,4 @@
-"""The prefix cache: what was run once is found by all who begin alike, within its budget, and changes no result."""
+"""The prefix cache: hits for equal prefixes, the byte budget, and unchanged results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import guideway as gw
-from guideway.errors import EngineError, KVCacheFullError
-from guideway.sessions import Counts, Model, PrefixCache
+from guideway.errors import KVCacheFullError
+from guideway.generation import Model
+from guideway.sessions import Counts, PrefixCache
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -119,17 +119,17 @@ def test_a_second_session_runs_only_what_differs() -> None:
     first.logits()
     second.logits()
     assert first.counts == Counts(run=81)
-    assert second.counts == Counts(run=2, found=80)
+    assert second.counts == Counts(run=2, cached=80)
     third = shared.session()
     third.feed("abc " * 10)
     third.logits()
-    assert third.counts == Counts(run=1, found=39)  # the last one runs, for its logits
+    assert third.counts == Counts(run=1, cached=39)  # the last one runs, for its logits
     found = shared.prefixes.statistics
     assert (found.lookups, found.hits, found.tokens_found, found.evictions) == (3, 2, 119, 0)
 
 
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
-def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
+def test_cached_prefixes_do_not_change_logits(supports_rollback: bool) -> None:
     """Sessions that begin alike, edit, fork and go back, beside the same ones without the cache."""
     chance = random.Random(5)
     cached, plain = (
@@ -150,25 +150,25 @@ def test_what_is_found_changes_no_logits(supports_rollback: bool) -> None:
             session.set_text(text[: len(session)] + "bad " * 6)
             session.fork().infer()
         assert np.array_equal(one.logits(), other.logits())
-        assert one.counts.run + one.counts.found >= other.counts.run - other.counts.again
-        found += one.counts.found
-        assert other.counts.found == 0
+        assert one.counts.run + one.counts.cached >= other.counts.run - other.counts.recomputed
+        found += one.counts.cached
+        assert other.counts.cached == 0
     assert found > 1000
     assert cached.prefixes.statistics.nbytes <= 60_000
     assert plain.prefixes.statistics.lookups == 0
 
 
-def test_a_generation_is_found_by_what_goes_on_from_it() -> None:
+def test_resumed_generation_uses_the_prefix_cache() -> None:
     shared = ConstantModel(VOCABULARY, np.arange(10.0))
     prompt = "abc def " * 4
     answer = gw.generate(shared, prompt, gw.Regex("[a-h]{40}"))
     session = shared.session()
     session.feed(f"{prompt}{answer} bad")
     session.logits()
-    assert session.counts.found >= len(prompt) + 39
+    assert session.counts.cached >= len(prompt) + 39
 
 
-def test_what_is_larger_than_the_budget_is_not_kept() -> None:
+def test_prefixes_larger_than_the_budget_are_not_kept() -> None:
     cache = PrefixCache(budget_bytes=1000)
     cache.put(list(range(20)), TextChunk(list(range(20)), 300))  # ids count too
     assert cache.statistics.entries == 0
@@ -244,32 +244,32 @@ def test_threads_share_it() -> None:
     assert cache.statistics.nbytes <= 20_000
 
 
-def test_what_came_from_a_file_is_given_to_nobody(tmp_path: Path) -> None:
+def test_restored_sessions_are_not_shared(tmp_path: Path) -> None:
     shared = model()
     session = shared.session()
     session.feed("abc def " * 5)
     session.save(tmp_path / "s")
     shared.prefixes.clear()
     loaded = shared.load_session(tmp_path / "s")
-    for one in (loaded, loaded.fork(), shared.session(kv=loaded.kv())):
+    for one in (loaded, loaded.fork(), shared.session(kv_cache=loaded.kv_cache())):
         one.feed("abc def " * 4)
         one.logits()
         one.keep_prefix()
     assert shared.prefixes.statistics.entries == 0
-    with pytest.raises(EngineError, match="3 tokens for 72 positions"):
-        shared.session(kv=replace(loaded.kv(), tokens=(1, 2, 3)))
+    with pytest.raises(ValueError, match="3 tokens for 72 positions"):
+        shared.session(kv_cache=replace(loaded.kv_cache(), tokens=(1, 2, 3)))
 
 
-def test_learned_prefixes_and_closed_models_leave_it_alone() -> None:
+def test_soft_prompts_and_closed_models_do_not_change_the_cache() -> None:
     shared = model()
     arrays = {"states": np.ones((2, 16), dtype=np.float32), "length": np.array([2])}
-    session = shared.session(kv=shared.soft_prompt(arrays))
+    session = shared.session(kv_cache=shared.soft_prompt(arrays))
     session.feed("abc " * 10)
     session.logits()
     session.keep_prefix()
     plain = shared.session()
     plain.feed("abc " * 10)
     plain.logits()
-    assert (session.counts.found, plain.counts.found) == (0, 0)
+    assert (session.counts.cached, plain.counts.cached) == (0, 0)
     shared.close()
     assert shared.prefixes.statistics.entries == 0

@@ -1,4 +1,4 @@
-"""Vocabularies, tokenizers and digests in other processes: any hash seed, spawn, fork, and calls of a remote kind."""
+"""Vocabularies, tokenizers and digests in other processes: hash seeds, spawn, fork, remote calls."""
 
 from __future__ import annotations
 

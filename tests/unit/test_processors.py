@@ -1,4 +1,4 @@
-"""The core of all logits processors, without an engine."""
+"""The common base of all logits processors, without an engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import guideway as gw
 from guideway import masks
-from guideway.errors import BudgetTooSmallError, EngineError
+from guideway.errors import BudgetTooSmallError, ProcessorError, ProcessorReuseError
 from guideway.integrations._common import Processor, Rows
 from guideway.testing import processor_contract
 from guideway.tokenizers import Vocabulary
@@ -98,9 +98,9 @@ def test_a_thousand_steps_of_rows_that_join_and_leave() -> None:
 def test_a_refused_call_leaves_nothing_behind() -> None:
     processor = Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY)
     processor.masks(np.array([[5, 1], [5, 2]]))
-    with pytest.raises(EngineError, match="no prompt"):
+    with pytest.raises(ProcessorReuseError, match="no prompt"):
         processor.masks(np.array([[5, 1, 1], [5, 3, 1]]))
-    with pytest.raises(EngineError, match="no prompt"):
+    with pytest.raises(ProcessorReuseError, match="no prompt"):
         processor.masks(np.array([[5, 1, 1, 1], [5, 3, 1, 1]]))
     found, held = processor.masks(np.array([[5, 2, 2], [5, 1, 1]]))
     assert (legal(found), held) == ([[0, 2], [0, 1]], [True, True])
@@ -133,9 +133,9 @@ def test_prompts_find_their_constraint_when_rows_leave() -> None:
     assert (legal(found), held) == ([[0, 2]] * 5, [True] * 5)
     same = Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY)
     same.masks(np.array([[1, 1], [1, 1]]))
-    with pytest.raises(EngineError, match="several prompts begin like"):
+    with pytest.raises(ProcessorReuseError, match="several prompts begin like"):
         same.masks(np.array([[1, 1, 2]]))
-    with pytest.raises(EngineError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
         Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY).masks(np.array([[1], [1], [1]]))
     with pytest.raises(ValueError, match="empty"):
         Processor([], VOCABULARY)
@@ -164,18 +164,18 @@ def test_two_calls_at_once_are_refused() -> None:
     thread = Thread(target=hold)
     thread.start()
     inside.wait(10)
-    with pytest.raises(EngineError, match="in use"):
+    with pytest.raises(ProcessorReuseError, match="in use"):
         run(processor, [[1]], np.zeros((1, 8), np.float32))
     leave.set()
     thread.join()
     run(processor, [[1]], np.zeros((1, 8), np.float32))
     for wrong in ([[2, 1]], [[1, 1, 1, 1]]):
-        with pytest.raises(EngineError):
+        with pytest.raises(ProcessorReuseError):
             run(processor, wrong, np.zeros((1, 8), np.float32))
     assert processor.timings.calls == 1
 
 
-def test_what_is_left() -> None:
+def test_apply_reports_remaining_tokens() -> None:
     row = masks.pack([3, 40], 64)
     logits = np.zeros(50, np.float32)
     assert masks.apply(logits, row)
@@ -240,7 +240,7 @@ def test_masks_begun_early_are_those_of_the_rows_asked_for() -> None:
     timings = processor.timings
     assert timings.calls == 61
     assert 0 <= timings.overlap <= timings.mask
-    with pytest.raises(EngineError, match="no prompt"):
+    with pytest.raises(ProcessorReuseError, match="no prompt"):
         processor.ahead(np.array([[9, 9, 9], [9, 9, 9]]))
     found, _ = processor.masks(np.array(texts))
     assert legal(found[:1]) == legal(expected[:1])

@@ -1,4 +1,4 @@
-"""Grammars as programs: what cannot be written is told, and programs that begin alike allow what they say."""
+"""Grammars encoded as programs: refused grammars, and programs with common prefixes."""
 
 from decimal import Decimal, localcontext
 from typing import Any
@@ -42,20 +42,20 @@ def of(node: Any) -> Grammar:
         Leaf(Cat((Literals((odd(b"x"),)), Spelled(ANY_TEXT, "json"), Literals((odd(b"x"),))))),
     ],
 )
-def test_what_stands_in_the_wrong_place_is_a_type_error(node: Any) -> None:
+def test_misplaced_nodes_are_type_errors(node: Any) -> None:
     with pytest.raises(TypeError):
         encode(of(node))
 
 
 def test_what_words_cannot_hold_names_its_place() -> None:
-    with pytest.raises(gw.LimitExceededError, match="1E") as raised:
+    with pytest.raises(gw.errors.LimitExceededError, match="1E") as raised:
         encode(of(Number((Cell(Decimal("1E+3000000000")),))))
     assert raised.value.place == "/here"
-    with pytest.raises(gw.LimitExceededError, match="demands"):
+    with pytest.raises(gw.errors.LimitExceededError, match="demands"):
         encode(of(Object(BRACES, (), demands=1 << 32)))
     with pytest.raises(OverflowError):
         encode(of(Alternative((1 << 32,))))
-    with pytest.raises(gw.InvalidConstraintError, match="never given") as unset:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="never given") as unset:
         encode(of(None))
     assert unset.value.place == "/here"
 

@@ -1,4 +1,4 @@
-"""The prompt format is a contract with the weights of `tiny`: these strings change only with a new training."""
+"""The prompt format belongs to the weights of `tiny`: these strings change only with a new training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas of a server on one cache directory: what one compiled, others read; what was tampered with, they do not."""
+"""Replicas of a server share one cache directory; modified entries are not read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPLICA = """
 import hashlib, json, sys
 import numpy as np
 import guideway as gw
-from guideway import disk, constraints
+from guideway import constraints, disk
 from guideway.integrations._common import Follower, requested
 
 if sys.argv[1] == "reads":
@@ -70,7 +70,7 @@ def first(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> dict[str, Any]:
     return made[1]
 
 
-def test_the_second_reads_what_the_first_compiled(tmp_path: Path, first: dict[str, Any]) -> None:
+def test_second_replica_reads_the_first_ones_entries(tmp_path: Path, first: dict[str, Any]) -> None:
     """The second one may not look at the source: all it has is the file, for the vocabulary and for the schema."""
     assert (first["hits"], first["writes"], first["entries"]) == (0, 2, 2)
     second = replica(tmp_path, "reads")
@@ -81,7 +81,7 @@ def test_the_second_reads_what_the_first_compiled(tmp_path: Path, first: dict[st
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "empty", "another's content", "writable by all"])
-def test_what_was_tampered_with_is_not_read(tmp_path: Path, first: dict[str, Any], how: str) -> None:
+def test_modified_entries_are_not_read(tmp_path: Path, first: dict[str, Any], how: str) -> None:
     files = sorted(tmp_path.rglob("*.entry"))
     whole = [file.read_bytes() for file in files]
     for file, data, other in zip(files, whole, reversed(whole), strict=True):

@@ -1,4 +1,4 @@
-"""States that are taken apart and gone on with, healed prompts, probabilities, values that grow."""
+"""Editing and resuming a `GenerationState`, token healing, log-probabilities, `stream_values`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import guideway as gw
-from guideway.generation import Generation, PartialValue, astream_values, complete
-from guideway.sessions import Model
+from guideway.generation import Generation, Model, PartialValue, astream_values, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -47,7 +46,7 @@ HOT: dict[str, Any] = {"temperature": 1.2, "seed": 8}
 @pytest.mark.parametrize("output", [None, SCHEMA, gw.Regex("[a-z]{30}")], ids=["free", "schema", "regex"])
 @pytest.mark.parametrize("return_kv_cache", [True, False])
 @pytest.mark.parametrize("logprobs", [None, 2])
-def test_what_is_cut_goes_on_as_if_it_had_not_been(
+def test_truncated_generation_resumes_identically(
     model: Model, output: Any, return_kv_cache: bool, logprobs: int | None
 ) -> None:
     options: dict[str, Any] = {**HOT, "logprobs": logprobs} | ({} if output is None else {"allow_truncation": True})
@@ -55,7 +54,7 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
     cut = complete(model, "the ", output, max_tokens=7, return_kv_cache=return_kv_cache, **options)
     assert cut.tokens == whole.tokens[:7]
     state = cut.state
-    assert (state.kv is not None) == return_kv_cache
+    assert (state.kv_cache is not None) == return_kv_cache
     on = gw.resume(model, state, max_tokens=38, **options)
     assert (on.tokens, on.text, on.value, on.finish_reason) == (
         whole.tokens,
@@ -69,9 +68,9 @@ def test_what_is_cut_goes_on_as_if_it_had_not_been(
 
 
 def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
-    def louder(state: gw.GenerationState) -> gw.GenerationState:
+    def louder(state: gw.types.GenerationState) -> gw.types.GenerationState:
         """Every second token gone, another seed, and no keys and values."""
-        return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv=None)
+        return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv_cache=None)
 
     first = complete(model, "the ", gw.Regex("[a-z ]*"), max_tokens=12, return_kv_cache=True, **HOT)
     changed = louder(first.state)
@@ -80,11 +79,11 @@ def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
     assert on.value == on.text
     assert set(on.text) <= set("abcdefghijklmnopqrstuvwxyz ")
     assert on == gw.resume(model, changed, max_tokens=9, temperature=1.2) or on.tokens  # timings differ
-    stale = replace(changed, kv=first.state.kv)  # keys and values of other tokens: what agrees is used
+    stale = replace(changed, kv_cache=first.state.kv_cache)  # keys and values of other tokens: what agrees is used
     assert gw.resume(model, stale, max_tokens=9, temperature=1.2).tokens == on.tokens
 
 
-def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
+def test_edited_output_continues_under_its_constraint(model: Model) -> None:
     cut = complete(model, "the ", SCHEMA, max_tokens=9, allow_truncation=True, **HOT)
     edited = cut.state.edited(model, '{"a": "the €')
     assert edited.text(model) == '{"a": "the €'
@@ -93,9 +92,9 @@ def test_an_edited_output_goes_on_under_its_constraint(model: Model) -> None:
     assert json.loads(on.text) == on.value
     same = cut.state.edited(model, cut.state.text(model))
     assert same.tokens[: len(cut.tokens) - 4] == cut.tokens[: len(cut.tokens) - 4]  # what half a character leaves
-    with pytest.raises(gw.RejectedTokenError):
+    with pytest.raises(gw.errors.RejectedTokenError):
         gw.resume(model, cut.state.edited(model, '{"b'), max_tokens=30)
-    with pytest.raises(gw.BudgetTooSmallError):
+    with pytest.raises(gw.errors.BudgetTooSmallError):
         gw.resume(model, edited, max_tokens=1)
     finished = complete(model, "the ", gw.Regex("ab"))
     assert gw.resume(model, finished.state).value == "ab"
@@ -114,7 +113,7 @@ def test_a_stream_that_is_left_can_be_resumed(model: Model) -> None:
 
 
 def test_mirostat_and_a_healed_prompt_survive_a_state(model: Model) -> None:
-    sampler = gw.Sampler(1.0, mirostat=gw.Mirostat(3.0, 0.5))
+    sampler = gw.Sampler(1.0, mirostat=gw.sampling.Mirostat(3.0, 0.5))
     for output in (None, gw.Regex("[a-z]{40}")):
         options: dict[str, Any] = {"sampler": sampler, "token_healing": True} | (
             {} if output is None else {"allow_truncation": True}
@@ -129,7 +128,7 @@ def test_mirostat_and_a_healed_prompt_survive_a_state(model: Model) -> None:
 # -- healing -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_healed_prompt_goes_on_with_longer_tokens() -> None:
+def test_token_healing_uses_longer_tokens() -> None:
     logits = np.zeros(len(BYTES))
     logits[BYTES.index(b"there")] = 9.0
     logits[BYTES.index(b"!")] = 8.0
@@ -182,7 +181,7 @@ def test_steps_are_what_the_logits_say(model: Model) -> None:
         matcher.advance(step.token_id)
         session.feed([step.token_id])
     assert found.logprob == pytest.approx(sum(step.logprob for step in found.steps))
-    with pytest.raises(ValueError, match="give logprobs=0"):
+    with pytest.raises(ValueError, match="pass logprobs=0"):
         _ = plain.logprob
 
 
@@ -218,7 +217,7 @@ def test_each_field_is_usable_when_it_is_whole(model: Model) -> None:
     assert type(first.born) is date
     assert first.fields["age"] == last.value.age
     assert "inner" not in first.fields
-    with pytest.raises(AttributeError, match="inner is not whole yet; whole are: Name, age, born"):
+    with pytest.raises(AttributeError, match="the field 'inner' is not complete; complete fields: Name, age, born"):
         _ = first.inner
     assert last.inner == last.value.inner
     assert isinstance(last.inner, Inner)
@@ -238,13 +237,13 @@ def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
 
 
 def test_only_json_grows(model: Model) -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="needs a type or a JsonSchema"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="needs a type or a JsonSchema"):
         gw.stream_values(model, "the ", gw.Regex("a"))
     with pytest.raises(TypeError, match="one prompt"):
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_a_bar_is_for_eyes_only(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_progress_bar(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
     assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
     out, err = capsys.readouterr()
     assert out == ""
@@ -253,6 +252,6 @@ def test_a_bar_is_for_eyes_only(model: Model, capsys: pytest.CaptureFixture[str]
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:
     found: Generation[Any] = complete(model, "a ", gw.Regex("ab"))
-    assert found.state.kv is None
+    assert found.state.kv_cache is None
     assert found.state.tokens == found.tokens[:-1]  # the end token is left out
     assert found.state.prompt == tuple(model.tokenizer.encode("a "))

@@ -1,4 +1,4 @@
-"""Every stage against its definition, what is drawn against the masked softmax, and what is refused together."""
+"""Every sampler stage against its definition, draws against the masked softmax, contradictory options."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError
 from guideway.sampling import ORDER, Dry, Mirostat, Sampler, draw, probabilities, repeats, stages, uniform
 
 from ..helpers import reference_samplers as reference
@@ -164,7 +163,7 @@ def test_xtc_draws_its_own_number() -> None:
     )
 
 
-def test_taken_back_draws_are_drawn_anew() -> None:
+def test_removed_tokens_are_sampled_again() -> None:
     first = [draw(Sampler(1.0), TINY, position=i).token_id for i in range(300)]
     second = [draw(Sampler(1.0), TINY, position=i, attempt=1).token_id for i in range(300)]
     share = probabilities(TINY)
@@ -180,7 +179,7 @@ def test_ids_of_a_mask(words: list[int], size: int) -> None:
 # -- order and refusals ------------------------------------------------------------------------------------------------
 
 
-def test_the_order_counts() -> None:
+def test_stage_order_matters() -> None:
     logits = np.log([0.5, 0.3, 0.15, 0.05])
     cold_first = Sampler(0.5, top_p=0.65)
     cut_first = Sampler(0.5, top_p=0.65, order=("top_p", "temperature"))
@@ -206,7 +205,7 @@ def test_a_callable_sees_the_tokens_and_the_whole_vocabulary() -> None:
 
     with pytest.raises(ValueError, match="short must return logits of shape"):
         draw(Sampler(order=(short,)), TINY)
-    with pytest.raises(EngineError, match="nothing removed the last one"):
+    with pytest.raises(NoAllowedTokenError, match="nothing removed the last one"):
         draw(Sampler(order=(nothing,)), TINY)
 
 
@@ -238,7 +237,7 @@ def test_a_callable_sees_the_tokens_and_the_whole_vocabulary() -> None:
         ({"top_n_sigma": -1.0}, "top_n_sigma"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(options: dict[str, Any], words: str) -> None:
+def test_contradictory_options_are_refused_by_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Sampler(**options)
     with pytest.raises(TypeError, match="a name or a callable"):

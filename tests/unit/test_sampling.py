@@ -1,4 +1,4 @@
-"""Stages and draws: what each keeps, that draws follow the distribution, and that nothing but the arguments counts."""
+"""Sampler stages: what each one keeps, the distribution of draws, and dependence on the arguments only."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import Sampler, draw, uniform
 from guideway.sampling.stages import min_p, temperature, top_k, top_p
 
@@ -95,9 +94,9 @@ def test_the_draw_depends_on_seed_row_and_position() -> None:
 
 
 def test_logits_without_a_choice_are_refused() -> None:
-    with pytest.raises(EngineError, match="no token is allowed"):
+    with pytest.raises(NoAllowedTokenError, match="no token is allowed"):
         draw(Sampler(), np.full(3, -np.inf))
-    with pytest.raises(EngineError, match="token 1 is NaN"):
+    with pytest.raises(InvalidLogitsError, match="token 1 is NaN"):
         draw(Sampler(1.0), np.array([0.0, np.nan]))
     assert draw(Sampler(1.0), np.array([0.0, np.inf])).token_id == 1
 

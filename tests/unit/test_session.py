@@ -1,4 +1,4 @@
-"""Sessions: forwards and back in any order, and everything is as it was; the loop that generates."""
+"""Sessions: any order of advancing and rewinding restores the state; the generation loop."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from guideway.errors import (
     InvalidTokenError,
     RejectedTokenError,
 )
+from guideway.generation import Model
 from guideway.generation.scheduler import Limits, Row, decode
 from guideway.sampling import Mirostat, Sampler
-from guideway.sessions import Model, Session, feed_all, infer_all
+from guideway.sessions import Session, feed_all, infer_all
 from guideway.testing import ConstantEngine, ConstantModel, ToyEngine, step_engine_contract
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -164,7 +165,7 @@ def test_rewind_to_empty_and_past_it(model: Model) -> None:
     with pytest.raises(EmptySequenceError):
         session.infer()
     session.feed("cat")
-    with pytest.raises(EmptySequenceError, match="2 tokens cannot be given back: the session has 1"):
+    with pytest.raises(EmptySequenceError, match="cannot rewind 2 tokens: the session has 1"):
         session.rewind(2)
     with pytest.raises(ValueError, match="negative"):
         session.rewind(-1)
@@ -172,7 +173,7 @@ def test_rewind_to_empty_and_past_it(model: Model) -> None:
     assert session.text == "cat"
 
 
-def test_forks_part_and_share(model: Model) -> None:
+def test_forks_share_prefix_and_diverge(model: Model) -> None:
     session = fed(model, [1, 2, 3], seed=1, sampler=Sampler(2.0))
     session.logits()
     other, same = session.fork(row=1), session.fork()
@@ -191,13 +192,13 @@ def test_top_k(model: Model) -> None:
         session.top_k(0)
 
 
-@pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv": 5}])
+@pytest.mark.parametrize("options", [{"seed": "x"}, {"row": 0.5}, {"sampler": 0.5}, {"kv_cache": 5}])
 def test_what_is_no_option_is_refused_at_once(model: Model, options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(options))):
         model.session(**options)
 
 
-def test_what_is_no_text_or_number_is_refused(model: Model) -> None:
+def test_invalid_feed_arguments_are_refused(model: Model) -> None:
     session = model.session()
     with pytest.raises(TypeError, match="count must be an integer, got '1'"):
         session.rewind("1")  # type: ignore[arg-type]  # on purpose
@@ -265,7 +266,7 @@ class Counting:
         return self.engine.forward(rows, caches)
 
 
-def test_what_is_forced_runs_no_model(model: Model) -> None:
+def test_forced_tokens_run_no_model(model: Model) -> None:
     counting = Counting(model.engine)
     session = Model(counting, model.tokenizer).session()
     session.feed("a")
@@ -278,7 +279,7 @@ def test_what_is_forced_runs_no_model(model: Model) -> None:
     assert session.text in ("axyz cot", "axyz cut")
 
 
-def test_only_what_can_be_finished_is_taken(model: Model) -> None:
+def test_only_completable_tokens_are_sampled(model: Model) -> None:
     texts = ["ab", "abcdefgh", "abcdefghijklmnop", "abcdefghijklmnopqrstuvwxyz"]
     for budget in range(2, 30):
         session = fed(model, [1], seed=budget, sampler=Sampler(5.0))
@@ -315,7 +316,7 @@ def test_rows_of_a_batch_are_as_alone(model: Model) -> None:
 
 def test_sessions_of_several_models_do_not_mix(model: Model) -> None:
     other = ConstantModel(VOCABULARY)
-    with pytest.raises(EngineError, match="several models"):
+    with pytest.raises(ValueError, match="same model"):
         feed_all([fed(model, [1]), fed(other, [1])])
 
 
@@ -336,18 +337,18 @@ def test_a_session_opens_with_bos_and_never_goes_below() -> None:
     model = gw.load("tiny")
     bos = model.tokenizer.bos_id
     session = model.session()
-    assert session.tokens == [bos] == list(model.opening)
+    assert session.tokens == [bos] == list(model.bos_ids)
     assert session.text == ""
     opening = session.logits()  # what follows nothing
     ids = session.feed("The Winter Jazz Night")
     assert session.tokens == [bos, *ids] == model.tokenizer.encode("The Winter Jazz Night", special=True)
-    with pytest.raises(EmptySequenceError, match="behind the 1 that open it"):
+    with pytest.raises(EmptySequenceError, match="after its 1 BOS ids"):
         session.rewind(len(ids) + 1)
     assert session.rewind(len(ids)) == ids
     assert np.array_equal(session.logits(), opening)
     assert session.feed(model.tokenizer.encode("The", special=True)) == model.tokenizer.encode("The")  # BOS is there
     assert session.set_text("") == (1, model.tokenizer.encode("The"), [])
-    assert model.session(kv=session.kv()).tokens == [bos]
+    assert model.session(kv_cache=session.kv_cache()).tokens == [bos]
 
 
 def test_set_text_runs_only_what_changed() -> None:
@@ -378,16 +379,16 @@ def test_set_text_runs_only_what_changed() -> None:
         assert session.counts.run - ran == max(1, len(ids) - same) or not change.fed
 
 
-def test_logits_that_were_let_go_are_run_again_and_counted(model: Model) -> None:
+def test_dropped_logits_are_recomputed_and_counted(model: Model) -> None:
     session = model.session(logits_bytes=0)
     session.feed("the cat and the dog")
     session.logits()
     ran = session.counts.run
-    assert session.counts.again == 0
+    assert session.counts.recomputed == 0
     session.rewind(3)
     assert session.counts.run == ran  # lazily
     found = session.logits()
-    assert (session.counts.run, session.counts.again) == (ran + 1, 1)
+    assert (session.counts.run, session.counts.recomputed) == (ran + 1, 1)
     assert np.allclose(found, fed(model, session.tokens).logits(), atol=1e-5)
 
 
@@ -406,7 +407,7 @@ def test_recurrent_models_go_back_by_checkpoints() -> None:
     session.logits()
     assert session.counts.run - ran < 30  # near the end the checkpoints are dense
     with pytest.raises(ValueError, match="cannot be truncated"):
-        session.kv().cache.truncated(3)
+        session.kv_cache().cache.truncated(3)
 
 
 def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
@@ -423,15 +424,15 @@ def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
 
 
 def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
-    arrays = model.engine.export(fed(model, [5, 6, 7]).kv().cache)
+    arrays = model.engine.export(fed(model, [5, 6, 7]).kv_cache().cache)
     prefix = model.soft_prompt(arrays)
     assert (len(prefix), prefix.positions) == (0, 3)
-    session = model.session(kv=prefix)
+    session = model.session(kv_cache=prefix)
     with pytest.raises(EmptySequenceError):
         session.logits()
     session.feed([1, 2])
     assert np.allclose(session.logits(), fed(model, [5, 6, 7, 1, 2]).logits(), atol=1e-5)
-    again = model.session(kv=session.kv())
+    again = model.session(kv_cache=session.kv_cache())
     assert again.rewind(2) == [1, 2]
     again.feed([3])
     assert np.allclose(again.logits(), fed(model, [5, 6, 7, 3]).logits(), atol=1e-5)
@@ -440,18 +441,18 @@ def test_learned_prefixes_stand_before_all_tokens(model: Model) -> None:
         again.feed([1] * 297)
     with pytest.raises(EngineError, match="must be float32"):
         model.soft_prompt({name: array[..., :1] for name, array in arrays.items()})
-    with pytest.raises(EngineError, match="another model"):
-        ConstantModel(VOCABULARY).session(kv=prefix)
+    with pytest.raises(ValueError, match="different model"):
+        ConstantModel(VOCABULARY).session(kv_cache=prefix)
 
 
 def test_kv_is_kept_and_given_to_many(model: Model) -> None:
     session = fed(model, [1, 2, 3, 4])
-    kv = session.kv()
+    kv = session.kv_cache()
     assert kv.nbytes >= 4 * 256
     session.feed([9])
     session.logits()
     for ids in ([5], [6, 7]):
-        other = model.session(kv=kv)
+        other = model.session(kv_cache=kv)
         other.feed(ids)
         assert np.allclose(other.logits(), fed(model, [1, 2, 3, 4, *ids]).logits(), atol=1e-5)
         assert other.counts.run == len(ids)
@@ -471,7 +472,7 @@ def test_many_sessions_are_one_step(model: Model) -> None:
     assert drawn == [session.infer() for session in alone]
 
 
-def test_what_a_sampler_remembers_goes_back_too(tmp_path: Path) -> None:
+def test_rewind_restores_sampler_state(tmp_path: Path) -> None:
     sampler = Sampler(1.0, mirostat=Mirostat(2.0, 0.5), frequency_penalty=0.3)
     model = Model(ToyEngine(len(TOKENS)), Tokenizer.of(VOCABULARY))
     session = model.session(sampler=sampler)
@@ -487,5 +488,5 @@ def test_what_a_sampler_remembers_goes_back_too(tmp_path: Path) -> None:
     session.feed(first[:10])  # fed, not drawn: nothing is remembered of it
     assert [session.infer() for _ in range(20)] != first[10:]
     session.sampler = Sampler(order=(lambda tokens, logits: logits,))
-    with pytest.raises(gw.SnapshotError, match="a stage of its own"):
+    with pytest.raises(gw.errors.SnapshotError, match="is a function"):
         session.save(tmp_path / "never")

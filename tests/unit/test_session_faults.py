@@ -1,4 +1,4 @@
-"""An engine that fails, at each of its calls in turn: every session is as it was, and goes on as if nothing was."""
+"""An engine that fails at each of its calls: every session keeps its state and can continue."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from guideway.errors import (
     RejectedTokenError,
     SnapshotError,
 )
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session, feed_all, infer_all
+from guideway.sessions import Session, feed_all, infer_all
 from guideway.testing import FailingEngine, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -42,7 +43,7 @@ ACTS: dict[str, Act] = {
     "rewind, then logits": lambda s, p: (s.rewind(2), s.logits()),
     "set_text, then logits": lambda s, p: (s.set_text("abc de"), s.logits()),
     "under a constraint": infer_under_a_constraint,
-    "kv": lambda s, p: s.model.session(kv=s.kv()).infer(),
+    "kv_cache": lambda s, p: s.model.session(kv_cache=s.kv_cache()).infer(),
     "fork": lambda s, p: s.fork(row=3).infer(),
     "save": lambda s, p: s.save(p / "a"),
     "load": lambda s, p: (s.save(p / "b"), s.model.load_session(p / "b").logits()),
@@ -144,7 +145,7 @@ def test_errors_leave_the_session_as_it_was() -> None:
         assert np.array_equal(session.logits(), logits)
 
 
-def test_one_failing_row_moves_no_other() -> None:
+def test_failing_row_does_not_advance_others() -> None:
     model = Model(ToyEngine(len(TOKENS), context_size=10), Tokenizer.of(VOCABULARY))
     sessions = [model.session(row=i) for i in range(3)]
     for session, count in zip(sessions, (3, 10, 4), strict=True):
@@ -181,7 +182,7 @@ def test_threads_share_a_model_and_its_engine_runs_one_call_at_a_time(tmp_path: 
             session = model.session(row=number)
             session.feed("cab deaf")
             session.infer()
-            session.fork().kv()
+            session.fork().kv_cache()
             session.save(tmp_path / f"{number}-{turn}")
             model.load_session(tmp_path / f"{number}-{turn}").infer()
 
@@ -198,7 +199,13 @@ def test_a_closed_model_can_only_be_looked_at() -> None:
     session.feed("d")
     model.close()
     before = facts(session)
-    for act in (session.logits, session.infer, session.kv, lambda: session.feed("a"), lambda: session.set_text("a")):
+    for act in (
+        session.logits,
+        session.infer,
+        session.kv_cache,
+        lambda: session.feed("a"),
+        lambda: session.set_text("a"),
+    ):
         with pytest.raises(EngineError, match="closed"):
             act()
         assert facts(session) == before

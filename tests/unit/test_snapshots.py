@@ -1,4 +1,4 @@
-"""Sessions on disk: only used positions, and nothing but what was saved comes back."""
+"""Saved sessions: only used positions are stored, and the restored session is equal."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 import guideway as gw
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import SnapshotError
+from guideway.generation import Model
 from guideway.sampling import Sampler
-from guideway.sessions import Model, Session
+from guideway.sessions import Session
 from guideway.testing import ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
 
@@ -39,7 +40,7 @@ def started(model: Model) -> Session:
     return session
 
 
-def test_what_comes_back_goes_on_bit_for_bit(model: Model, tmp_path: Path) -> None:
+def test_restored_session_continues_bit_for_bit(model: Model, tmp_path: Path) -> None:
     session = started(model)
     logits = session.logits()
     session.save(tmp_path / "s")
@@ -82,33 +83,33 @@ def test_constraints_come_back_with_their_automaton(model: Model, tmp_path: Path
     session.constrain(automaton.matcher())
     session.feed("cab")
     session.save(tmp_path / "s")
-    with pytest.raises(gw.ConstraintError, match="is not a constraint"):
+    with pytest.raises(gw.errors.ConstraintError, match="is not a constraint"):
         model.load_session(tmp_path / "s", constraint="(cab|bad) (dab|fad)")
     assert model.load_session(tmp_path / "s", constraint=gw.Regex("(cab|bad) (dab|fad)")).text == session.text
     again = model.load_session(tmp_path / "s", constraint=automaton)
     assert again.matcher is not None
     assert [again.infer() for _ in range(4)] == [session.infer() for _ in range(4)]
-    with pytest.raises(SnapshotError, match="saved under a constraint: give its automaton"):
+    with pytest.raises(SnapshotError, match="saved with a constraint: pass it"):
         model.load_session(tmp_path / "s")
-    with pytest.raises(SnapshotError, match="under another constraint"):
+    with pytest.raises(SnapshotError, match="with a different constraint"):
         model.load_session(tmp_path / "s", constraint=gw.compile(gw.Regex("x?"), VOCABULARY))
     started(model).save(tmp_path / "free")
     with pytest.raises(SnapshotError, match="without a constraint"):
         model.load_session(tmp_path / "free", constraint=automaton)
 
 
-def test_those_of_others_are_refused_by_name(model: Model, tmp_path: Path) -> None:
+def test_snapshots_of_other_models_are_refused_by_name(model: Model, tmp_path: Path) -> None:
     started(model).save(tmp_path / "s")
     folder = write(tmp_path / "other", Shape(vocab=len(TOKENS) + 3, context=2999))
-    with pytest.raises(SnapshotError, match="s is a session of another model than small"):
+    with pytest.raises(SnapshotError, match="s was saved with a different model than small"):
         Model(OnnxEngine(folder), model.tokenizer, name="small").load_session(tmp_path / "s")
     others = Vocabulary([*TOKENS[:-1], b"bac"], eos_ids=[0], special_ids=[0])
-    with pytest.raises(SnapshotError, match="another tokenizer"):
+    with pytest.raises(SnapshotError, match="different tokenizer"):
         Model(model.engine, Tokenizer.of(others)).load_session(tmp_path / "s")
     data = bytearray((tmp_path / "s").read_bytes())
     data[8] = 9
     (tmp_path / "s").write_bytes(data)
-    with pytest.raises(SnapshotError, match="has the format 9; this version reads 2"):
+    with pytest.raises(SnapshotError, match="has format 9; this version reads format 2"):
         model.load_session(tmp_path / "s")
     with pytest.raises(OSError):
         model.load_session(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""The bundled model's files: they fit each other, the tokenizer loses nothing, the graph agrees with itself."""
+"""Files of the bundled model: they are consistent, the tokenizer is lossless, the graph is deterministic."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_tokenizer_has_every_byte_and_the_special_tokens(tokenizer: Tokenize
     assert sum(len(token) == 1 for token in single) == 256
 
 
-def test_digits_and_words_stand_alone(tokenizer: Tokenizer) -> None:
+def test_digits_and_words_are_separate_tokens(tokenizer: Tokenizer) -> None:
     tokens = tokenizer.encode("in 2024 Ada", add_special_tokens=False).tokens
     assert [token for token in tokens if any(c.isdigit() for c in token)] == list("2024")
     assert not any(token.startswith("Ġ") and len(token) > 1 and token[1:].isalnum() for token in tokens)

@@ -1,4 +1,4 @@
-"""The tiny models of `guideway.testing`: the same bytes from the same seed, and nothing that has to be downloaded."""
+"""The small models of `guideway.testing`: the same seed gives the same bytes, without downloads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from guideway.errors import NotAvailable
+from guideway.errors import ModelNotFoundError
 from guideway.testing import ARCHITECTURES, tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -35,5 +35,5 @@ def test_the_tokenizer_opens_with_bos_and_knows_every_byte(tmp_path: Path) -> No
 
 
 def test_unknown_architectures_are_named(tmp_path: Path) -> None:
-    with pytest.raises(NotAvailable, match="known are llama, qwen2"):
+    with pytest.raises(ModelNotFoundError, match="known are llama, qwen2"):
         tiny_model("perceptron", tmp_path)

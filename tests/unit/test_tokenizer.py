@@ -1,4 +1,4 @@
-"""`Tokenizer`: exact bytes for both families, roles from the files around it, and clear refusals."""
+"""`Tokenizer`: exact bytes for both families, token roles from the model's files, and errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 import tokenizers
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from guideway.errors import EngineError, InvalidTokenError, NotAvailable
+from guideway.errors import (
+    ChatTemplateError,
+    InvalidFileError,
+    InvalidTokenError,
+    ModelNotFoundError,
+    UnsupportedTokenizerError,
+)
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 CORPUS = ["the quick brown fox", "Ada Lovelace, 36", '{"name": "Zoë", "n": 1}', "naïve café €5", "  two  spaces\n\n"]
@@ -188,7 +193,7 @@ def test_huge_ids_are_refused(tmp_path: Path) -> None:
     document = json.loads(BYTE_LEVEL.to_str())
     document["model"]["vocab"]["zzz"] = 4_000_000_000
     (tmp_path / "tokenizer.json").write_text(json.dumps(document), "utf-8")
-    with pytest.raises(EngineError, match="4000000000"):
+    with pytest.raises(InvalidFileError, match="4000000000"):
         Tokenizer.of(tmp_path)
 
 
@@ -217,28 +222,28 @@ def test_chat_templates(tmp_path: Path) -> None:
     tokenizer = Tokenizer.of(folder)
     message = {"role": "user", "content": "hi"}
     assert tokenizer.render_chat([message]) == "<s>[user] hi\n[assistant]"
-    with pytest.raises(EngineError, match="too many"):
+    with pytest.raises(ChatTemplateError, match="too many"):
         tokenizer.render_chat([message] * 3)
 
 
 def test_without_a_template_chat_is_refused() -> None:
-    with pytest.raises(NotAvailable, match="no chat template"):
+    with pytest.raises(ChatTemplateError, match="no chat template"):
         TOKENIZERS["byte level"].render_chat([{"role": "user", "content": "hi"}])
 
 
 @pytest.mark.parametrize("given", [3, None, object(), b"tokenizer.json", "no/such/folder"])
 def test_what_is_not_known_is_refused_by_name(given: object) -> None:
-    with pytest.raises(NotAvailable, match="tokenizer"):
+    with pytest.raises((ModelNotFoundError, UnsupportedTokenizerError), match="tokenizer"):
         Tokenizer.of(given)
 
 
 def test_inexact_decoders_are_refused() -> None:
     word_piece = tokenizers.Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    with pytest.raises(NotAvailable, match="without a decoder"):
+    with pytest.raises(UnsupportedTokenizerError, match="without a decoder"):
         Tokenizer.of(word_piece)
     for decoder in (decoders.WordPiece(), decoders.BPEDecoder(), decoders.Strip(" ", 1, 0), decoders.CTC()):
         word_piece.decoder = decoder
-        with pytest.raises(NotAvailable, match="would not be exact"):
+        with pytest.raises(UnsupportedTokenizerError, match="would not be exact"):
             Tokenizer.of(word_piece)
 
 
@@ -246,12 +251,12 @@ def test_inexact_decoders_are_refused() -> None:
 def test_damaged_files_are_engine_errors(tmp_path: Path, content: str) -> None:
     file = tmp_path / "tokenizer.json"
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(EngineError):
+    with pytest.raises(InvalidFileError):
         Tokenizer.of(file)
     write(tmp_path)
     (tmp_path / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     if content != '{"model": 3}':
-        with pytest.raises(EngineError, match=r"config\.json"):
+        with pytest.raises(InvalidFileError, match=r"config\.json"):
             Tokenizer.of(tmp_path)
 
 

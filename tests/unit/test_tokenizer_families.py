@@ -1,4 +1,4 @@
-"""Exact bytes for every id, per family and through every library that can load it."""
+"""Exact bytes of every id, per tokenizer family and library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks on logits of PyTorch: the kernel's, PyTorch's own operations and Triton's agree; memory that is used again."""
+"""Masks on torch logits: the kernel, torch operations and Triton agree; buffers are reused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_way_gives_the_same(case: int, kind: str) -> None:
         assert empty == nothing
 
 
-def test_memory_is_used_again_only_when_nobody_holds_what_was_in_it() -> None:
+def test_buffers_are_reused_only_without_references() -> None:
     import torch
 
     from guideway.masks.torch import TorchMasks

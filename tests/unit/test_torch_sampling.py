@@ -1,4 +1,4 @@
-"""Draws on tensors of PyTorch: the token that NumPy draws, by each stage and all; an engine that keeps its logits."""
+"""Sampling on torch tensors gives the tokens of NumPy, for each stage and for all stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 import guideway as gw
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import Dry, Mirostat, Sampler, chain, draw
 from guideway.testing import tiny_model
 
@@ -58,8 +58,8 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
             more: dict[str, Any] = {"tokens": tokens, "seed": 3, "position": position, "memory": 4.0}
             try:
                 expected = draw(sampler, logits, mask, **more)
-            except EngineError as error:
-                with pytest.raises(EngineError, match=str(error).partition(":")[0]):
+            except (InvalidLogitsError, NoAllowedTokenError) as error:
+                with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=str(error).partition(":")[0]):
                     draw(sampler, torch.from_numpy(logits), mask, **more)
                 continue
             found = draw(sampler, torch.from_numpy(logits), mask, **more)
@@ -72,7 +72,7 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
 def test_what_is_no_logit_is_refused(wrong: float) -> None:
-    with pytest.raises(EngineError, match=r"is NaN|no token is allowed"):
+    with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):
         draw(Sampler(1.0), torch.full((40,), wrong))
 
 

@@ -1,4 +1,4 @@
-"""Models of transformers: every architecture goes forwards and back, and recurrent ones say that they cannot."""
+"""Models of transformers: every architecture advances and rewinds; recurrent ones report that they cannot."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, NotAvailable
-from guideway.sessions import Model
+from guideway.errors import EngineError, ModelNotFoundError
+from guideway.generation import Model
 from guideway.testing import ARCHITECTURES, tiny_model
 
 from ..helpers.engines import check_engine, fed, model_of
@@ -58,9 +58,9 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
         TransformersEngine(folder, device="toaster")
     with pytest.raises(EngineError, match="dtype 'float31'"):
         TransformersEngine(folder, dtype="float31")
-    with pytest.raises(NotAvailable, match=r"folder not found: .*nothing"):
+    with pytest.raises(ModelNotFoundError, match=r"folder not found: .*nothing"):
         TransformersEngine(tmp_path / "nothing")
-    with pytest.raises(NotAvailable, match="cannot load"):
+    with pytest.raises(ModelNotFoundError, match="cannot load"):
         TransformersEngine(tmp_path)  # a folder, but of no model
     asked = list[str]()
 
@@ -70,7 +70,7 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", unreachable)
     start = perf_counter()
-    with pytest.raises(NotAvailable, match="'nobody/nothing-at-all'"):
+    with pytest.raises(ModelNotFoundError, match="'nobody/nothing-at-all'"):
         gw.load("hf:nobody/nothing-at-all")
     assert asked == ["nobody/nothing-at-all"]
     assert perf_counter() - start < 10  # the library alone tries again for half a minute
@@ -80,10 +80,10 @@ def test_wrong_names_are_clear_errors(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(EngineError, match="no device 'cuda:x' here; available providers:"):
         gw.load("tiny", device="cuda:x")
     model = gw.load(f"hf:{folder}", device="cpu", context_size=50)
-    assert (model.context_size, model.opening) == (50, (0,))
+    assert (model.context_size, model.bos_ids) == (50, (0,))
 
 
-def test_a_model_that_was_moved_says_so(tmp_path: Path) -> None:
+def test_moved_model_is_reported(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
     from guideway.engines.transformers import TransformersEngine

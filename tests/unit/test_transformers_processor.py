@@ -1,4 +1,4 @@
-"""`generate` of transformers under constraints: every way it decodes, and the errors where something does not fit."""
+"""Constraints in `generate` of transformers: every decoding mode, and errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import BudgetTooSmallError, EngineError
-from guideway.sessions import Model
+from guideway.errors import BudgetTooSmallError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
+from guideway.generation import Model
 from guideway.testing import processor_contract, tiny_model
 from guideway.tokenizers import Tokenizer
 
@@ -153,7 +153,7 @@ def test_functions_run_before_and_the_model_s_own_logits_are_kept(loaded: Any) -
     assert all(np.isfinite(logits.numpy()).all() for logits in found.logits)
 
 
-def test_scores_are_written_over_only_where_nobody_reads_them_again(loaded: Any) -> None:
+def test_scores_are_modified_in_place_only_if_unused(loaded: Any) -> None:
     from guideway.integrations.transformers import logits_processor
     from guideway.masks.torch import TorchMasks
 
@@ -184,15 +184,17 @@ def test_errors_surface(loaded: Any) -> None:
 
     _, tokenizer, _ = loaded
     processor = logits_processor(gw.Regex("[a-z]{20}"), tokenizer)
-    with pytest.raises(EngineError, match="another processor forbids all"):  # it forces the end at the last token
+    with pytest.raises(
+        NoAllowedTokenError, match="another processor forbids all"
+    ):  # it forces the end at the last token
         generated(loaded, PROMPTS[:1], processor, max_length=12, max_new_tokens=None, forced_eos_token_id=1)
     processor = logits_processor(gw.Regex("[a-z]{3}"), tokenizer)
     generated(loaded, PROMPTS[:1], processor)
-    with pytest.raises(EngineError, match="each call"):
+    with pytest.raises(ProcessorReuseError, match="each generate"):
         generated(loaded, PROMPTS[3:], processor)
-    with pytest.raises(EngineError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
         generated(loaded, PROMPTS[:3], logits_processor([gw.Regex("a"), None], tokenizer))
     with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), tokenizer, max_tokens=3)
-    with pytest.raises(gw.InvalidConstraintError):
+    with pytest.raises(gw.errors.InvalidConstraintError):
         logits_processor(gw.Regex("("), tokenizer)

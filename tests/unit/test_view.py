@@ -1,4 +1,4 @@
-"""The view of a generation: every token once, coloured by what it cost, and nothing in it but text."""
+"""The HTML view of a generation: every token once, coloured by probability, all text escaped."""
 
 from __future__ import annotations
 

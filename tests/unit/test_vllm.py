@@ -1,4 +1,4 @@
-"""vLLM itself, on a CPU, in this process: our backend, our logits processor, and both in one batch."""
+"""vLLM on a CPU in this process: the backend, the logits processor, and both in one batch."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_bad_constraint_is_its_own_requests_error(llm: Any, route: Any, kind: 
     assert run(llm, [route(regex="[a-c]{3}")])[0].finish_reason == "stop"
 
 
-def test_arguments_that_say_nothing_are_refused(llm: Any) -> None:
+def test_arguments_without_effect_are_refused(llm: Any) -> None:
     from vllm import SamplingParams
     from vllm.exceptions import VLLMValidationError
 
@@ -173,7 +173,7 @@ def test_an_error_in_the_middle_ends_that_request_alone(llm: Any, caplog: pytest
     found = run(llm, [*wrong, structured(1, json=SCHEMA), processed(1, json=SCHEMA), free()])
     assert [one.finish_reason for one in found] == ["error", "stop", "stop", "stop", "length"]
     assert "ends early: RejectedTokenError" in caplog.text
-    assert "ends early: EngineError: no token is left" in caplog.text
+    assert "ends early: NoAllowedTokenError: no token is left" in caplog.text
     gw.JsonSchema(SCHEMA).parse(found[2].text)
     gw.JsonSchema(SCHEMA).parse(found[3].text)
 

@@ -1,4 +1,4 @@
-"""vLLM on a CPU with drafts: speculative decoding by n-grams of the prompt."""
+"""vLLM on a CPU with speculative decoding by n-grams of the prompt."""
 
 from __future__ import annotations
 

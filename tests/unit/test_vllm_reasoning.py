@@ -1,4 +1,4 @@
-"""Reasoning parsers of vLLM: what is thought is free, and the constraint begins where thinking ends."""
+"""Reasoning parsers of vLLM: reasoning is unconstrained, and the constraint begins after it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_over_http(server: str) -> None:
+def test_reasoning_over_http(server: str) -> None:
     """Thoughts and the answer come apart, whole and streamed; the answer fits, the thoughts need not."""
     import openai
 

@@ -1,4 +1,4 @@
-"""The class for vLLM's V2 model runner, by vLLM's own context and base class, over stand-ins for the runner's state."""
+"""The class for vLLM's V2 runner, with vLLM's context and base class and simulated runner state."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     return Runner(Tokenizer.of(folder), monkeypatch)
 
 
-def test_rows_come_leave_and_are_permuted(runner: Runner) -> None:
+def test_rows_join_leave_and_are_permuted(runner: Runner) -> None:
     draw = np.random.default_rng(3)
     for slot in range(SLOTS):
         runner.add(slot, [5] * (1 + slot), constrained=slot % 3 != 2)
@@ -140,7 +140,7 @@ def test_drafts_that_are_legal_or_not_taken_or_refused(runner: Runner) -> None:
                 runner.add(slot, [5, 6], constrained=slot != 2)
 
 
-def test_a_request_that_was_interrupted_goes_on(runner: Runner) -> None:
+def test_interrupted_request_continues(runner: Runner) -> None:
     draw = np.random.default_rng(5)
     runner.add(0, [5, 6, 7], constrained=True)
     for _ in range(3):
@@ -151,7 +151,7 @@ def test_a_request_that_was_interrupted_goes_on(runner: Runner) -> None:
         runner.step([4], {}, draw)
 
 
-def test_it_is_what_the_runner_loads(runner: Runner) -> None:
+def test_runner_loads_the_class(runner: Runner) -> None:
     from vllm.v1.sample.logits_processor import LogitsProcessor as V1
     from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as V2
     from vllm.v1.worker.gpu.sample.logits_processor.loader import _load_v2_logitsprocs_plugins

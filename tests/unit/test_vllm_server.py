@@ -1,4 +1,4 @@
-"""vLLM's HTTP server on a CPU, with our backend, asked by the openai client: in processes of its own."""
+"""vLLM's HTTP server on a CPU with Guideway's backend, in separate processes, with the openai client."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_completions_take_them_too(client: Any) -> None:
     assert re.fullmatch("[a-c]{3}", found.choices[0].text)
 
 
-def test_tools_are_held_to_their_schema(client: Any) -> None:
+def test_tool_arguments_satisfy_their_schema(client: Any) -> None:
     """A tool that is asked for by name: vLLM makes a structural tag of it, with the schema only where it is strict."""
     tool = {"type": "function", "function": {"name": "enter", "parameters": SCHEMA, "strict": True}}
     choice = {"type": "function", "function": {"name": "enter"}}

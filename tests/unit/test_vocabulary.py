@@ -1,4 +1,4 @@
-"""`Vocabulary`: immutable, compared by content, the same digest in every process; and text from bytes as they come."""
+"""`Vocabulary`: immutable, compared by content, the same digest in every process; decoding of partial bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from guideway import disk
-from guideway._kernel import Automaton, flatten, unflatten
-from guideway._kernel import Vocabulary as KernelVocabulary
+from guideway._kernel import Automaton, Vocabulary as KernelVocabulary, flatten, unflatten
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import InvalidTokenError
@@ -217,7 +215,7 @@ def test_blocks_of_tokens() -> None:
 
 
 @given(st.lists(st.binary(max_size=3), min_size=1, max_size=30), st.data())
-def test_silent_tokens_are_left_out_wherever_they_stand(tokens: list[bytes], data: st.DataObject) -> None:
+def test_special_tokens_are_masked_in_free_text(tokens: list[bytes], data: st.DataObject) -> None:
     ids = st.sets(st.integers(0, len(tokens) - 1))
     special = data.draw(ids)
     table = KernelVocabulary.of_block(flatten(tuple(tokens)), [], sorted(special))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.errors import EngineError, RejectedTokenError, UnsupportedError
+from guideway.errors import NoAllowedTokenError, RejectedTokenError, UnsupportedError
 from guideway.testing import processor_contract, tiny_model
 
 from ..packaging.house import PACKAGE
@@ -366,7 +366,7 @@ def test_clones_go_their_own_way(v2: Any) -> None:
     assert other.background_result is None
 
 
-def test_an_error_ends_the_text_and_is_told(v2: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_ends_the_text_and_is_reported(v2: Any, caplog: pytest.LogCaptureFixture) -> None:
     one = filter_of(v2)
     one.feed(200)
     assert one.next() == ([EOS], {EOS})
@@ -379,7 +379,7 @@ def test_an_error_ends_the_text_and_is_told(v2: Any, caplog: pytest.LogCaptureFi
     given = (sampler.Settings(**v2.greedy), torch.tensor([[3]]), 0.5, v2.tokenizer)
     token, *_ = sampler.sample(nothing, *given, filters=[lost])
     assert int(token) == EOS
-    with pytest.raises(EngineError, match="no token is left"):
+    with pytest.raises(NoAllowedTokenError, match="no token is left"):
         lost.check()
     assert "ends early" in caplog.text
 
@@ -397,7 +397,7 @@ def test_the_processor_in_a_batch(v2: Any) -> None:
         assert processor.timings.calls > 3
 
 
-def test_without_and_with_a_processor_that_is_off(v2: Any) -> None:
+def test_disabled_processor_changes_nothing(v2: Any) -> None:
     """Settings of ours without a processor draw what ExLlamaV2's own do."""
     for seed in range(4):
         assert simple(v2, seed, settings=v2.ours.Settings(**v2.greedy)) == simple(v2, seed)

@@ -142,7 +142,7 @@ def test_a_prefix_is_what_the_text_begins_with(v3: Any) -> None:
         filter_of(v3, "ab", prefix_str="x")
 
 
-def test_rewinds_are_as_if_nothing_had_been(v3: Any) -> None:
+def test_rewind_restores_the_filter(v3: Any) -> None:
     """ExLlamaV3's journal over random walks and rewinds, triggers in between, against filters that walked straight."""
     chance = random.Random(7)
     for _ in range(60):
@@ -164,7 +164,7 @@ def test_rewinds_are_as_if_nothing_had_been(v3: Any) -> None:
             assert legal(one) == legal(straight)
 
 
-def test_an_error_ends_the_text_and_is_told(v3: Any) -> None:
+def test_error_ends_the_text_and_is_reported(v3: Any) -> None:
     one = filter_of(v3, "ab", eos_after_completed=True)
     assert not one.feed(B)
     assert legal(one) == [EOS]

@@ -160,7 +160,7 @@ def test_every_dispatch_holds_in_one_batch_beside_free_rows(sglang: Any) -> None
             assert re.match(pattern, table.decode([one for one in text if one != EOS]), re.DOTALL), kind
 
 
-def test_copies_are_their_own(sglang: Any) -> None:
+def test_copies_are_independent(sglang: Any) -> None:
     first, second = compiled(sglang, "regex", "a[bc]"), compiled(sglang, "regex", "a[bc]")
     first.accept_token(66)
     assert Batch(sglang, [first]).legal() != Batch(sglang, [second]).legal()

@@ -52,7 +52,7 @@ def test_our_classes_override_them(one: dict[str, Any]) -> None:
         assert ours[method] == one["methods"][method].split(), f"{file}: {name}.{method}"
 
 
-def test_everything_abstract_is_there() -> None:
+def test_abstract_methods_are_implemented() -> None:
     """A new abstract method would make our class one that cannot be made."""
     import ast
 
@@ -86,7 +86,7 @@ def test_entry_points_are_looked_for() -> None:
     assert "\nfrom vllm.platforms import current_platform\n" in early  # so platforms are asked for in time
 
 
-def test_options_that_the_page_on_many_machines_names_are_there() -> None:
+def test_options_of_the_many_machines_page_exist() -> None:
     import re
 
     page = (PACKAGE.parents[1] / "docs" / "many-machines.md").read_text("utf-8")

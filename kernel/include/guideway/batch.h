@@ -16,8 +16,9 @@
 namespace guideway {
 
 // Row i is the mask of matcher i; null: every bit below the vocabulary's size (of the other matchers; of the row, where
-// there is none). `threads` workers, begun for this call, share the rows: worth it for cold masks, and from about a
-// thousand remembered ones; 1: the caller alone. Throws Error(argument) where widths differ.
+// there is none). `threads` workers, begun for this call, share the rows: worth it from about a thousand remembered masks,
+// or where they are of several vocabularies or stores; 1: the caller alone. Fewer work where the system gives no more
+// threads, and 64 at most; the caller alone where one matcher stands in two rows. Throws Error(argument) where widths differ.
 void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_t> rows, std::size_t width, unsigned threads);
 
 // Matcher i takes token i, and row i is its mask then. Where a token is not legal nobody has moved, and no row is
@@ -107,6 +108,7 @@ private:
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
+    unsigned forks_ = 0;  // when the thread was begun: in a child process it does not exist
     std::thread thread_;  // last: it uses the others
 };
 

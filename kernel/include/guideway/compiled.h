@@ -3,7 +3,8 @@
 // An automaton learns on its way: stacks, texts that were read, expressions in the vocabulary's store. None of it can be
 // forgotten while a matcher may stand on it. So the limit of what one automaton learns is not an error here: matchers
 // that begin later get a new automaton of the same program, and the old one goes with its last matcher. The same when
-// the vocabulary begins a new store: an automaton that nobody walks does not keep the old one.
+// the vocabulary begins a new store: an automaton that nobody walks does not keep the old one. Where sequences had to move
+// to a store of their own (matcher.cpp), later matchers begin there.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ public:
 
 private:
     std::shared_ptr<const Vocabulary> vocabulary_;
-    std::vector<std::uint8_t> program_;  // packed
+    PackedProgram program_;
     std::shared_ptr<Standing> standing_;
 };
 

@@ -24,6 +24,11 @@ struct Decimal {
     std::string digits;  // '0'..'9', most significant first
 };
 
+// How a number may be written: in every way; without an exponent, and without a fraction where the cell is whole; with a
+// fraction or an exponent.
+enum class NumberText : std::uint8_t { any, plain, pointed };
+inline constexpr std::uint32_t kNumberTexts = 3;
+
 struct Cell {  // numbers between bounds, by what divides them
     bool has_low = false, has_high = false, open_low = false, open_high = false;
     Decimal low, high;

@@ -89,8 +89,10 @@ struct GraphState {
     std::vector<GraphEdge> edges;
 };
 
+inline constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for an expression
+
 struct ExprLimits {
-    std::size_t max_exprs = 4'000'000;
+    std::size_t max_exprs = 4'000'000;    // at most kMaxExprs
     std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
     std::uint64_t max_work = kAllowance;  // of one call from outside (work.h)
@@ -104,6 +106,7 @@ class Words;
 
 class ExprPool {
 public:
+    // Throws Error(argument) where max_exprs is beyond kMaxExprs.
     explicit ExprPool(ExprLimits limits = {});
     ~ExprPool();
 
@@ -163,6 +166,8 @@ public:
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
     bool endless(ExprId e) const { return exprs_[e].endless; }
+    // How many different JSON values its texts spell at least, from the start of a value; kInfinite: endlessly many.
+    std::uint32_t values_at_least(ExprId e);
     bool infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
@@ -333,7 +338,9 @@ public:
     }
 
     std::size_t size() const { return exprs_.size(); }
+    // Of all tables; `grew`: what is counted as it grows, by those who keep it for this pool.
     std::size_t bytes() const;
+    void grew(std::size_t bytes) { grown_ += bytes; }
 
 private:
     friend class Liveness;
@@ -408,6 +415,7 @@ private:
 
     ExprLimits limits_;
     Work work_;
+    std::size_t grown_ = 0;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<Values> values_;

@@ -5,15 +5,20 @@
 // that has been idle longest can forget its own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 
 #include "guideway/flat_map.h"
 #include "guideway/fronts.h"
 #include "guideway/machine.h"
 #include "guideway/pieces.h"
+#include "guideway/tails.h"
 
 namespace guideway {
 
@@ -28,6 +33,32 @@ struct RunKeyHash {
     std::size_t operator()(const RunKey& k) const {
         return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
     }
+};
+
+// Numbers by configurations: a bounded number of entries, of which the bytes are counted.
+class ConfigsMemo {
+public:
+    std::optional<std::uint32_t> find(const Configs& configs) const {
+        const auto known = known_.find(configs);
+        return known == known_.end() ? std::nullopt : std::optional(known->second);
+    }
+    // Sets of many configurations are not kept.
+    void keep(Configs&& configs, std::uint32_t number) {
+        if (configs.size() > kMostTogether) return;
+        if (known_.size() >= kMost) {
+            known_.clear();
+            bytes_ = 0;
+        }
+        const std::size_t bytes = kEntryBytes + configs.capacity() * sizeof(Config);
+        if (known_.insert_or_assign(std::move(configs), number).second) bytes_ += bytes;
+    }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    static constexpr std::size_t kMost = std::size_t{1} << 14, kMostTogether = 32, kEntryBytes = 80;
+
+    std::unordered_map<Configs, std::uint32_t, ConfigsHash> known_;
+    std::size_t bytes_ = 0;
 };
 
 struct Learned {
@@ -69,6 +100,9 @@ struct Learned {
     PieceVector<std::uint32_t> of_front;
     PieceVector<Mask*> in_fronts;  // the one to begin a row with first
     PieceVector<std::uint32_t> owners;
+    Tails tails;               // long completions
+    ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
+    std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by front
     FrontTables fronts;      // no part of `bytes`, as little as what they find
     MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
@@ -88,7 +122,7 @@ struct Learned {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners);
+        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const Front& front) const {  // nothing: not known
         if (front.id >= of_front.size()) return {};

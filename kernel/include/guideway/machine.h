@@ -131,6 +131,12 @@ private:
 // Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
 std::vector<Component> analyse(Program&& program, ExprPool& pool);
 
+// The components of a machine that is made late (values.h), and which of them is the root.
+struct Parts {
+    std::vector<Component> components;
+    std::uint32_t root;
+};
+
 struct MachineLimits {
     std::size_t max_heads = 4096;        // configurations followed at once
     std::size_t max_frames = 8'000'000;  // different stacks seen
@@ -246,8 +252,14 @@ public:
     ExprPool& pool() { return pool_; }
 
 private:
+    static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // entries of a table that is found anew when it was emptied
     // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
+    // The same of a value or item behind the byte of a step.
+    void enter_behind(std::uint32_t node, const Config& frame, Configs& out) {
+        if (defers_) deferred_.emplace_back(node, push(frame));
+        else enter({node, 0, 0, push(frame)}, out);
+    }
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
     ExprId leaf_after(const Config& c, std::string_view text);
     void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
@@ -288,6 +300,16 @@ private:
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
     std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
     std::uint32_t plan_entries(std::uint32_t node, std::uint32_t regs);
+    struct Offer {  // the entries that may still come, of an object without demands; each cost with a comma
+        std::uint32_t need = 0, room = 0;     // how many must come, and may come
+        std::uint32_t required = 0;           // how many of them by name
+        std::uint64_t required_cost = 0;
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> others;  // cost, label; open ones more than once
+    };
+    Offer offer(std::uint32_t node, std::uint32_t regs);
+    std::uint32_t rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    void find_rests(const Component& k, std::uint32_t from, Offer&& all);
+    LabelDistance find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
 
@@ -326,6 +348,15 @@ private:
     TextSets texts_;
     std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and tape: the set with that text
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
+    } rests_;  // of the object that was looked at last
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        ExprId state = kNone;
+        LabelDistance label{};
+    } best_label_;  // the same
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
     KeyLengths key_lengths_;
     Configs todo_, entering_, inside_;
@@ -336,6 +367,8 @@ private:
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
     std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
     unsigned factored_ = 0;
+    bool defers_ = false;                                           // values and items are entered when the step is done
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;  // these: nodes, and the frames above which
     Configs sequences_;                                // frames of sequences to go on with
     struct Together {  // kept between steps, so that none has to ask for memory
         std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to go on above, and what was read

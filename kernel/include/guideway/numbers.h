@@ -2,8 +2,8 @@
 //
 // For the user: `start` gives the state of no digit read; a state is an expression of the pool (Op::number), so it is a
 // leaf like any other, and a state that exists can be completed. Values are exact decimals of any size; every JSON
-// spelling counts (1.0, 1e2, -0, 10E-1), or with `plain` only those without an exponent, and without a fraction where
-// the cell is whole.
+// spelling counts (1.0, 1e2, -0, 10E-1), with NumberText::plain only those without an exponent, and without a fraction
+// where the cell is whole, with NumberText::pointed only those with a fraction or an exponent.
 //
 // For the maintainer: before the exponent, what matters of the digits read is, for each cell that can still be met: how
 // they compare with the digits of its bounds, their remainder by its divisors, and where the decimal point stands.
@@ -31,10 +31,13 @@ public:
     explicit Numbers(ExprPool& pool) : pool_(pool) {}
 
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
-    ExprId start(const List<Cell>& cells, bool plain);
+    ExprId start(const List<Cell>& cells, NumberText text);
 
     // The numbers of a `start` state but one value (and what is not told apart from it).
     ExprId without(ExprId start, const Decimal& value);
+
+    // Whether endlessly many values are in a cell, of the state of no digit read, as far as is plain.
+    bool has_endless_values(std::uint32_t state) const;
 
     // How many digits the bounds and divisors of a state's cells have at most, written without exponents.
     std::uint32_t digits(std::uint32_t state) const;
@@ -65,7 +68,9 @@ private:
         bool whole = false;
     };
     struct Spec {
-        bool plain = false, zero = false, zero_point = false;  // zero_point: also as 0.0
+        NumberText text = NumberText::any;
+        bool plain() const { return text == NumberText::plain; }
+        bool zero = false, zero_point = false;  // zero_point: also as 0.0
         std::vector<Range> sides[2];  // above zero, below
         List<Cell> cells;
     };

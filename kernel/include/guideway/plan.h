@@ -19,6 +19,9 @@ public:
 
     // Of the `count` shortest that are not in the set `used`; fewer: there are no more. Throws Error(limit).
     const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    // Whether more than so many are not in the set `used`.
+    bool has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
+    bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
     // The set of these texts and of `used`, perhaps with more; kInfinite: they are too many to be looked for.
     std::uint32_t texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
     const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) { return of(std::vector<ExprId>{keys}, used, count); }
@@ -33,7 +36,9 @@ private:
 
     ExprPool& pool_;
     TextSets& texts_;
+    static constexpr std::size_t kMostKept = std::size_t{1} << 18;  // numbers in `known_`, about; then it is found anew
     std::map<std::vector<ExprId>, Known> known_;
+    std::size_t kept_ = 0;
 };
 
 struct PlanItem {  // an entry that may come, once

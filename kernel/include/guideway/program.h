@@ -11,7 +11,7 @@
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
 //             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
-//             | 5 number plain n cell*n
+//             | 5 number text n cell*n
 //   punctuation: space, then open comma colon close, each: length byte*
 //   entry:       expr required value
 //   value:       n (marks node)*n : ways to read it; of an array's last one n may be 0
@@ -61,7 +61,7 @@ struct Node {
     NodeKind kind = NodeKind::leaf;
     bool ordered = true;                // object
     bool unique = false;                // array
-    bool plain = false;                 // number
+    NumberText number = NumberText::any;  // number
     ExprId expr = kNone;                // leaf
     std::uint32_t fixed = 0;            // object: so many of the entries are properties
     std::uint32_t demands = 0;

@@ -35,7 +35,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -87,8 +86,17 @@ public:
     bool fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row);
     // The same, if all of it is remembered; else nothing.
     std::optional<bool> fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const;
+    // What `fill_known` would say, without writing.
+    std::optional<bool> accepting_known(std::uint32_t automaton, const Front& front) const;
     // A number that names a component in the memo: leaves with equal follow bytes share one, everything else has its own.
+    // Throws Error(limit) where 32 bits have no id left; a vocabulary begins a new store long before.
     std::uint32_t component_id(const Component& component);
+    std::size_t marks() const { return marks_.size(); }
+    // Of what is never forgotten while the store lives.
+    std::size_t kept_bytes() const { return leaf_ids_.size() * 80 + learned_.capacity() * sizeof(learned_[0]); }
+    bool is_short_of_ids() const { return next_component_ >= kInfinite / 2; }
+    // For tests: the next component that is new has this id.
+    void number_from(std::uint32_t id) { next_component_ = id; }
     // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
     // A number for an automaton, good until `forget`.
@@ -96,12 +104,14 @@ public:
     // It stays where it is until `forget`; what is in it goes where the automaton stands idle.
     Learned& learned(std::uint32_t automaton) { return *learned_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
+    // After something was added to what it has learned.
+    void count(std::uint32_t automaton);
     // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are
     // spent. Throws Error(limit) where a single run takes ten times that.
     void find_leaves_ahead(Machine& machine, std::uint32_t automaton);
-    // Walks ahead, for so long: the first mask, what may follow in each rest of a sequence, the states of leaves, the near
-    // ones first. Only speed depends on how far it came.
-    void walk_ahead(Machine& machine, std::uint32_t automaton, std::chrono::microseconds budget);
+    // Walks ahead, with about so many units of work: the first mask, what may follow in each rest of a sequence, the states
+    // of leaves, the near ones first. Only speed depends on how far it came.
+    void walk_ahead(Machine& machine, std::uint32_t automaton, std::uint64_t work);
     void trim();
     void clear();
     std::size_t used() const { return used_ + learned_bytes_ + sets_.bytes() + loops_.bytes() + walk_states_.bytes() + residuals_.bytes(); }
@@ -140,6 +150,7 @@ private:
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
         std::vector<std::uint32_t> sets, unsure, pops;
         std::unordered_set<std::uint64_t> gone;  // tries and frames
+        std::unordered_map<std::uint32_t, Gone> taken;  // by trie: configurations of objects and arrays
     };
     struct Wider {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
@@ -167,12 +178,14 @@ private:
     void turn_to(std::uint32_t automaton);
     void forget_idle(std::size_t most);
     void forget_learned();
-    void count_learned();
+    void count_learned(Learned& learned);
+    void forget_rows();
     // `bare`: not as another run and what differs.
     const Run& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     const Run& run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow);
     Run walk(Machine& machine, std::uint32_t trie, const Config& config);
     std::uint32_t leaf_id(const ByteSet& follow);
+    std::uint32_t new_component();
     ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
     // The trie that serves tokens of these bytes, 0 if they are too many; null: not known yet.
@@ -188,6 +201,7 @@ private:
     void keep_rounds(ExprPool& pool, const Trie& x, const LeafWalk& walked, const Key& key);
     bool walk_uncounted(Machine& machine, const Config& config, bool walks, Run& made);
     Run but_for(const Run& run, std::vector<std::uint32_t>&& cleared);
+    std::uint32_t without(std::uint32_t residual, std::span<const std::uint32_t> taken);
     bool walk_relaxed(Machine& machine, const Config& config, std::size_t most_tried, Run& made);
     const Known& wider_run(Machine& machine, const Config& config, Wider& wider);
     std::uint32_t keep(const Trie& x, LeafWalk& walked, bool disordered);
@@ -232,6 +246,7 @@ private:
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
+    bool take_parts(Machine& machine, Trail& trail, const Task& task);
     const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
     void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
     void join_sets(std::vector<std::uint32_t>& sets);
@@ -256,6 +271,7 @@ private:
     std::unordered_map<Key, Rounds, KeyHash> rounds_;
     std::unordered_map<Key, Call, KeyHash> calls_;
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
+    static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;  // texts, and what follows one; then they are made anew
     std::vector<Mark> marks_;
     std::uint32_t time_ = 1;  // counts what was looked for and not found
     std::uint64_t turn_ = 0;  // counts masks of fronts that were not known, and walks ahead
@@ -271,6 +287,7 @@ private:
     std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
     std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
     std::vector<Task> tasks_;  // scratch of `fill`
+    Trail* trail_ = nullptr;   // what takes tasks and what is left, in grammars that call themselves
     std::vector<Mask*> filled_;  // of the front
     std::vector<Recording> open_;
     std::size_t opened_ = 0;  // of them

@@ -28,6 +28,7 @@ public:
         ids_.emplace(kNone, 0);
     }
     std::uint32_t plus(std::uint32_t set, std::string_view text);
+    std::uint32_t count(std::uint32_t set) const { return sets_[set].count; }  // of its texts, at most
     ExprId expr(std::uint32_t set) const { return sets_[set].expr; }
     // The texts of `e` that are not in the set.
     ExprId without(ExprId e, std::uint32_t set);
@@ -43,6 +44,7 @@ private:
         ExprId scalars = kNone;     // both of these
         ExprId boxes = kNone;       // arrays and objects
         std::uint32_t before = 0;   // the set that it was made from
+        std::uint32_t count = 0;    // of its texts, at most
         std::optional<Decimal> number;  // and the number that was added
     };
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,7 @@ class Machine;
 struct MachineTables;
 struct Component;
 struct Config;
+struct Parts;
 
 class Values {
 public:
@@ -37,12 +39,18 @@ public:
 
     // The texts of a grammar that was analysed (machine.h).
     ExprId start(std::vector<Component>&& components, std::uint32_t root);
+    // The same of a grammar that is analysed when its texts are first looked at: how long a shortest one is, which bytes
+    // they can begin with, and how many digits its numbers distinguish is known before.
+    using Build = std::function<Parts()>;
+    ExprId later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits);
     // The JSON array or object that a text is, however it is written; nothing if it is none.
     std::optional<ExprId> spelled(std::string_view text);
 
     // For the pool, of the state that a value expression stands for.
     bool accepting(std::uint32_t state) const { return states_[state].accepting; }
     bool single(std::uint32_t state) const { return machines_[states_[state].machine].single; }
+    // How many different values there are at least, from the start; kInfinite: endlessly many. A quick lower bound.
+    std::uint32_t at_least(std::uint32_t state) const { return machines_[states_[state].machine].values; }
     // How long a text must be followed before it is known that it can be none but some given values: so much beyond the
     // longest of these, as they were written; of a given value, how long it was.
     std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
@@ -54,18 +62,22 @@ public:
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
 
     // For masks: the machine, and where it stands.
-    Machine& machine(std::uint32_t state) { return *machines_[states_[state].machine].machine; }
-    std::vector<Config> configs(std::uint32_t state) const;
+    Machine& machine(std::uint32_t state) { return machine_of(states_[state].machine); }
+    std::vector<Config> configs(std::uint32_t state);
 
     std::size_t bytes() const;
 
 private:
+    struct Late;
     struct Walker {
         std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
         bool single;          // one value
         std::uint32_t reach;
+        std::uint32_t values;  // how many there are at least
         std::size_t learned;  // by the machine, when it was asked last
+        std::unique_ptr<Late> late;       // of one that is made late
+        std::uint32_t start = kInfinite;  // its first state
     };
     struct State {
         std::uint32_t machine : 31;
@@ -74,6 +86,8 @@ private:
     };
 
     std::span<const Config> held(std::uint32_t state) const;
+    Machine& machine_of(std::uint32_t number);
+    bool is_late_start(std::uint32_t state) const { return machines_[states_[state].machine].start == state; }
     ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
     void count_learned(std::uint32_t machine);

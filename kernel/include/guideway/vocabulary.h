@@ -4,16 +4,17 @@
 // asks for it by that name, and is walked as `special_text`, whose first byte no text in UTF-8 holds (nor does any token
 // here: those that would are never legal). End-of-sequence tokens are special, and in a mask when the text is complete.
 //
-// The store is the lazily grown part: expressions, residual tries and runs. One lock guards it and every
-// automaton made from it; masks that are remembered need it shared only. A vocabulary starts a new store when the old one
-// has outgrown its budget; automata keep the one that they were made with.
+// The store is the lazily grown part: expressions, residual tries and runs. One lock (store_lock.h) guards it and every
+// automaton made from it; masks and transitions that are remembered need it shared only. A vocabulary starts a new store
+// when the old one has outgrown its budget; automata keep the one that they were made with.
+//
+// Work that was cut off too often because others waited is done in a store of its own, where nobody waits: whole
+// constraints while they are compiled, sequences with the automaton that they walk (matcher.cpp).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,9 @@
 
 #include "guideway/expr.h"
 #include "guideway/runs.h"
+#include "guideway/fork_safe.h"
 #include "guideway/smooth.h"
+#include "guideway/store_lock.h"
 #include "guideway/subtrees.h"
 #include "guideway/tokens.h"
 #include "guideway/trie.h"
@@ -72,8 +75,10 @@ private:
 
 struct Store {
     Store(const Vocabulary& vocabulary, const VocabularyLimits& limits)
-        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {}
-    std::shared_mutex lock;  // shared while nothing is made: masks that are remembered
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {
+        pool.work().watch(&lock);
+    }
+    StoreLock lock;  // shared while nothing is made: masks and transitions that are remembered
     ExprPool pool;
     Beginnings beginnings;
     Leaves leaves;
@@ -82,11 +87,38 @@ struct Store {
     Configs now, scratch;  // of whoever steps
 };
 
+// Whoever calls from outside, and may have something made, begins with a full allowance.
+class Hold {
+public:
+    Hold(Store& store, StoreLock::Rank rank) : store_(store) {
+        store.lock.lock(rank);
+        store.pool.work().refill();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() { store_.lock.unlock(); }
+
+private:
+    Store& store_;
+};
+
+// What is known, and does not change meanwhile.
+class SharedHold {
+public:
+    explicit SharedHold(Store& store) : store_(store) { store.lock.lock_shared(); }
+    SharedHold(const SharedHold&) = delete;
+    SharedHold& operator=(const SharedHold&) = delete;
+    ~SharedHold() { store_.lock.unlock_shared(); }
+
+private:
+    Store& store_;
+};
+
 class Automaton;
 
-// Where the automaton stands that a compiled constraint gives to new matchers; empty once its store was left.
+// Where the automaton stands that a compiled constraint gives to new matchers; empty once its store was left. Read and
+// written under the lock of its vocabulary.
 struct Standing {
-    std::mutex lock;
     std::shared_ptr<const Automaton> automaton;
 };
 
@@ -124,15 +156,25 @@ public:
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     std::shared_ptr<Store> store() const;
+    // A store for one automaton, of which the vocabulary gives no other a part; it has a share of the budget.
+    std::shared_ptr<Store> store_apart() const;
     // Empties it when a new store is begun.
     void keep(const std::shared_ptr<Standing>& standing) const;
+    // Its automaton has a store of its own: the oldest of these are emptied where there are more than kMostApart.
+    void keep_apart(const std::shared_ptr<Standing>& standing) const;
+    // Of all `Standing`s; for short sections, and not while a store's lock is held.
+    ForkSafeMutex& lock() const { return lock_; }
     // Where the ends of `text` begin with which some token begins, and goes on.
     std::vector<std::size_t> open_ends(std::string_view text) const;
     // Fewest tokens that spell `text`; kInfinite if they cannot.
     std::uint32_t fewest_tokens(std::string_view text) const;
 
+    static constexpr std::size_t kMostApart = 8;
+
 private:
     struct Bare {};
+    bool is_full(Store& store) const;
+
     Vocabulary(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits);
 
     std::vector<std::uint32_t> starts_;
@@ -146,9 +188,9 @@ private:
     std::unique_ptr<SmoothTokens> smooth_;
     bool spells_every_byte_ = true;
     std::uint32_t longest_ = 1;
-    mutable std::mutex store_lock_;
+    mutable ForkSafeMutex lock_;  // of all below
     mutable std::shared_ptr<Store> store_;
-    mutable std::vector<std::weak_ptr<Standing>> standing_;
+    mutable std::vector<std::weak_ptr<Standing>> standing_, apart_;
 };
 
 }  // namespace guideway

@@ -1,12 +1,14 @@
 // Loops over whole vocabularies, compiled for several widths of vector registers; the machine picks one when it starts.
-// Products and sums are never fused (ISO C++), so all of them give the same bits.
+// Products and sums are not fused (-ffp-contract=off in CMakeLists.txt), so all of them give the same bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+#if defined(GUIDEWAY_WIDE)  // kernel/tests/variants: one width alone
+#define GUIDEWAY_AS_WRITTEN
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define GUIDEWAY_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define GUIDEWAY_AS_WRITTEN __attribute__((optimize("no-tree-loop-distribute-patterns")))  // no call of memcpy for a loop

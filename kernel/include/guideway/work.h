@@ -3,10 +3,14 @@
 //
 // A unit is some ten nanoseconds of a plain core. What is spent before it is done may throw; so nobody is left with half a
 // thing, and what was found out so far stays.
+//
+// Work is spent in pieces. A watcher is called between two of them: a store's lock lets waiting threads in there
+// (store_lock.h). It may throw as `spend` may.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "guideway/error.h"
 
@@ -16,30 +20,66 @@ inline constexpr std::uint64_t kAllowance = 400'000'000;  // some seconds
 
 class Work {
 public:
-    explicit Work(std::uint64_t allowance = kAllowance) : allowance_(allowance), left_(allowance) {}
-    void refill() { left_ = allowance_; }
-    std::uint64_t left() const { return left_; }
+    class Watcher {
+    public:
+        virtual void piece_done(std::uint64_t units) = 0;
+
+    protected:
+        ~Watcher() = default;
+    };
+    static constexpr std::uint64_t kPiece = 10'000;  // units between two calls of the watcher, unless more are spent at once
+
+    explicit Work(std::uint64_t allowance = kAllowance) { allow(allowance); }
+    void watch(Watcher* watcher) { watcher_ = watcher; }
+    void refill() {
+        piece_ = left_ = std::min(kPiece, allowance_);
+        rest_ = allowance_ - left_;
+    }
+    // A full allowance for what is as good as another call; the piece goes on.
+    void renew() {
+        const std::uint64_t kept = std::min(left_, allowance_);
+        piece_ -= left_ - kept;
+        left_ = kept;
+        rest_ = allowance_ - kept;
+    }
+    std::uint64_t left() const { return left_ + rest_; }
     // Calls f, which throws Error(limit) where it would spend more than that.
     template <class F>
     void within(std::uint64_t units, F&& f) {
-        struct Rest {
+        struct Hidden {
             Work& work;
             std::uint64_t units;
-            ~Rest() { work.left_ += units; }
+            ~Hidden() { work.rest_ += units; }
         };
-        const Rest rest{*this, left_ - std::min(left_, units)};
-        left_ -= rest.units;
+        const Hidden hidden{*this, left() - std::min(left(), units)};
+        const std::uint64_t of_rest = std::min(hidden.units, rest_);
+        rest_ -= of_rest;
+        left_ -= hidden.units - of_rest;
+        piece_ -= hidden.units - of_rest;
         f();
     }
-    void allow(std::uint64_t allowance) { left_ = allowance_ = allowance; }
+    void allow(std::uint64_t allowance) {
+        allowance_ = allowance;
+        refill();
+    }
     // Throws Error(limit) where that much is not left.
     void spend(std::uint64_t units) {
-        if (units > left_) [[unlikely]] throw Error(ErrorKind::limit, "too much work for one call: the constraint asks for more than can be looked at here");
+        if (units > left_) [[unlikely]] begin_piece(units);
         left_ -= units;
     }
 
 private:
-    std::uint64_t allowance_, left_;
+    // A piece of at least so many units.
+    void begin_piece(std::uint64_t units) {
+        const std::uint64_t all = left();
+        if (units > all) throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
+        if (watcher_) watcher_->piece_done(piece_ - left_);
+        piece_ = left_ = std::max(units, std::min(kPiece, all));
+        rest_ = all - left_;
+    }
+
+    std::uint64_t allowance_ = 0, piece_ = 0, left_ = 0, rest_ = 0;  // left_: of the piece; rest_: after it
+    Watcher* watcher_ = nullptr;
 };
 
 }  // namespace guideway

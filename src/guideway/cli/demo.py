@@ -10,7 +10,7 @@ import typer
 from guideway.cli.inputs import load_type, read_lines
 from guideway.cli.options import ModelOption
 from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
-from guideway.errors import NotAvailable
+from guideway.errors import InvalidFileError
 from guideway.generation import MAX_TOKENS
 from guideway.loading import load
 
@@ -32,11 +32,11 @@ def demo(
     folder = examples or (INSTALLED if INSTALLED.is_dir() else CHECKOUT)
     types = load_type(f"{folder / 'records.py'}:RECORDS")
     if not isinstance(types, dict):
-        raise NotAvailable(f"{folder / 'records.py'}: RECORDS must be a dict of types by name")
+        raise InvalidFileError(f"{folder / 'records.py'}: RECORDS must be a dict of types by name")
     by_kind: dict[str, list[str]] = {}
     for entry in read_lines(folder / "sentences.jsonl"):
         if not isinstance(entry.get("kind"), str) or entry["kind"] not in types:
-            raise NotAvailable(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
+            raise InvalidFileError(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
         by_kind.setdefault(entry["kind"], []).append(entry["text"])
     console, rows = make_console(), list[Extracted]()
     with load(model) as loaded:

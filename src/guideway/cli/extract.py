@@ -10,8 +10,8 @@ import typer
 
 from guideway.cli.inputs import load_output, read_texts
 from guideway.cli.options import ModelOption
-from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
-from guideway.errors import GuidewayError, NotAvailable
+from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table, some_failed
+from guideway.errors import GuidewayError
 from guideway.generation import MAX_TOKENS
 from guideway.loading import load
 
@@ -57,4 +57,4 @@ def extract(
         show_table(console, f"{type_name or schema} by {model}", rows)
         show_summary(console, rows)
     if failed:
-        raise NotAvailable(f"{failed} of {len(texts)} texts have no record: see their errors")
+        some_failed(f"{failed} of {len(texts)} texts have no record: see their errors")

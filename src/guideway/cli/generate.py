@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_jsonable_python
 
-from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.cli.inputs import UsageError, is_lines_file, read_requests
 from guideway.cli.options import (
     CONSTRAINTS,
     ChoiceOption,
@@ -23,7 +23,8 @@ from guideway.cli.options import (
     constraint_of,
     row_constraint,
 )
-from guideway.errors import GuidewayError, NotAvailable
+from guideway.cli.records import some_failed
+from guideway.errors import GuidewayError
 from guideway.generation import MAX_TOKENS, Generation, GenerationRequest, Options, View, complete, stream
 from guideway.loading import load
 from guideway.sampling import Sampler
@@ -79,7 +80,7 @@ def generate(
     )
     lines = read_requests(prompt, (*CONSTRAINTS, *_OWN)) if many else [{"prompt": prompt}]
     if html is not None and not html.parent.is_dir():  # said before it takes any time
-        raise NotAvailable(f"there is no folder {html.parent} for {html.name}")
+        raise UsageError(f"--html {html}: the folder {html.parent} does not exist")
     with load(model) as loaded:
         if not (many or as_json or n or html):
             for piece in stream(loaded, prompt, output, **options):
@@ -100,7 +101,7 @@ def generate(
             typer.echo(one.text if plain else json.dumps(_as_json(line, one, logprobs), ensure_ascii=False))
         failed = sum(isinstance(one, Exception) for _, one in flat)
         if failed:
-            raise NotAvailable(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
+            some_failed(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
 
 
 _OWN = (

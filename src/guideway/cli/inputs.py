@@ -13,9 +13,22 @@ from types import ModuleType
 from typing import Any
 
 from guideway.constraints import JsonSchema
-from guideway.errors import ConstraintError, InvalidConstraintError, NotAvailable
+from guideway.errors import ConstraintError, InvalidConstraintError, InvalidFileError
 
-__all__ = ["is_lines_file", "load_output", "load_type", "read_file", "read_lines", "read_requests", "read_texts"]
+__all__ = [
+    "UsageError",
+    "is_lines_file",
+    "load_output",
+    "load_type",
+    "read_file",
+    "read_lines",
+    "read_requests",
+    "read_texts",
+]
+
+
+class UsageError(ValueError):
+    """A command was called with arguments that it does not take."""
 
 
 CARRIED = ("id", "meta")
@@ -23,16 +36,16 @@ CARRIED = ("id", "meta")
 
 
 def read_file(path: Path) -> str:
-    """The text of a file, without a byte order mark; "-" is standard input. Raises `NotAvailable`."""
+    """The text of a file, without a byte order mark; "-" is standard input. Raises `InvalidFileError`."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         return text.removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
-        raise NotAvailable(f"cannot read {path}: {error}") from error
+        raise InvalidFileError(f"cannot read {path}: {error}") from error
 
 
 def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The objects of a JSON lines file, each with a string under `key`. Raises `NotAvailable` that names the line.
+    """The objects of a JSON lines file, each with a string under `key`. Raises `InvalidFileError` that names the line.
 
     `known`: the keys that mean something, beside `key`; another one is refused, since it would silently do nothing.
     """
@@ -43,9 +56,9 @@ def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise NotAvailable(f"{path}, line {number} is not JSON: {error}") from error
+            raise InvalidFileError(f"{path}, line {number} is not JSON: {error}") from error
         if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
-            raise NotAvailable(f'{path}, line {number}: expected an object with a string under "{key}"')
+            raise InvalidFileError(f'{path}, line {number}: expected an object with a string under "{key}"')
         if known is not None:
             _check_keys(f"{path}, line {number}", entry, (key, *known, *CARRIED))
         found.append(entry)
@@ -58,7 +71,7 @@ def is_lines_file(given: str) -> bool:
 
 
 def read_requests(given: str, known: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines of such a file, each with a "prompt" and what else is `known`. Raises `NotAvailable`."""
+    """The lines of such a file, each with a "prompt" and what else is `known`. Raises `InvalidFileError`."""
     return read_lines(Path(given), "prompt", known)
 
 
@@ -67,7 +80,7 @@ def _check_keys(place: str, entry: dict[str, Any], known: Sequence[str]) -> None
     if wrong is not None:
         close = difflib.get_close_matches(wrong, known, 1)
         meant = f'; did you mean "{close[0]}"?' if close else ""
-        raise NotAvailable(f'{place}: "{wrong}" means nothing here{meant} (known: {", ".join(known)})')
+        raise InvalidFileError(f'{place}: unknown key "{wrong}"{meant} (known: {", ".join(known)})')
 
 
 _TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log", ".html", ".xml", ".yaml", ".yml"})
@@ -78,7 +91,7 @@ def read_texts(given: str) -> list[str]:
     path = Path(given)
     if given != "-" and not _is_file(path):
         if path.suffix in _TEXT_FILES and len(given.split()) == 1:
-            raise NotAvailable(f"there is no file {given}; a text that looks like a file's name comes from stdin (-)")
+            raise UsageError(f"file {given} does not exist; to pass a text that looks like a file name, use stdin (-)")
         return [given]
     if path.suffix == ".jsonl":
         return [entry["text"] for entry in read_lines(path)]
@@ -86,7 +99,7 @@ def read_texts(given: str) -> list[str]:
 
 
 def load_output(type_name: str | None, schema: Path | None) -> Any:
-    """What the output shall be: exactly one of a type and a schema file. Raises `NotAvailable`, `ConstraintError`."""
+    """What the output shall be: exactly one of a type and a schema file. Raises `UsageError`, `InvalidFileError`, `ConstraintError`."""
     if type_name is not None and schema is None:
         return load_type(type_name)
     if schema is not None and type_name is None:
@@ -98,14 +111,14 @@ def load_output(type_name: str | None, schema: Path | None) -> Any:
 
 
 def load_type(name: str) -> Any:
-    """A type by `FILE.py:NAME` or `MODULE:NAME`; the file is run. Raises `NotAvailable`."""
+    """A type by `FILE.py:NAME` or `MODULE:NAME`; the file is run. Raises `UsageError`, `InvalidFileError`."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
-        raise NotAvailable(f"{name!r} names no type; expected FILE.py:NAME or MODULE:NAME")
+        raise UsageError(f"{name!r} is not the name of a type; expected FILE.py:NAME or MODULE:NAME")
     module = _module(place)
     if not hasattr(module, attribute):
         there = ", ".join(n for n, value in vars(module).items() if isinstance(value, type) and n[0] != "_")
-        raise NotAvailable(f"{place} has no {attribute}; it has {there}")
+        raise UsageError(f"{place} has no {attribute}; it has {there}")
     return getattr(module, attribute)
 
 
@@ -117,14 +130,14 @@ def _module(place: str) -> ModuleType:
         read_file(path)  # says what is wrong better than the import does
         specification = importlib.util.spec_from_file_location(path.stem, path)
         if specification is None or specification.loader is None:
-            raise NotAvailable(f"{place} is not a Python file")
+            raise UsageError(f"{place} is not a Python file")
         module = importlib.util.module_from_spec(specification)
         sys.modules.setdefault(path.stem, module)  # types look their own module up to resolve what they name
         specification.loader.exec_module(module)
-    except NotAvailable:
+    except (InvalidFileError, UsageError):
         raise
     except Exception as error:  # the file is the user's program: whatever it raises is why there is no type
-        raise NotAvailable(f"cannot load {place}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"cannot load {place}: {type(error).__name__}: {error}") from error
     return module
 
 

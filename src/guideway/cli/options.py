@@ -59,7 +59,7 @@ def constraint_of(
     format_name: str | None,
     grammar: Path | None,
 ) -> Any:
-    """The one constraint that was given; None for none. Raises `ConstraintError`, `NotAvailable`."""
+    """The one constraint that was given; None for none. Raises `ConstraintError`, `UsageError`."""
     given = {
         "--regex": regex is not None,
         "--type": type_name is not None,

@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
+import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console
 from rich.table import Table
@@ -15,9 +16,16 @@ from rich.text import Text
 
 from guideway import constraints
 from guideway.generation import Generation, complete, extraction
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 
-__all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_table"]
+__all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_table", "some_failed"]
+
+
+def some_failed(message: str) -> NoReturn:
+    """End a command whose results are written, but some of which are errors: a line on stderr and status 2."""
+    typer.echo(f"guideway: {message}", err=True)
+    raise typer.Exit(2)
+
 
 _SHOWN = 240
 """Characters of a text in the table; the rest is cut, with a mark."""
@@ -53,7 +61,7 @@ class Extracted:
         return json.dumps(line, ensure_ascii=False)
 
 
-def extract_one(model: Model, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
+def extract_one(model: ModelBase, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
     """The record of one text; `compare`: also what the model writes freely after the same prompt."""
     source = constraints.of(output)
     found = complete(model, extraction(model, text, source), source, max_tokens=max_tokens)

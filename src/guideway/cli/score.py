@@ -9,10 +9,10 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from guideway.cli.inputs import is_lines_file, read_requests
+from guideway.cli.inputs import UsageError, is_lines_file, read_requests
 from guideway.cli.options import ModelOption
-from guideway.cli.records import make_console
-from guideway.errors import GuidewayError, NotAvailable
+from guideway.cli.records import make_console, some_failed
+from guideway.errors import GuidewayError
 from guideway.generation import score as scored
 from guideway.loading import load
 
@@ -37,7 +37,7 @@ def score(
         for line in track(lines, "scoring", disable=not many, console=_stderr()):
             given: Any = line.get("options", options)
             if not many and not given:
-                raise NotAvailable("give options: guideway score PROMPT OPTION OPTION")
+                raise UsageError("no options were given; usage: guideway score PROMPT OPTION OPTION")
             try:
                 found = scored(loaded, line["prompt"], given or [], end=end)
             except (GuidewayError, ValueError, TypeError) as error:
@@ -57,7 +57,7 @@ def score(
                 table.add_row(one.option, f"{one.probability:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
             make_console().print(table)
         if failed:
-            raise NotAvailable(f'{failed} of {len(lines)} results are errors: see "error" in their lines')
+            some_failed(f'{failed} of {len(lines)} results are errors: see "error" in their lines')
 
 
 def _stderr() -> Any:

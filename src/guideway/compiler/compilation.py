@@ -8,23 +8,36 @@ so programs that take less than `STORE_SECONDS` to create are not stored; and vo
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import sys
 import time
 import unicodedata
 from pathlib import Path
+from typing import Protocol
 
 from guideway import constraints, disk, frontends, grammar, jsontext
-from guideway._kernel import Automaton
+from guideway._kernel import Automaton, Vocabulary as KernelVocabulary
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
+from guideway.compiler.limits import CompileLimits
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 from guideway.tokenizers import Tokenizer, Vocabulary
 
-__all__ = ["compile"]
+__all__ = ["acompile", "compile"]
+
+
+class HasVocabulary(Protocol):
+    """An object with a vocabulary, such as a model."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary for which constraints are compiled."""
+        ...
+
 
 STORE_SECONDS = 0.002
 """Minimum time to create a program that is stored on disk; about twenty times the time to load one."""
@@ -35,14 +48,24 @@ LOOK_BYTES = 1024
 _KIND = "program-1"
 
 
-def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bool = True) -> Automaton:
+def compile(
+    constraint: object,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
+    *,
+    cache: bool = True,
+    limits: CompileLimits | None = None,
+) -> Automaton:
     """Compile a constraint for a vocabulary.
+
+    Equal constraints over equal vocabularies return the cached automaton.
 
     Args:
         constraint: A constraint (`JsonSchema`, `Regex`, …), or a value that `guideway.of` accepts: a JSON Schema as a
             dict, a compiled pattern, a Python type.
         vocabulary: A `Vocabulary`, or an object that has one, such as a `Tokenizer` or a model.
         cache: Use the caches (see `guideway.cache`). If False, nothing is looked up or stored.
+        limits: How many states and how much work the constraint may take. Limits other than the defaults bypass the
+            caches.
 
     Returns:
         The automaton. It is immutable and thread-safe; `automaton.matcher()` makes a matcher per sequence.
@@ -51,7 +74,7 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
         InvalidConstraintError: The constraint has an error.
         UnsupportedError: The constraint cannot be enforced exactly.
         UnsatisfiableError: No text matches the constraint.
-        LimitExceededError: The constraint is too large.
+        LimitExceededError: The constraint needs more than a limit allows.
         TypeError: `vocabulary` has no vocabulary.
     """
     table = getattr(vocabulary, "vocabulary", vocabulary)  # of a tokenizer or a model
@@ -59,6 +82,8 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
         raise TypeError(
             f"vocabulary must be a Vocabulary, a Tokenizer or a model, got {type(vocabulary).__name__}: {vocabulary!r}"
         )
+    if limits is not None and limits != CompileLimits():
+        return _from_source(constraint, table, table.kernel_within(limits.max_states, limits.max_work))
     if not cache or not disk.is_enabled():
         return _from_source(constraint, table)
     known = _automata.programs
@@ -71,7 +96,7 @@ def compile(constraint: object, vocabulary: Vocabulary | Tokenizer, *, cache: bo
     found = None if digest == missed else _automata.get((digest, table.fingerprint))
     if found is None:
         try:
-            found = _compile(made, program, table)
+            found = _compile(made, program, table.kernel)
         except ConstraintError as error:
             if made is not None:
                 raise _explained(error, constraint) from None
@@ -118,11 +143,22 @@ def _digest(program: bytes) -> bytes:
     return hashlib.blake2b(program, digest_size=16).digest()
 
 
-def _from_source(constraint: object, table: Vocabulary) -> Automaton:
+async def acompile(
+    constraint: object,
+    vocabulary: Vocabulary | Tokenizer | HasVocabulary,
+    *,
+    cache: bool = True,
+    limits: CompileLimits | None = None,
+) -> Automaton:
+    """`compile` in another thread, so that it does not block the event loop."""
+    return await asyncio.to_thread(compile, constraint, vocabulary, cache=cache, limits=limits)
+
+
+def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary | None = None) -> Automaton:
     source = constraints.of(constraint)
     made = source.grammar()
     try:
-        return _compile(made, encode(made), table)
+        return _compile(made, encode(made), kernel or table.kernel)
     except UnsatisfiableError as error:
         raise _explained(error, source) from None
 
@@ -133,9 +169,9 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
     return error if why is None else UnsatisfiableError(f"{error}: no value satisfies {why}", error.place)
 
 
-def _compile(grammar: Grammar | None, program: bytes, vocabulary: Vocabulary) -> Automaton:
+def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary) -> Automaton:
     try:
-        made = Automaton.compile(vocabulary.kernel, program)
+        made = Automaton.compile(vocabulary, program)
         if grammar is not None and grammar.ahead:
             made.walk_ahead(grammar.ahead)
         return made

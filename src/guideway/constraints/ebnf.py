@@ -14,7 +14,27 @@ from guideway.grammar.cfg import Rule
 
 __all__ = ["Ebnf"]
 
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|/\*.*?\*/|\(\*.*?\*\)", re.DOTALL)
+_OPENING = re.compile(r"[\"']|/\*|\(\*")
+_CLOSING = {'"': '"', "'": "'", "/*": "*/", "(*": "*)"}
+
+
+def _without_quotes(text: str) -> str:
+    """The text without strings and comments, in linear time: a closing mark that is missing once is not searched again."""
+    kept: list[str] = []
+    missing: set[str] = set()
+    at = 0
+    while (found := _OPENING.search(text, at)) is not None:
+        opening = found[0]
+        end = -1 if opening in missing else text.find(_CLOSING[opening], found.end())
+        if end < 0:
+            missing.add(opening)
+            kept.append(text[at : found.start() + 1])
+            at = found.start() + 1
+        else:
+            kept.append(text[at : found.start()])
+            at = end + len(_CLOSING[opening])
+    kept.append(text[at:])
+    return "".join(kept)
 
 
 class Ebnf(RuleConstraint):
@@ -53,7 +73,7 @@ class Ebnf(RuleConstraint):
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         if self.form is None:
-            self.form = "w3c" if "::=" in _QUOTED.sub("", self.text) else "iso"
+            self.form = "w3c" if "::=" in _without_quotes(self.text) else "iso"
         reader = W3cReader(self.text) if self.form == "w3c" else IsoReader(self.text)
         rules = reader.rules()
         if not rules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -39,9 +38,8 @@ from guideway.frontends.json_schema.style import (
     make_style,
 )
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.recognizer import is_empty as grammar_is_empty
-from guideway.grammar.recognizer import single_bytes
-from guideway.jsontext.decoder import copy_schema, copy_value, read_float, read_int, read_json, write_json
+from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
+from guideway.jsontext.decoder import copy_schema, copy_value, loads, read_float, read_int, read_json, write_json
 
 __all__ = ["JsonSchema", "explain_schema"]
 
@@ -262,17 +260,9 @@ class JsonSchema(Constraint[Any]):
     def read(self, text: str) -> Any:
         """Return the JSON value of a text that is known to match. Raises `InvalidTextError` if it is not JSON."""
         try:
-            return json.loads(text, parse_float=read_float, parse_int=read_int)
-        except RecursionError:
-            return self._parse_deep(text)
-        except ValueError as problem:
+            return loads(text, parse_float=read_float, parse_int=read_int)
+        except (ValueError, ConstraintError) as problem:
             raise InvalidTextError(f"the text is not JSON: {problem}", text=text) from problem
-
-    def _parse_deep(self, text: str) -> Any:
-        try:
-            return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
-        except ConstraintError as problem:
-            raise InvalidTextError(str(problem), text=text) from problem
 
     def _content(self) -> object:
         return (self._text, self._style)

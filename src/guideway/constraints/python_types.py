@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
-from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, NotAvailable, UnsupportedError
+from guideway.errors import (
+    InvalidConstraintError,
+    InvalidTextError,
+    LimitExceededError,
+    MissingDependencyError,
+    UnsupportedError,
+)
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
 from guideway.grammar.nodes import Grammar
@@ -46,7 +52,7 @@ class PythonType(Constraint[T_co]):
     Raises:
         InvalidConstraintError: `annotation` is not a type.
         UnsupportedError: The texts of the type cannot be described exactly.
-        NotAvailable: The type needs a package that is not installed.
+        MissingDependencyError: The type needs a package that is not installed.
         LimitExceededError: The type is nested too deeply.
     """
 
@@ -137,7 +143,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
             f"{annotation!r} is not a type that Pydantic can read from JSON: {_reason(problem)}"
         ) from problem
     except ImportError as problem:
-        raise NotAvailable(f"the type needs a package that is not installed: {problem}") from problem
+        raise MissingDependencyError(f"the type needs a package that is not installed: {problem}") from problem
     except RecursionError:
         raise LimitExceededError("the type is nested too deeply: Python's recursion limit was reached") from None
 
@@ -155,7 +161,7 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     except PydanticUserError as problem:
         raise UnsupportedError(f"the type has no JSON Schema: {_reason(problem)}") from problem
     except ImportError as problem:
-        raise NotAvailable(f"the type needs a package that is not installed: {problem}") from problem
+        raise MissingDependencyError(f"the type needs a package that is not installed: {problem}") from problem
     except RecursionError:
         raise LimitExceededError("the type is nested too deeply: Python's recursion limit was reached") from None
 

@@ -18,7 +18,9 @@ from guideway.grammar.recognizer import accepts, byte_automaton
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-_AHEAD = 20_000  # microseconds of precomputation after compilation; large grammars take about as long to parse
+# Units of work (about 20 ms) of precomputation after compilation. Large grammars take about as long to parse; small ones
+# need a tenth of it.
+_AHEAD = 2_000_000
 
 __all__ = ["RuleConstraint"]
 

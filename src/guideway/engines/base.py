@@ -7,25 +7,62 @@ modifies caches in place copies a cache only if someone else still holds the old
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guideway.errors import ContextOverflowError, EngineError
 
-__all__ = ["Arrays", "Cache", "Draw", "Logits", "StepEngine", "check_rows", "check_truncation", "on_cpu"]
+__all__ = [
+    "Arrays",
+    "Cache",
+    "Draw",
+    "EngineLogits",
+    "Logits",
+    "LogitsTensor",
+    "MultiStepEngine",
+    "StepEngine",
+    "check_rows",
+    "check_truncation",
+    "decode_steps",
+    "on_cpu",
+]
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
 """An exported cache: keys and values of used positions, by names that the engine defines."""
-Draw = Callable[[Any], Sequence[Sequence[int]] | None]
-"""The callback of `go_on(rows, caches, draw) -> caches`, an optional multi-step decode of engines with rollback.
 
-`go_on` runs `forward`, calls `draw(logits)` for the next token ids per row, and repeats until `draw` returns None or a
-later pass fails. The logits are only valid during the call of `draw`. A failure of the first pass raises as `forward`
-does."""
+
+class LogitsTensor(Protocol):
+    """Logits on the device of the engine: a PyTorch tensor, float [rows, vocabulary] or [vocabulary]."""
+
+    @property
+    def shape(self) -> Any:
+        """Size of each dimension."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of all elements."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+    def cpu(self) -> Any:
+        """The same tensor in main memory."""
+        ...
+
+
+EngineLogits = Logits | LogitsTensor
+"""The result of an engine: a NumPy array, or a tensor on the device of the engine, which is sampled on that device."""
+Draw = Callable[[EngineLogits], Sequence[Sequence[int]] | None]
+"""The callback of `decode_steps`: samples from the logits of all rows. Returns the next ids per row; None: stop."""
 
 
 class Cache(Protocol):
@@ -73,7 +110,9 @@ class StepEngine(Protocol):
         """Digest of weights and shape. Saved caches can be exchanged between models with equal fingerprints."""
         ...
 
-    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+    def forward(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[EngineLogits, Sequence[Cache]]:
         """Run new tokens of one or more rows.
 
         Args:
@@ -107,7 +146,46 @@ class StepEngine(Protocol):
         ...
 
 
-def on_cpu(logits: Any) -> Logits:
+@runtime_checkable
+class MultiStepEngine(StepEngine, Protocol):
+    """A `StepEngine` with rollback that can also decode several tokens in one call."""
+
+    def decode_steps(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
+    ) -> Sequence[Cache]:
+        """Multi-step decoding: run `forward`, call `draw` with its logits, and repeat with the ids that it returns.
+
+        Args:
+            rows: As in `forward`.
+            caches: As in `forward`.
+            draw: Called after each pass. The logits are only valid during the call. It returns the next ids per
+                row, or None to stop.
+
+        Returns:
+            The cache of each row after the last pass that succeeded. A later pass that fails ends the call.
+
+        Raises:
+            EngineError: The first pass failed. The given caches are still valid.
+        """
+        ...
+
+
+def decode_steps(
+    engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
+) -> Sequence[Cache]:
+    """Call `MultiStepEngine.decode_steps`, or do the same with `forward` if the engine does not have the method."""
+    if hasattr(engine, "decode_steps"):
+        return cast(MultiStepEngine, engine).decode_steps(rows, caches, draw)
+    logits, made = engine.forward(rows, caches)
+    while (more := draw(logits)) is not None:
+        try:
+            logits, made = engine.forward(more, made)
+        except Exception:  # these tokens run again in the next call, which reports the error
+            break
+    return made
+
+
+def on_cpu(logits: EngineLogits) -> Logits:
     """Return logits as a NumPy array."""
     return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 

@@ -1,6 +1,7 @@
 """Generation: prompts and constraints -> text and typed values.
 
-api.py                     `generate`, `extract`, `stream`, and their overloads
+api.py                     `generate`, `complete`, `extract`, `stream`, and their overloads
+model.py                   `Model`: the same functions as methods
 async_api.py               the same, awaited; async_loop.py: the thread in which they share their rounds
 options.py                 their keyword arguments
 plan.py                    one call: requests checked and compiled, prompts fed, rows
@@ -26,11 +27,13 @@ from guideway.generation.api import (
     extraction,
     generate,
     stream,
+    stream_extract,
     stream_values,
 )
-from guideway.generation.async_api import acomplete, agenerate, astream, astream_values
+from guideway.generation.async_api import acomplete, aextract, agenerate, astream, astream_values
 from guideway.generation.beam import beam_search
-from guideway.generation.options import MAX_TOKENS, Options
+from guideway.generation.model import Model
+from guideway.generation.options import MAX_TOKENS, OPTIONS, Options
 from guideway.generation.plan import GenerationRequest
 from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.resumption import resume
@@ -41,9 +44,11 @@ from guideway.generation.view import View
 
 __all__ = [
     "MAX_TOKENS",
+    "OPTIONS",
     "Generation",
     "GenerationRequest",
     "GenerationState",
+    "Model",
     "Options",
     "PartialValue",
     "Posterior",
@@ -53,6 +58,7 @@ __all__ = [
     "Truncation",
     "View",
     "acomplete",
+    "aextract",
     "agenerate",
     "astream",
     "astream_values",
@@ -65,5 +71,6 @@ __all__ = [
     "score",
     "smc",
     "stream",
+    "stream_extract",
     "stream_values",
 ]

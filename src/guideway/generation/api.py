@@ -1,177 +1,304 @@
-"""The front door: load a model, and let it write text or typed values.
+"""The generating functions: `generate`, `complete`, `extract`, `stream` and their variants.
 
-    generate, extract                    values
-    complete                             the same as `Generation`: value, text, tokens, probabilities, timings
-    stream, stream_values                pieces of text, and values that grow, as they come
-    resume                               a text that was cut or edited, gone on with
+    generate, extract              values
+    complete                       `Generation`: value, text, tokens, probabilities, timings
+    stream                         chunks of text
+    stream_values, stream_extract  values that grow
 
-A prompt that is a str goes to the model verbatim, and so does a list of token ids; a list of messages goes through its
-chat template; a `GenerationRequest` has an output and options of its own. One prompt gives one result, a list of prompts a list;
-`n=` makes each of them a list.
+A prompt that is a str is given to the model verbatim, and so is a list of token ids; a list of messages is rendered by
+the model's chat template; a `GenerationRequest` has an output and options of its own. One prompt gives one result, a
+list of prompts a list; `n=` makes each of them a list. The same functions are methods of `Model`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from guideway import constraints
 from guideway.errors import InvalidConstraintError
-from guideway.generation.options import Messages, Options, Prompt, Prompts, check_model
+from guideway.generation.options import BaseOptions, Messages, Options, Prompt, Prompts, check_model, with_options
 from guideway.generation.plan import GenerationRequest, Job
 from guideway.generation.prompts import extraction_prompt
 from guideway.generation.results import Generation
 from guideway.generation.streams import PartialValue, Stream, TextChunk, moving, only_values, pieces_of, run, values_of
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
 
     from guideway.constraints import Constraint
 
-__all__ = ["complete", "extract", "extraction", "generate", "stream", "stream_values"]
+    T = TypeVar("T", default=str)
+    """What the output makes of a text; str where there is no constraint."""
 
-T = TypeVar("T")
+__all__ = ["complete", "extract", "extraction", "generate", "stream", "stream_extract", "stream_values"]
 
 
+# The overloads of a function: no flag, allow_truncation=True, return_exceptions=True; then everything else as Any.
 # fmt: off
 @overload
-def generate(model: Model, prompt: Prompt, output: None = None, *, n: None = None,
-             **options: Unpack[Options]) -> str: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> T: ...
 @overload
-def generate(model: Model, prompt: Prompt, output: type[T] | Constraint[T], *, n: None = None,
-             **options: Unpack[Options]) -> T: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def generate(model: Model, prompt: Prompt, output: object, *, n: None = None,
-             **options: Unpack[Options]) -> Any: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: None = None, *, n: None = None,
-             **options: Unpack[Options]) -> list[str]: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[list[T]]: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: type[T] | Constraint[T], *, n: None = None,
-             **options: Unpack[Options]) -> list[T]: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: object, *, n: None = None,
-             **options: Unpack[Options]) -> list[Any]: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-def generate(model: Model, prompt: Prompt, output: None = None, *, n: int,
-             **options: Unpack[Options]) -> list[str]: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-def generate(model: Model, prompt: Prompt, output: type[T] | Constraint[T], *, n: int,
-             **options: Unpack[Options]) -> list[T]: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[list[T | None]]: ...
 @overload
-def generate(model: Model, prompt: Prompt, output: object, *, n: int,
-             **options: Unpack[Options]) -> list[Any]: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> T | Exception | None: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: None = None, *, n: int,
-             **options: Unpack[Options]) -> list[list[str]]: ...
+def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: type[T] | Constraint[T], *, n: int,
-             **options: Unpack[Options]) -> list[list[T]]: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-def generate(model: Model, prompt: Prompts, output: object, *, n: int,
-             **options: Unpack[Options]) -> list[list[Any]]: ...
+def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[list[T | Exception | None]]: ...
 @overload
-def generate(model: Model, prompt: GenerationRequest | Sequence[Prompt | GenerationRequest], output: object = None, *,
-             n: int | None = None, **options: Unpack[Options]) -> Any: ...
+def generate(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+             output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@with_options()
 def generate(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """Let the model write, and give the value.
+    """Generate text with a model, and return it as a value.
 
-    `output`: a type or a source; the text then fits it, and the value is of that type. None: free text, a str.
-    `n`: how many values for each prompt, as a list. Options:
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
 
-    `max_tokens` (512): at most so many, EOS counted. Under a constraint only tokens are taken after which the text can
-    still be completed within them, so that it always parses; `allow_truncation=True` lets it be cut, with the value None.
-    `min_tokens`: no EOS before so many, as far as the constraint goes on.
-    `temperature`: 0 is greedy; by default 0, and 1 where `n` is given. `top_k`, `top_p`, `min_p`, or a `sampler`
-    with everything: see `Sampler`. `seed`: the same seed and model give the same values.
-    `stop`: strings in front of which free text ends; `stop_token_ids`: token ids that end it; `stopping_criteria`: a function that is
-    asked with the text after every token. `bad_words`: strings that the text never holds: where one has come, the model goes
-    back to the token in which it began, and takes another.
-    `token_healing`: take the prompt's last token back and let the model write it again as it likes, so that a prompt that ends
-    within a word goes on well. `logprobs`: keep a `TokenLogprobs` of each token, with so many alternatives (0: none); the model
-    then runs over forced tokens too. `return_kv_cache`: keep keys and values in `Generation.state`.
-    `batch_size` (16): how many rows go on at once. `progress`: show a bar on standard error. `return_exceptions`: what goes
-    wrong with one prompt or row stands in its place in the list, and the others go on.
+    Returns:
+        The value: a str for free text, else what the constraint reads from the text. A list for a list of prompts,
+        and a list of samples for each prompt if `n` is given.
 
-    Raises `BudgetTooSmallError` where nothing that fits `output` is so short, `ContextOverflowError` where the prompt leaves no
-    room, `ConstraintError` for an `output` that cannot be enforced, `UnsatisfiableError` where every way on holds a banned
-    string (`LimitExceededError` where 512 of them did), `NotAvailable` for messages without a template.
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
     """
     return only_values(run(Job(model, prompt, output, n, options)))
 
 
 # fmt: off
 @overload
-def complete(model: Model, prompt: Prompt, output: None = None, *, n: None = None,
-                     **options: Unpack[Options]) -> Generation[str]: ...
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> Generation[T]: ...
 @overload
-def complete(model: Model, prompt: Prompt, output: type[T] | Constraint[T], *, n: None = None,
-                     **options: Unpack[Options]) -> Generation[T]: ...
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-def complete(model: Model, prompt: Prompt, output: object, *, n: None = None,
-                     **options: Unpack[Options]) -> Generation[Any]: ...
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-def complete(model: Model, prompt: Prompts, output: object = None, *, n: None = None,
-                     **options: Unpack[Options]) -> list[Generation[Any]]: ...
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[list[Generation[T]]]: ...
 @overload
-def complete(model: Model, prompt: Prompt, output: object = None, *, n: int,
-                     **options: Unpack[Options]) -> list[Generation[Any]]: ...
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> Generation[T | None]: ...
 @overload
-def complete(model: Model, prompt: Prompts, output: object = None, *, n: int,
-                     **options: Unpack[Options]) -> list[list[Generation[Any]]]: ...
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
 @overload
-def complete(model: Model, prompt: GenerationRequest | Sequence[Prompt | GenerationRequest], output: object = None, *,
-                     n: int | None = None, **options: Unpack[Options]) -> Any: ...
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
+@overload
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+             **options: Unpack[BaseOptions]) -> list[list[Generation[T | None]]]: ...
+@overload
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> Generation[T | None] | Exception: ...
+@overload
+def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
+@overload
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
+@overload
+def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+             allow_truncation: bool = False, return_exceptions: Literal[True],
+             **options: Unpack[BaseOptions]) -> list[list[Generation[T | None] | Exception]]: ...
+@overload
+def complete(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+             output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@with_options()
 def complete(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """As `generate`, but gives `Generation`: value, text, tokens, finish reason, probabilities, counts and timings."""
+    """Generate text with a model, and return the value with its text, tokens, finish reason and timings.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        A `Generation`, in the same shape as the values of `generate`.
+
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
+    """
     return run(Job(model, prompt, output, n, options))
 
 
 # fmt: off
 @overload
-def extract(model: Model, text: str, output: type[T] | Constraint[T], **options: Unpack[Options]) -> T: ...
+def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+            allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+            **options: Unpack[BaseOptions]) -> T: ...
 @overload
-def extract(model: Model, text: str, output: object, **options: Unpack[Options]) -> Any: ...
+def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+            allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+            **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def extract(model: Model, text: list[str], output: type[T] | Constraint[T], **options: Unpack[Options]) -> list[T]: ...
+def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+            allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+            **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-def extract(model: Model, text: list[str], output: object, **options: Unpack[Options]) -> list[Any]: ...
+def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+            allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+            **options: Unpack[BaseOptions]) -> list[T | None]: ...
+@overload
+def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+            allow_truncation: bool = False, return_exceptions: Literal[True],
+            **options: Unpack[BaseOptions]) -> T | Exception | None: ...
+@overload
+def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+            allow_truncation: bool = False, return_exceptions: Literal[True],
+            **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+@overload
+def extract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
 # fmt: on
-def extract(model: Model, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
-    """Read a text into a typed record: builds the prompt from the type, and lets the model write what fits it.
+@with_options()
+def extract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+    """Read a text into a typed record. The prompt is built from the text and the type.
 
-    `output`: a Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`. Options and errors are those
-    of `generate`; a list of texts gives a list of records.
+    Args:
+        model: The model, from `guideway.load`.
+        text: The text, or a list of texts.
+        output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        The record; for a list of texts a list of records.
+
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
     """
-    return only_values(_extract(model, text, output, options))
+    return only_values(run(extraction_job(model, text, output, options)))
 
 
 # fmt: off
 @overload
-def stream(model: Model, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
+def stream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
            **options: Unpack[Options]) -> Stream[str]: ...
 @overload
-def stream(model: Model, prompt: Prompts | list[GenerationRequest], output: object = None, *,
+def stream(model: ModelBase, prompt: Prompts | list[GenerationRequest], output: object = None, *,
            n: int | None = None, **options: Unpack[Options]) -> Stream[TextChunk]: ...
 @overload
-def stream(model: Model, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
+def stream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
            **options: Unpack[Options]) -> Stream[TextChunk]: ...
 # fmt: on
+@with_options()
 def stream(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """Pieces of the text as they come; joined, they are the text that `generate` would give.
+    """Generate text with a model, and yield it in chunks. Joined, they are the text that `generate` returns.
 
-    For a list of prompts, or with `n=`, a piece is a `TextChunk`: prompt, sample, text. No piece is empty, ends
-    within a character, or holds what may become part of a stop string or of a banned one. Options and errors are those
-    of `generate`; what is wrong with the arguments is raised by the call itself, before the first piece.
+    A chunk is never empty, never ends inside a character, and never contains what may become part of a stop string or
+    of a banned string.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        A `Stream` of str; for a list of prompts, or with `n`, a `Stream` of `TextChunk`. Wrong arguments are reported
+        by this call, not by the first chunk.
+
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
     """
     job = Job(model, prompt, output, n, options)
     pieces = (piece for moved in moving(job) for piece in pieces_of(job, moved))
@@ -182,20 +309,77 @@ def stream(
 
 # fmt: off
 @overload
-def stream_values(model: Model, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
+def stream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
                   **options: Unpack[Options]) -> Stream[PartialValue[T]]: ...
 @overload
-def stream_values(model: Model, prompt: Prompt | GenerationRequest, output: object,
+def stream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: object,
                   **options: Unpack[Options]) -> Stream[PartialValue[Any]]: ...
 # fmt: on
-def stream_values(model: Model, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
-    """The value as it grows: a `PartialValue` each time that something of it has become whole, and at last the whole.
+@with_options()
+def stream_values(model: ModelBase, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
+    """Generate a value, and yield it each time that another part of it is complete.
 
-    `output`: a type or a `JsonSchema`; options and errors are those of `generate`, for one prompt.
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: One prompt.
+        output: A type or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        A `Stream` of `PartialValue`; the last one has the whole value.
+
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
     """
-    job = Job(model, prompt, output, None, options)
+    return _values(Job(model, prompt, output, None, options))
+
+
+# fmt: off
+@overload
+def stream_extract(model: ModelBase, text: str, output: type[T] | Constraint[T],
+                   **options: Unpack[Options]) -> Stream[PartialValue[T]]: ...
+@overload
+def stream_extract(model: ModelBase, text: str, output: object,
+                   **options: Unpack[Options]) -> Stream[PartialValue[Any]]: ...
+# fmt: on
+@with_options()
+def stream_extract(model: ModelBase, text: str, output: object, **options: Unpack[Options]) -> Any:
+    """Read a text into a typed record as `extract` does, and yield it each time that another part is complete.
+
+    Args:
+        model: The model, from `guideway.load`.
+        text: The text.
+        output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        A `Stream` of `PartialValue`; the last one has the whole record.
+
+    Raises:
+        BudgetTooSmallError: No text that fits `output` is that short.
+        ContextOverflowError: The prompt leaves no room in the model's context.
+        ConstraintError: `output` is malformed or cannot be enforced exactly.
+        UnsatisfiableError: Every continuation contains a banned string.
+        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        InvalidTextError: A validator of the output type rejected the text.
+        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        TypeError: An option is unknown or of the wrong type.
+        ValueError: An option is out of range, or two options exclude each other.
+    """
+    return _values(extraction_job(model, text, output, options))
+
+
+def _values(job: Job) -> Stream[PartialValue[Any]]:
     if job.many:
-        raise TypeError("stream_values takes one prompt")
+        raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)
 
     def values() -> Iterator[PartialValue[Any]]:
@@ -206,27 +390,27 @@ def stream_values(model: Model, prompt: Any, output: object, **options: Unpack[O
     return Stream(job, values())
 
 
-def _extract(model: Model, text: str | list[str], output: object, options: Options) -> Any:
+def extraction_job(model: ModelBase, text: object, output: object, options: Options) -> Job:
+    """The call that reads a text, or each of a list of texts, into a record."""
     source = constraints.of(output)
     if isinstance(text, str):
-        return run(Job(model, extraction(model, text, source), source, None, options))
-    given: object = text
-    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"extract reads a str or a list of them, not {text!r}")
-    return run(Job(model, [extraction(model, one, source) for one in text], source, None, options))
+        return Job(model, extraction(model, text, source), source, None, options)
+    if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
+        raise TypeError(f"text must be a str or a list of str, got {text!r}")
+    return Job(model, [extraction(model, one, source) for one in text], source, None, options)
 
 
-def extraction(model: Model, text: str, output: object) -> str | Messages:
-    """The prompt that `extract` makes of a text: as messages where the model has a chat template, else a str."""
+def extraction(model: ModelBase, text: str, output: object) -> str | Messages:
+    """The prompt of `extract` for a text: messages if the model has a chat template, else a str."""
     check_model(model)
     prompt = extraction_prompt(text, _schema_of(output))
     return [{"role": "user", "content": prompt}] if model.tokenizer.has_chat_template else prompt
 
 
 def _schema_of(output: object) -> Mapping[str, object]:
-    """The JSON Schema of what `extract` shall give. Raises `InvalidConstraintError` for a pattern or a choice."""
+    """The JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
     source = constraints.of(output)
     schema = getattr(source, "schema", None)
     if isinstance(schema, Mapping):
         return schema
-    raise InvalidConstraintError(f"extract takes a type or a JsonSchema that is an object, not {source!r}")
+    raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")

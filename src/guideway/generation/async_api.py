@@ -1,60 +1,318 @@
-"""`agenerate` and its kin: the same as their namesakes, awaited. Calls that run at once share the model's rounds."""
+"""The async functions `agenerate`, `acomplete`, `aextract`, `astream`, `astream_values`.
+
+Their arguments, results and errors are those of the functions without "a". Concurrent calls share the model's batches;
+cancelling a task removes its sequences from the batch.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from guideway.generation.api import extraction_job
 from guideway.generation.async_loop import Call, loop_of
-from guideway.generation.options import Options
-from guideway.generation.plan import Job
+from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
+from guideway.generation.plan import GenerationRequest, Job
+from guideway.generation.results import Generation
 from guideway.generation.scheduler import Row
-from guideway.generation.streams import PartialValue, only_values, pieces_of, values_of
-from guideway.sessions import Model
+from guideway.generation.streams import PartialValue, TextChunk, only_values, pieces_of, values_of
+from guideway.sessions import ModelBase
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
 
-__all__ = ["acomplete", "agenerate", "astream", "astream_values"]
+    from guideway.constraints import Constraint
+
+    T = TypeVar("T", default=str)
+    """What the output makes of a text; str where there is no constraint."""
+
+__all__ = ["acomplete", "aextract", "agenerate", "astream", "astream_values"]
 
 
+# fmt: off
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> T: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[T]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[T]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[list[T]]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> T | None: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[T | None]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[T | None]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[list[T | None]]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> T | Exception | None: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[list[T | Exception | None]]: ...
+@overload
+async def agenerate(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+                    output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
+# fmt: on
+@with_options()
 async def agenerate(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """As `generate`. Cancelling it takes its rows out of the batch."""
-    return only_values(await acomplete(model, prompt, output, n=n, **options))
+    """The async variant of `generate`.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        The value or values.
+
+    Raises:
+        GuidewayError: As in `generate`.
+        TypeError: As in `generate`.
+        ValueError: As in `generate`.
+    """
+    return only_values(await _results(await asyncio.to_thread(Job, model, prompt, output, n, options)))
 
 
+# fmt: off
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> Generation[T]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[list[Generation[T]]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> Generation[T | None]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                    **options: Unpack[BaseOptions]) -> list[list[Generation[T | None]]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> Generation[T | None] | Exception: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+                    allow_truncation: bool = False, return_exceptions: Literal[True],
+                    **options: Unpack[BaseOptions]) -> list[list[Generation[T | None] | Exception]]: ...
+@overload
+async def acomplete(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+                    output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
+# fmt: on
+@with_options()
 async def acomplete(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """As `complete`."""
-    job = await asyncio.to_thread(Job, model, prompt, output, n, options)
-    async for _ in _rounds(job, job.finish_all):
-        pass
-    return job.shaped()
+    """The async variant of `complete`.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        The `Generation` or generations.
+
+    Raises:
+        GuidewayError: As in `complete`.
+        TypeError: As in `complete`.
+        ValueError: As in `complete`.
+    """
+    return await _results(await asyncio.to_thread(Job, model, prompt, output, n, options))
 
 
+# fmt: off
+@overload
+async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+                   allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                   **options: Unpack[BaseOptions]) -> T: ...
+@overload
+async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+                   allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                   **options: Unpack[BaseOptions]) -> list[T]: ...
+@overload
+async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+                   allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                   **options: Unpack[BaseOptions]) -> T | None: ...
+@overload
+async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+                   allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
+                   **options: Unpack[BaseOptions]) -> list[T | None]: ...
+@overload
+async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+                   allow_truncation: bool = False, return_exceptions: Literal[True],
+                   **options: Unpack[BaseOptions]) -> T | Exception | None: ...
+@overload
+async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+                   allow_truncation: bool = False, return_exceptions: Literal[True],
+                   **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+@overload
+async def aextract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
+# fmt: on
+@with_options()
+async def aextract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+    """The async variant of `extract`.
+
+    Args:
+        model: The model, from `guideway.load`.
+        text: The text, or a list of texts.
+        output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        The record; for a list of texts a list of records.
+
+    Raises:
+        GuidewayError: As in `extract`.
+        TypeError: As in `extract`.
+        ValueError: As in `extract`.
+    """
+    return only_values(await _results(await asyncio.to_thread(extraction_job, model, text, output, options)))
+
+
+# fmt: off
+@overload
+def astream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
+            **options: Unpack[Options]) -> AsyncIterator[str]: ...
+@overload
+def astream(model: ModelBase, prompt: Prompts | list[GenerationRequest], output: object = None, *,
+            n: int | None = None, **options: Unpack[Options]) -> AsyncIterator[TextChunk]: ...
+@overload
+def astream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
+            **options: Unpack[Options]) -> AsyncIterator[TextChunk]: ...
+# fmt: on
+@with_options()
 async def astream(
-    model: Model, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[Any]:
-    """As `stream`: pieces of text, or `TextChunk` for a list of prompts or with `n=`."""
+    """The async variant of `stream`.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
+        output: A type or a constraint that the text must fit. None: free text.
+        n: The number of values for each prompt. None: one value.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        An async iterator of str; for a list of prompts, or with `n`, of `TextChunk`.
+
+    Raises:
+        GuidewayError: As in `stream`.
+        TypeError: As in `stream`.
+        ValueError: As in `stream`.
+    """
     job = await asyncio.to_thread(Job, model, prompt, output, n, options)
     single = not job.many and n is None
     async for piece in _rounds(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
 
 
+# fmt: off
+@overload
+def astream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
+                   **options: Unpack[Options]) -> AsyncIterator[PartialValue[T]]: ...
+@overload
+def astream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: object,
+                   **options: Unpack[Options]) -> AsyncIterator[PartialValue[Any]]: ...
+# fmt: on
+@with_options()
 async def astream_values(
-    model: Model, prompt: Any, output: object, **options: Unpack[Options]
+    model: ModelBase, prompt: Any, output: object, **options: Unpack[Options]
 ) -> AsyncIterator[PartialValue[Any]]:
-    """As `stream_values`."""
+    """The async variant of `stream_values`.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: One prompt.
+        output: A type or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        An async iterator of `PartialValue`; the last one has the whole value.
+
+    Raises:
+        GuidewayError: As in `stream_values`.
+        TypeError: As in `stream_values`.
+        ValueError: As in `stream_values`.
+    """
     job = await asyncio.to_thread(Job, model, prompt, output, None, options)
+    if job.many:
+        raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)
     async for value in _rounds(job, lambda moved: growth.push(pieces_of(job, moved))):
         yield value
     yield growth.whole()
+
+
+async def _results(job: Job) -> Any:
+    """The results of a call that runs in the model's shared loop."""
+    async for _ in _rounds(job, job.finish_all):
+        pass
+    return job.shaped()
 
 
 async def _rounds(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:

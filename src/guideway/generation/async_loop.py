@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row, step
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 
 __all__ = ["Call", "Loop", "loop_of"]
 
@@ -105,11 +105,11 @@ def _tell(call: Call, error: BaseException | None) -> None:
     done(error)
 
 
-_LOOPS: WeakKeyDictionary[Model, Loop] = WeakKeyDictionary()
+_LOOPS: WeakKeyDictionary[ModelBase, Loop] = WeakKeyDictionary()
 _GUARD = threading.Lock()
 
 
-def loop_of(model: Model) -> Loop:
+def loop_of(model: ModelBase) -> Loop:
     """The loop of this model."""
     with _GUARD:
         return _LOOPS.setdefault(model, Loop())

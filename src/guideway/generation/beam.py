@@ -1,22 +1,26 @@
-"""`beam_search`: the most probable texts that fit, by keeping the best beginnings."""
+"""`beam_search`: the most probable texts that fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from guideway import masks
-from guideway.generation.options import Options, Prompt, check_names
+from guideway.generation.options import Options, Prompt, check_names, with_options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import FinishReason, Limits, Row
 from guideway.sampling import TokenLogprobs, log_softmax
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeVar, Unpack
+
+    from guideway.constraints import Constraint
+
+    T = TypeVar("T", default=str)
 
 __all__ = ["beam_search"]
 
@@ -30,8 +34,17 @@ class _Beam:
     logprob: float
 
 
+# fmt: off
+@overload
+def beam_search(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, width: int = 4,
+                count: int | None = None, **options: Unpack[Options]) -> list[Generation[T]]: ...
+@overload
+def beam_search(model: ModelBase, prompt: Prompt, output: object, *, width: int = 4,
+                count: int | None = None, **options: Unpack[Options]) -> list[Generation[Any]]: ...
+# fmt: on
+@with_options(*_TAKEN)
 def beam_search(
-    model: Model,
+    model: ModelBase,
     prompt: Prompt,
     output: object = None,
     *,
@@ -39,19 +52,30 @@ def beam_search(
     count: int | None = None,
     **options: Unpack[Options],
 ) -> list[Generation[Any]]:
-    """The `count` (default: `width`) most probable texts that were found, the best first, each with its `steps`.
+    """Search for the most probable texts.
 
-    In every round the `width` most probable beginnings go on, by their log-probability under the model (not
-    renormalised by the mask); texts that have ended step aside. It stops when no beginning can beat the worst result
-    any more: a longer text is never more probable. Where `width` is at least the number of beginnings, the result is
-    exact. Of `Options` it takes max_tokens, allow_truncation and return_kv_cache; the others are refused by name (`ValueError`). Errors
-    are those of `generate`.
+    In every step, the `width` most probable sequences are extended. Their log-probabilities are those of the model, not
+    renormalised by the mask. The search ends when no sequence can exceed the worst result. It is exact if `width` is at
+    least the number of sequences.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: One prompt.
+        output: A type or a constraint that the text must fit. None: free text.
+        width: The number of sequences in each step.
+        count: The number of results; by default `width`.
+        **options: Generation options.
+
+    Returns:
+        The results with their `steps`, the most probable first.
+
+    Raises:
+        ValueError: An option is out of range, or is not an option of this function.
+        GuidewayError: As in `generate`.
     """
     check_names(options)
     if refused := [name for name in options if name not in _TAKEN]:
-        raise ValueError(
-            f"{refused[0]} and a beam search exclude each other; of the options it takes {', '.join(_TAKEN)}"
-        )
+        raise ValueError(f"beam_search does not take {refused[0]}; its options are {', '.join(_TAKEN)}")
     count = width if count is None else count
     if width < 1 or count < 1:
         raise ValueError(f"width and count must be at least 1, got {width} and {count}")

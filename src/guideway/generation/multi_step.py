@@ -1,7 +1,7 @@
-"""Several tokens of rows that nobody watches, as one call to the engine.
+"""Multi-step decoding for sequences that need no per-token inspection.
 
-Between the passes there are only the draws, and what a constraint asks for; what a session keeps besides is made once,
-at the end. The tokens are those that single steps would give.
+The engine runs several passes in one call. Between them only tokens are drawn and constraints advanced; a session's
+other state is updated once, at the end. The tokens are those of single steps.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from guideway.engines.base import Cache, Draw, StepEngine
+from guideway.engines.base import decode_steps
 
 if TYPE_CHECKING:
     from guideway.generation.scheduler import Row
@@ -49,7 +49,7 @@ def stride(rows: Sequence[Row]) -> None:
     model, count = sessions[0].model, len(rows)
     plans = [session._plan() for session in sessions]
     before, waiting = [cache for cache, _ in plans], [ids for _, ids in plans]
-    made = model.run(_go_on, model.engine, waiting, before, draw)
+    made = model.run(decode_steps, model.engine, waiting, before, draw)
     running = (perf_counter() - begun - drawing) / count
     for row, cache, past, (start, seconds, masking) in zip(rows, made, before, starts, strict=True):
         session = row.session
@@ -57,20 +57,3 @@ def stride(rows: Sequence[Row]) -> None:
         session.model_seconds += running
         session.sample_seconds += max(0.0, drawing / count - (session.mask_seconds - masking))
         row.settle(start, seconds + first / count)
-
-
-def _go_on(
-    engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw
-) -> Sequence[Cache]:
-    """`go_on` of an engine, see `Draw`; the same by its `forward` for one that has none."""
-    own = getattr(engine, "go_on", None)
-    if own is not None:
-        found: Sequence[Cache] = own(rows, caches, draw)
-        return found
-    logits, made = engine.forward(rows, caches)
-    while (more := draw(logits)) is not None:
-        try:
-            logits, made = engine.forward(more, made)
-        except Exception:  # it comes again where these tokens run next, and is told of there
-            break
-    return made

@@ -1,31 +1,39 @@
-"""What generating functions take by name, checked together."""
+"""The keyword arguments of the generating functions: their table of defaults, and their validation."""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
+import inspect
 import operator
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 
 __all__ = [
     "BATCH",
     "CALL_ONLY",
     "MAX_TOKENS",
+    "OPTIONS",
+    "BaseOptions",
     "Messages",
+    "Option",
     "Options",
     "Prompt",
     "Prompts",
     "Settings",
     "check_model",
     "check_names",
+    "of_request",
+    "with_options",
 ]
 
 Messages = list[dict[str, Any]]
@@ -42,15 +50,15 @@ BATCH = 16
 
 
 _SAMPLERS = frozenset(field.name for field in fields(Sampler))
-_NAMED = frozenset({"temperature", "top_k", "top_p", "min_p"})
-"""What a sampler says too."""
+SAMPLING = ("sampler", "temperature", "top_k", "top_p", "min_p")
+"""The options that say how tokens are drawn: a `Sampler`, or the shortcuts that build one."""
 
 CALL_ONLY = ("batch_size", "progress", "return_exceptions")
 """The options that are for a whole call, not for one of its prompts."""
 
 
-class Options(TypedDict, total=False):
-    """What every generating function takes by name; `generate` says what each means."""
+class BaseOptions(TypedDict, total=False):
+    """The options that do not change the type of the result. `OPTIONS` describes each."""
 
     max_tokens: int
     min_tokens: int
@@ -65,12 +73,97 @@ class Options(TypedDict, total=False):
     stopping_criteria: Callable[[str], bool] | None
     bad_words: str | Sequence[str]
     token_healing: bool
-    allow_truncation: bool
     logprobs: int | None
     return_kv_cache: bool
-    return_exceptions: bool
     batch_size: int
     progress: bool
+
+
+class Options(BaseOptions, total=False):
+    """The keyword arguments of every generating function. `OPTIONS` describes each."""
+
+    allow_truncation: bool
+    return_exceptions: bool
+
+
+class Option(NamedTuple):
+    """The default of one option, and what it means."""
+
+    default: object
+    meaning: str
+
+
+OPTIONS: dict[str, Option] = {
+    "max_tokens": Option(
+        MAX_TOKENS,
+        "The maximum number of tokens, EOS included. With a constraint, only tokens are drawn after which the text"
+        " can still be completed within this number, so the result always parses.",
+    ),
+    "min_tokens": Option(0, "EOS is not drawn before this number of tokens, unless the constraint is finished."),
+    "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
+    "top_k": Option(0, "Draw from the k most probable tokens; 0: all. Shortcut for a `Sampler`."),
+    "top_p": Option(1.0, "Draw from the most probable tokens whose sum reaches p. Shortcut for a `Sampler`."),
+    "min_p": Option(0.0, "Exclude tokens below this part of the highest probability. Shortcut for a `Sampler`."),
+    "sampler": Option(None, "All sampling parameters. It excludes the four shortcuts above."),
+    "seed": Option(0, "The same seed, model and arguments give the same result."),
+    "stop": Option((), "Strings that end free text; they are not part of it."),
+    "stop_token_ids": Option((), "Token ids that end free text, in addition to EOS."),
+    "stopping_criteria": Option(None, "A function of the text so far; True ends free text."),
+    "bad_words": Option((), "Strings that the text never contains. The model goes back and draws another token."),
+    "token_healing": Option(
+        False, "Remove the prompt's last token and let the model write its text again, for prompts that end in a word."
+    ),
+    "logprobs": Option(
+        None,
+        "Keep a `TokenLogprobs` of each token with this number of alternatives; None: do not. The model then runs"
+        " over forced tokens, too.",
+    ),
+    "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
+    "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
+    "progress": Option(False, "Show a progress bar on standard error."),
+    "allow_truncation": Option(False, "Let `max_tokens` cut a constrained text. The value is then None."),
+    "return_exceptions": Option(
+        False, "Return the exception of a failed prompt in its place, and continue the others."
+    ),
+}
+"""Every option, with its default. Signatures and docstrings of the generating functions are made from this table."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_options(*names: str) -> Callable[[F], F]:
+    """A decorator: `inspect.signature` and `help` show the options instead of `**options`.
+
+    Args:
+        names: The options that the function takes; none: all.
+    """
+    taken = names or tuple(OPTIONS)
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        hints = {**BaseOptions.__annotations__, **Options.__annotations__}
+        shown = []
+        for parameter in signature.parameters.values():
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                shown.append(parameter)
+                continue
+            for name in taken:
+                hint = getattr(hints[name], "__forward_arg__", hints[name])
+                shown.append(
+                    inspect.Parameter(
+                        name, inspect.Parameter.KEYWORD_ONLY, default=OPTIONS[name].default, annotation=hint
+                    )
+                )
+        function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        lines = [textwrap.fill(f"{name}: {OPTIONS[name].meaning}", 110) for name in taken]
+        meanings = textwrap.indent("\n".join(line.replace("\n", "\n    ") for line in lines), " " * 8).lstrip()
+        function.__doc__ = _OPTIONS_LINE.sub(lambda _: meanings, function.__doc__ or "")
+        return function
+
+    return decorate
+
+
+_OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 
 @dataclass(frozen=True)
@@ -90,8 +183,8 @@ class Settings:
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
             raise ValueError(
-                f"{cutting[0]} and a constraint exclude each other: a constraint's text is never cut; say in the"
-                " constraint where it ends"
+                f"{cutting[0]} and a constraint exclude each other: a constrained text is never cut; express its end in"
+                " the constraint"
             )
         if options.get("allow_truncation") and not constrained:
             raise ValueError("allow_truncation=True needs a constraint; free text is always cut at max_tokens")
@@ -104,14 +197,14 @@ class Settings:
 
 
 def check_model(model: object) -> None:
-    """Raises `TypeError` for what is no model: its name, most often."""
-    if not isinstance(model, Model):
-        raise TypeError(f'model is what gw.load("tiny") or another name gave, not {model!r}')
+    """Raises `TypeError` for anything but a model, such as the name of one."""
+    if not isinstance(model, ModelBase):
+        raise TypeError(f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {model!r}")
 
 
 def check_names(options: Mapping[str, object]) -> None:
-    """Raises `TypeError` for an option that there is not."""
-    known = Options.__annotations__
+    """Raises `TypeError` for an unknown option."""
+    known = OPTIONS
     if unknown := sorted(options.keys() - known.keys()):
         meant = ", ".join(filter(None, map(_meant, unknown)))
         raise TypeError(f"unknown options: {', '.join(unknown)}{meant and f' ({meant})'}; known are {', '.join(known)}")
@@ -123,44 +216,39 @@ def _meant(name: str) -> str:
         return f"{name} is given by sampler=Sampler({name}=...)"
     if name in {"n", "samples", "num_return_sequences"}:
         return "use n= of generate and stream"
-    near = difflib.get_close_matches(name.lower(), [*Options.__annotations__, *_SAMPLERS, "n"], 1)
+    near = difflib.get_close_matches(name.lower(), [*OPTIONS, *_SAMPLERS, "n"], 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
-def merged(options: Options, own: Options) -> Options:
-    """The options of a row that has some of its own. A temperature or cut of its own changes the call's sampler; a
-    sampler of its own replaces all that the call says of drawing.
+def of_request(options: Options, own: Options) -> Options:
+    """The options of one request of a call.
+
+    Any sampling option of its own replaces all sampling options of the call; each other option replaces its namesake.
     """
-    found: dict[str, Any] = {**options, **own}
-    if own.get("sampler") is not None:
-        for name in _NAMED - own.keys():
-            found.pop(name, None)
-    elif isinstance(shared := options.get("sampler"), Sampler) and (changed := _NAMED & own.keys()):
-        values = {name: found.pop(name) for name in changed}
-        found["sampler"] = replace(shared, **{name: one for name, one in values.items() if one is not None})
-    return cast(Options, found)
+    shared = {name: value for name, value in options.items() if not (name in SAMPLING and own.keys() & set(SAMPLING))}
+    return cast(Options, {**shared, **own})
 
 
 def _sampler(options: Options, sampled: bool) -> Sampler:
     given = options.get("sampler")
-    named = [name for name in Options.__annotations__ if name in _NAMED and name in options]
+    shortcuts = [name for name in SAMPLING[1:] if name in options]
     if given is not None:
         if not isinstance(given, Sampler):
-            raise TypeError(f"sampler must be a Sampler, got {given!r}")
-        if named:
-            raise ValueError(f"sampler and {named[0]} exclude each other: give {named[0]} to the Sampler")
+            raise TypeError(f"sampler must be a guideway.Sampler, got {given!r}")
+        if shortcuts:
+            raise ValueError(f"sampler= and {shortcuts[0]}= exclude each other: set {shortcuts[0]} in the Sampler")
         return given
     temperature = options.get("temperature")
     if temperature is None:
         temperature = 1.0 if sampled else 0.0
     values = temperature, options.get("top_k", 0), options.get("top_p", 1.0), options.get("min_p", 0.0)
-    with contextlib.suppress(TypeError):  # of what cannot be remembered: no number, as the sampler then says
+    with contextlib.suppress(TypeError):  # an unhashable value is no number, and the Sampler reports it
         return _remembered(*values)
     return Sampler(*values)
 
 
 _remembered = lru_cache(maxsize=256)(Sampler)
-"""Samplers have no state, and checking one takes longer than a step of a small model."""
+"""Samplers are immutable, and validating one takes longer than a step of a small model."""
 
 
 def _limits(options: Options) -> Limits:
@@ -170,7 +258,7 @@ def _limits(options: Options) -> Limits:
         raise ValueError(f"min_tokens must be 0 to max_tokens ({most}), got {least}")
     logprobs = None if options.get("logprobs") is None else _integer(options, "logprobs", 0)
     if logprobs is not None and logprobs < 0:
-        raise ValueError(f"logprobs must be 0 or how many alternatives to keep, got {logprobs}")
+        raise ValueError(f"logprobs must be >= 0 (the number of alternatives), got {logprobs}")
     ask = options.get("stopping_criteria")
     if ask is not None and not callable(ask):
         raise TypeError(f"stopping_criteria must be a function of the text, got {ask!r}")

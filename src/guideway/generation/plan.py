@@ -10,22 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 from guideway import constraints
 from guideway.arguments import integer
-from guideway.compiler import compile, min_tokens_to_complete
+from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.constraints.base import Literal
 from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
     EmptySequenceError,
-    EngineError,
     GuidewayError,
     InvalidTextError,
     InvalidTokenError,
+    UnsupportedTokenizerError,
 )
-from guideway.generation.options import BATCH, CALL_ONLY, Options, Prompt, Settings, check_model, check_names, merged
+from guideway.generation.options import (
+    BATCH,
+    CALL_ONLY,
+    Options,
+    Prompt,
+    Settings,
+    check_model,
+    check_names,
+    of_request,
+)
 from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.scheduler import Row
-from guideway.sessions import LOGITS_BYTES, Model, Session, feed_all
+from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
@@ -37,24 +46,34 @@ __all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
-_PROMPTS = "a prompt is a str, a list of messages (dicts), a list of token ids or a GenerationRequest"
+_PROMPTS = "prompt must be a str, a list of messages (dict), a list of token ids or a GenerationRequest"
 
 
 class GenerationRequest:
-    """One prompt of a list with an output or options of its own; what it does not say, the call says.
+    """A prompt with an output or options of its own, for use in a list of prompts.
 
-    `gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)`. A request with its own `seed` gives the same
-    wherever it stands in the list.
+        gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)
+
+    Other options are those of the call. If the request has a sampling option (`sampler`, `temperature`, `top_k`,
+    `top_p`, `min_p`), no sampling option of the call applies to it. A request with its own `seed` gives the same result
+    at any place of the list.
+
+    Args:
+        prompt: A str, a list of messages or a list of token ids.
+        output: A type or a constraint; None: free text. By default the output of the call.
+        **options: Generation options, without `batch_size`, `progress` and `return_exceptions`.
+
+    Raises:
+        TypeError: The prompt is of another type, or an option is unknown.
+        ValueError: An option belongs to the whole call.
     """
 
     def __init__(self, prompt: Prompt, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
-            raise TypeError(
-                f"the prompt of a GenerationRequest is a str, a list of messages (dicts) or of token ids, not {prompt!r}"
-            )
+            raise TypeError(f"prompt must be a str, a list of messages (dict) or a list of token ids, got {prompt!r}")
         if shared := [name for name in CALL_ONLY if name in options]:
-            raise ValueError(f"{shared[0]} is for the whole call, not for one request")
+            raise ValueError(f"{shared[0]} is an option of the whole call, not of one request")
         self.prompt = prompt
         self.output = output
         self.options = options
@@ -68,7 +87,7 @@ class Plan:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelBase,
         output: object,
         options: Options,
         *,
@@ -87,7 +106,9 @@ class Plan:
             self.limits = replace(self.limits, complete=False)
         else:
             if not model.vocabulary.eos_ids:
-                raise EngineError(f"the tokenizer of {model.name} names no token that ends a text; give it eos_ids")
+                raise UnsupportedTokenizerError(
+                    f"the tokenizer of {model.name} has no EOS token; pass Tokenizer.of(..., eos_ids=...)"
+                )
             self.automaton = compile(self.source, model.vocabulary)
 
     def prompted(self, prompt: Prompt) -> Prompted:
@@ -103,22 +124,20 @@ class Plan:
         else:
             session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
         if not len(session):
-            raise EmptySequenceError(
-                "the prompt is empty, and the tokenizer puts nothing before a text: there are no logits"
-            )
+            raise EmptySequenceError("the prompt is empty and the tokenizer has no BOS token, so there are no logits")
         healed = _healed(session) if self.settings.token_healing else ""
         automaton = self.behind(healed)
         room = session.context_size - len(session)
         if not room:
             raise ContextOverflowError(
-                f"the prompt fills the context of {session.context_size} tokens: no room to answer"
+                f"the prompt fills the context of {session.context_size} tokens and leaves no room for output"
             )
         if automaton is not None and self.limits.complete:
-            needed, most = min_tokens_to_complete(automaton.matcher()), self.settings.limits.max_tokens
+            needed, most = automaton.matcher().min_tokens_to_complete(), self.settings.limits.max_tokens
             if needed > min(most, room):
                 raise BudgetTooSmallError(
-                    f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context"
-                    f" has room for {room} behind the prompt"
+                    f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context has room for {room}"
+                    " after the prompt"
                 )
         return Prompted(session, automaton, healed)
 
@@ -180,7 +199,7 @@ class Plan:
             session.row,
             tuple(one for one in session.memory if one[0] < start + len(tokens)),
             tuple(row.steps[: len(tokens)]),
-            session.kv() if self.settings.return_kv_cache else None,
+            session.kv_cache() if self.settings.return_kv_cache else None,
             row.watch.healed,
         )
 
@@ -248,7 +267,7 @@ class Job:
     and the others go on.
     """
 
-    def __init__(self, model: Model, prompt: Any, output: object, n: int | None, options: Options) -> None:
+    def __init__(self, model: ModelBase, prompt: Any, output: object, n: int | None, options: Options) -> None:
         check_names(options)
         self.model = model
         self.n = None if n is None else integer("n", n, 1)
@@ -333,12 +352,17 @@ class Job:
 
 
 def _plan_of(
-    model: Model, one: object, output: object, options: Options, sampled: bool, shared: dict[str, Plan] | None = None
+    model: ModelBase,
+    one: object,
+    output: object,
+    options: Options,
+    sampled: bool,
+    shared: dict[str, Plan] | None = None,
 ) -> Plan:
     """The plan of one prompt; prompts that say nothing of their own share one."""
     if isinstance(one, GenerationRequest):
         wanted = output if one.output is _OF_THE_CALL else one.output
-        return Plan(model, wanted, merged(options, one.options), sampled=sampled, own=one.options)
+        return Plan(model, wanted, of_request(options, one.options), sampled=sampled, own=one.options)
     shared = {} if shared is None else shared
     if "plain" not in shared:
         shared["plain"] = Plan(model, output, options, sampled=sampled)

@@ -1,4 +1,4 @@
-"""`Generation`: one result, and how it came about; `GenerationState`: what it goes on from."""
+"""`Generation`: a result with its tokens and timings; `GenerationState`: the state from which `resume` continues."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from guideway.errors import InvalidTokenError
+from guideway.errors import InvalidTextError
 from guideway.generation.scheduler import FinishReason, Timings
 from guideway.sampling import TokenLogprobs
-from guideway.sessions import KVCache, Model
+from guideway.sessions import KVCache, ModelBase
 
 if TYPE_CHECKING:
     from guideway.constraints import Constraint
@@ -22,14 +22,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class GenerationState:
-    """All that a generation goes on from, as values: take it apart, change what you like, give it to `resume`.
+    """The state of a generation, as values. Change what you like and pass it to `resume`.
 
-    `prompt`, `tokens`: ids of the prompt, its opening included, and of the output, its end token left out. `source`:
-    the constraint; None: free. `seed`, `row`: the random numbers, which are keyed by these and the place of a token,
-    so there is nothing else to save. `memory`: what the sampler remembers, by (place, id, value). `steps`: log-
-    probabilities, where they were asked for. `kv`: keys and values of prompt and tokens, where they were asked for;
-    None: they run again. `healed`: the end of the prompt's text that the output's tokens begin with once more (token
-    healing).
+    Attributes:
+        prompt: The ids of the prompt, BOS included.
+        tokens: The ids of the output, without its end token.
+        source: The constraint; None: free text.
+        seed: The seed of the random numbers. They depend only on seed, row and position.
+        row: The stream of the random numbers.
+        memory: The state of the sampler, as (position, id, value).
+        steps: The log-probabilities, if `logprobs` was given.
+        kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; else the tokens run again.
+        healed: The end of the prompt's text with which the output's tokens begin (token healing).
     """
 
     prompt: tuple[int, ...]
@@ -39,24 +43,41 @@ class GenerationState:
     row: int = 0
     memory: tuple[tuple[int, int, float], ...] = ()
     steps: tuple[TokenLogprobs, ...] = ()
-    kv: KVCache | None = field(default=None, compare=False)
+    kv_cache: KVCache | None = field(default=None, compare=False)
     healed: str = ""
 
-    def text(self, model: Model) -> str:
-        """The output so far; an incomplete character at its end is left out."""
+    def text(self, model: ModelBase) -> str:
+        """The text of the output, without an incomplete character at its end.
+
+        Args:
+            model: The model that generated it.
+
+        Returns:
+            The text.
+        """
         data = model.vocabulary.bytes_of(self.tokens, special=self.source is not None)[len(self.healed.encode()) :]
         return data.decode("utf-8", "ignore")
 
-    def edited(self, model: Model, text: str) -> GenerationState:
-        """The state with another output. The tokens that spell its unchanged beginning stay.
+    def edited(self, model: ModelBase, text: str) -> GenerationState:
+        """The state with another output. The tokens of the unchanged beginning stay.
 
-        Raises `InvalidTokenError` for a lone surrogate.
+        Args:
+            model: The model that generated it.
+            text: The new text of the output.
+
+        Returns:
+            The new state.
+
+        Raises:
+            InvalidTextError: The text has a lone surrogate.
         """
         table = model.vocabulary
         try:
             wanted = (self.healed + text).encode()
         except UnicodeEncodeError as error:
-            raise InvalidTokenError(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+            raise InvalidTextError(
+                f"the text cannot be encoded: {error.reason} at character {error.start}", text=text
+            ) from None
         ends = [0]
         for token_id in self.tokens:
             piece = table.bytes_of([token_id], special=self.source is not None)
@@ -81,8 +102,10 @@ def _is_text(data: bytes) -> bool:
 class Truncation(NamedTuple):
     """Where a text was cut.
 
-    `by`: "max_tokens", or "context" where the model has no room for more. `tokens`: behind so many. `characters`: so
-    many of the text are whole; what follows them (U+FFFD) is the beginning of another.
+    Attributes:
+        by: "max_tokens", or "context" if the model's context is full.
+        tokens: The number of tokens before the cut.
+        characters: The number of whole characters. U+FFFD after them is the beginning of another one.
     """
 
     by: Literal["max_tokens", "context"]
@@ -92,14 +115,20 @@ class Truncation(NamedTuple):
 
 @dataclass(frozen=True)
 class Generation(Generic[T_co]):
-    """One result, and how it came about.
+    """One result.
 
-    `value`: of the type that was asked for; None where `allow_truncation=True` let the text be cut. `tokens`: the ids generated,
-    EOS included. `forced`: how many of them had no alternative and were not drawn. `finish_reason`: "stop" at EOS or a
-    stop, "length" where `max_tokens` or the context cut the text, and `cut` says where; a constraint is never cut,
-    unless `allow_truncation=True`. `stopped_by`: the stop string, which is not in the text. `steps`: a `TokenLogprobs` of each token where
-    `logprobs=` was given: probabilities under the model and under the mask, the mass removed. `state`: what `resume`
-    goes on from.
+    Attributes:
+        value: What the output type reads from the text; None if `allow_truncation=True` let the text be cut.
+        text: The text.
+        tokens: The generated ids, EOS included.
+        prompt_tokens: The number of tokens of the prompt.
+        forced: How many of the tokens had no alternative, and were not drawn.
+        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut the text.
+        timings: Where the time was spent, in seconds.
+        state: The state from which `resume` continues.
+        stopped_by: The stop string that ended the text; it is not in the text.
+        steps: The log-probabilities of each token, if `logprobs` was given.
+        cut: Where the text was cut, if it was.
     """
 
     value: T_co
@@ -116,15 +145,26 @@ class Generation(Generic[T_co]):
 
     @property
     def captures(self) -> Captures:
-        """What the names in the constraint took of the text (`Constraint.captures`), found anew at each call. Raises
-        `ValueError` where there was no constraint, `InvalidTextError` (one too) where the text was cut.
+        """The captures of the text by their names in the constraint. They are computed at each access.
+
+        Raises:
+            ValueError: There was no constraint.
+            InvalidTextError: The text was cut.
         """
         if self.state.source is None:
-            raise ValueError("there was no constraint, so there is nothing that could be captured")
+            raise ValueError("captures need a constraint, and this text was generated without one")
         return self.state.source.captures(self.text)
 
-    def token_span(self, capture: Capture, model: Model) -> tuple[int, int]:
-        """Which of `tokens` hold something of a capture: from the first to behind the last."""
+    def token_span(self, capture: Capture, model: ModelBase) -> tuple[int, int]:
+        """The tokens that contain a part of a capture.
+
+        Args:
+            capture: The capture, from `captures`.
+            model: The model that generated the text.
+
+        Returns:
+            The index of the first of `tokens`, and the index after the last.
+        """
         data = (self.state.healed + self.text).encode()
         low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)
         ends = [0]
@@ -136,18 +176,18 @@ class Generation(Generic[T_co]):
 
     @property
     def sampled(self) -> int:
-        """How many tokens were drawn."""
+        """The number of tokens that were drawn."""
         return len(self.tokens) - self.forced
 
     @property
     def logprob(self) -> float:
-        """The log-probability of the tokens under the model. Raises `ValueError` where `logprobs=` was not given."""
+        """The log-probability of the tokens under the model. Raises `ValueError` if `logprobs` was not given."""
         if len(self.steps) < len(self.tokens):
-            raise ValueError("there are no log-probabilities: give logprobs=0, or how many alternatives to keep")
+            raise ValueError("this generation has no log-probabilities: pass logprobs=0, or the number of alternatives")
         return sum(step.logprob for step in self.steps)
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens over the seconds they took, the prompt's left out; 0 where it took no time."""
+        """Generated tokens per second, without the time of the prompt; 0 if no time was measured."""
         seconds = self.timings.model + self.timings.mask + self.timings.sample
         return len(self.tokens) / seconds if seconds > 0 else 0.0

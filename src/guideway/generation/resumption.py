@@ -1,16 +1,16 @@
-"""`resume`: a text that was cut or edited, gone on with under its constraint."""
+"""`resume`: continue a text that was cut or edited, under its constraint."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import ContextOverflowError, EngineError
-from guideway.generation.options import Options
+from guideway.errors import ContextOverflowError
+from guideway.generation.options import Options, with_options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, decode
-from guideway.sessions import Model, Session
+from guideway.sessions import ModelBase, Session
 from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
@@ -19,21 +19,30 @@ if TYPE_CHECKING:
 __all__ = ["resume"]
 
 
-def resume(model: Model, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
-    """Go on from a state (`Generation.state`, `Stream.states`), with its seed unless one is given.
+@with_options()
+def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
+    """Continue a generation from a state. An unchanged state continues as if it had never stopped.
 
-    The result is the whole output, what was there before included. `max_tokens` counts the tokens that are new; other
-    options are those of `generate`. An unchanged state goes on as if it had never stopped. Raises `RejectedTokenError`
-    where the tokens do not fit the constraint, and what `generate` raises.
+    Args:
+        model: The model, from `guideway.load`.
+        state: `Generation.state`, or one of `Stream.states`. Its seed is used unless one is given.
+        **options: Generation options, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        The whole output, with what was in the state. `max_tokens` counts only new tokens.
+
+    Raises:
+        RejectedTokenError: The tokens of the state do not fit its constraint.
+        GuidewayError: As in `generate`.
     """
     if not isinstance(state, GenerationState):
-        raise TypeError(f"resume goes on from a GenerationState (`Generation.state`, `Stream.states`), not {state!r}")
+        raise TypeError(f"state must be a GenerationState (Generation.state or Stream.states), got {state!r}")
     plan = Plan(model, state.source, {"seed": state.seed, **options})
     session = _session(model, state, plan)
     begun = len(state.tokens)
     room = session.context_size - len(session)
     if not room:
-        raise ContextOverflowError(f"the context of {session.context_size} tokens is full: no room to go on")
+        raise ContextOverflowError(f"the context of {session.context_size} tokens is full")
     limits = plan.limits
     row = Row(
         session,
@@ -47,16 +56,18 @@ def resume(model: Model, state: GenerationState, **options: Unpack[Options]) -> 
     return plan.result(row)
 
 
-def _session(model: Model, state: GenerationState, plan: Plan) -> Session:
+def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     """A session with the state's tokens; what its keys and values know does not run again."""
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]
-    known = state.kv is not None and state.kv.owner is model.engine
-    session = model.session(seed=settings.seed, row=state.row, sampler=settings.sampler, kv=state.kv if known else None)
+    known = state.kv_cache is not None and state.kv_cache.owner is model.engine
+    session = model.session(
+        seed=settings.seed, row=state.row, sampler=settings.sampler, kv_cache=state.kv_cache if known else None
+    )
     there = session.tokens
     kept = common_length(there, wanted)
     if len(there) - kept > session.max_rewind:
-        raise EngineError(f"the state's prompt does not begin as texts for {model.name} do: {state.prompt[:8]}")
+        raise ValueError(f"the state's prompt {state.prompt[:8]}... does not begin with the BOS ids of {model.name}")
     session.rewind(len(there) - kept)
     session.feed(wanted[kept:])
     session.memory = state.memory

@@ -1,7 +1,7 @@
-"""The loop that generates: rows that share a model, each with its own constraint, sampler and limits.
+"""The generation loop: sequences that share a model, each with its own constraint, sampler and limits.
 
-One round: take what is forced, run the model over what waits in all rows, draw one token in each. A row that has
-finished leaves, and the next one joins.
+One round takes forced tokens, runs the model over the pending tokens of all sequences, and draws one token in each. A
+finished sequence leaves the batch, and the next one joins.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from guideway.compiler import min_tokens_to_complete
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.multi_step import stride
 from guideway.generation.stop_checker import Watch
@@ -25,15 +24,18 @@ __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step
 FinishReason = Literal["stop", "length"]
 
 MOST_TAKEN_BACK = 512
-"""How often a row goes back, for banned strings or its budget, without getting further, before it gives up."""
+"""The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds spent. Rows that run together share the model's.
+    """Where the time was spent, in seconds. Sequences that run together share the time of the model.
 
-    `prompt`: the model's first pass, over the prompt and what is forced right behind it. `model`: its further passes.
-    `mask`: the constraint. `sample`: drawing.
+    Attributes:
+        prompt: The first pass of the model, over the prompt and the forced tokens after it.
+        model: The other passes of the model.
+        mask: The constraint.
+        sample: Drawing tokens.
     """
 
     prompt: float
@@ -101,10 +103,10 @@ class Row:
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if limits.complete and matcher is not None and (needed := min_tokens_to_complete(matcher)) > self.left:
+        if limits.complete and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
             raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
         if begun and self._watched(self.tokens, matcher) is not None:
-            raise UnsatisfiableError(f"the output to go on from holds a banned string: {limits.bad_words}")
+            raise UnsatisfiableError(f"the output of the state contains a banned string of {limits.bad_words}")
         if self.watch.cut is not None:
             self.finish_reason = "stop"
         self._ends = self._eos_ids | limits.stop_token_ids
@@ -246,7 +248,7 @@ class Row:
                 BudgetTooSmallError
             ):  # the way on became longer than it looked (an item must differ from those before)
                 matcher = self.session.matcher
-                missing = (matcher.tokens_to_finish() if matcher is not None else 0) - self.left
+                missing = (_needed(matcher) if matcher is not None else 0) - self.left
                 if place == self._start:
                     raise
                 self._take_back(min(max(missing, 0) + 1, place - self._start))
@@ -272,7 +274,7 @@ class Row:
             return []
         if self.limits.complete:
             self.session.feed(ids)
-            needed = matcher.tokens_to_finish()
+            needed = _needed(matcher)
             self.session.rewind(len(ids))
             if needed > self.left - len(ids):
                 return []
@@ -333,11 +335,11 @@ class Row:
         self._taken_back += 1
         if kept < self.watch.shown_tokens:
             raise UnsatisfiableError(
-                f"no text that fits goes on from what was shown (banned strings: {self.limits.bad_words})"
+                f"no continuation of the streamed text fits without a banned string {self.limits.bad_words}"
             )
         if self._taken_back > MOST_TAKEN_BACK:
             raise LimitExceededError(
-                f"went back {MOST_TAKEN_BACK} times without getting further: banned strings, or the budget"
+                f"gave up after {MOST_TAKEN_BACK} backtracking attempts: bad_words or max_tokens is too restrictive"
             )
         token_id = self.session.rewind(count)[0]
         self.lowest = min(self.lowest, place)
@@ -346,6 +348,14 @@ class Row:
         self._forbidden.setdefault(place, set()).add(token_id)
         self._forced = {at for at in self._forced if at < place}
         del self.steps[max(0, kept - self._unseen) :]
+
+
+def _needed(matcher: Matcher) -> int:
+    """The number of tokens that complete the text; more than any budget where no tokens spell the completion."""
+    try:
+        return matcher.min_tokens_to_complete()
+    except UnsatisfiableError:
+        return sys.maxsize
 
 
 def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iterator[list[Row]]:

@@ -13,17 +13,20 @@ from guideway.arguments import integer
 from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
 from guideway.sampling import log_softmax
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 __all__ = ["Score", "score"]
 
 
 @dataclass(frozen=True)
 class Score:
-    """One option. `logprob`: the log-probability of its tokens behind the prompt, under the model.
+    """The score of one option.
 
-    `probability`: its probability among the options, exp(logprob) renormalised over them. `tokens`: how the tokenizer
-    spells it, the end token included where it counts.
+    Attributes:
+        option: The option.
+        logprob: The log-probability of its tokens after the prompt, under the model.
+        probability: Its probability among the options: exp(logprob), normalised over them.
+        tokens: Its ids, the end token included if `end=True`.
     """
 
     option: str
@@ -34,20 +37,31 @@ class Score:
 
 # fmt: off
 @overload
-def score(model: Model, prompt: Prompt, options: Sequence[str], *, end: bool = False,
+def score(model: ModelBase, prompt: Prompt, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[Score]: ...
 @overload
-def score(model: Model, prompt: Prompts, options: Sequence[str], *, end: bool = False,
+def score(model: ModelBase, prompt: Prompts, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[list[Score]]: ...
 # fmt: on
-def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
-    """How probable each option is behind the prompt: a `Score` each, in their order; for a list of prompts, lists.
+def score(model: ModelBase, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
+    """The exact probability of each option after a prompt. Nothing is sampled.
 
-    Options that begin alike share what the model runs: it sees each node of their trie once, `batch_size` at a time,
-    and nothing is sampled. `end`: the end token belongs to the option, so that "no" is told from the beginning of
-    "none". Options are spelled as the tokenizer spells them; other spellings of the same text do not count.
-    Raises `TypeError` for what is no list of strings, `ValueError` for no option, two equal ones, an empty one, or
-    one whose tokens begin another's without `end`.
+    Options with a common beginning share passes of the model. Only the tokenizer's own spelling of an option counts.
+
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: A prompt, or a list of prompts.
+        options: The options.
+        end: Whether the end token belongs to each option, so that "no" is not a prefix of "none".
+        batch_size: The maximum number of sequences that run together.
+
+    Returns:
+        A `Score` for each option, in their order; for a list of prompts a list of those.
+
+    Raises:
+        TypeError: `options` is not a list of str.
+        ValueError: An option is empty, two are equal, or one's tokens are a prefix of another's without `end=True`.
+        ContextOverflowError: Prompt and option do not fit the model's context.
     """
     plan = Plan(model, None, {})
     if is_many(prompt):
@@ -83,27 +97,26 @@ def score(model: Model, prompt: Any, options: Sequence[str], *, end: bool = Fals
     ]
 
 
-def _spelled(model: Model, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
+def _spelled(model: ModelBase, options: Sequence[str], end: bool) -> list[tuple[int, ...]]:
     given: object = options
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
         raise TypeError(f"options must be a list of strings, got {options!r}")
     if not options:
-        raise ValueError("there must be at least one option")
+        raise ValueError("options must have at least one item")
     if len(set(options)) < len(options) or not all(options):
-        raise ValueError("options must all be different, and none of them empty")
+        raise ValueError("options must be non-empty strings, all different")
     if end and not model.tokenizer.eos_ids:
-        raise ValueError(f"end=True: the tokenizer of {model.name} names no token that ends a text")
+        raise ValueError(f"end=True needs an EOS token, and the tokenizer of {model.name} has none")
     spelled = [tuple(model.tokenizer.encode(option)) for option in options]
     for option, ids in zip(options, spelled, strict=True):
         if not ids:
-            raise ValueError(f"the tokenizer leaves nothing of the option {option!r}")
+            raise ValueError(f"option {option!r} has no tokens")
         if spelled.count(ids) > 1:
-            raise ValueError(f"the option {option!r} has the same tokens as another")
+            raise ValueError(f"option {option!r} has the same tokens as another option")
     ordered = sorted(range(len(spelled)), key=lambda n: spelled[n])
     for one, other in pairwise(ordered):
         if not end and spelled[other][: len(spelled[one])] == spelled[one]:
             raise ValueError(
-                f"the tokens of {options[one]!r} begin those of {options[other]!r}, which is then never more probable:"
-                " give end=True, so that the end token tells them apart"
+                f"option {options[one]!r} is a token prefix of {options[other]!r}; pass end=True to score the end token"
             )
     return spelled

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from guideway import masks
 from guideway.errors import BudgetTooSmallError
-from guideway.generation.options import Options, Prompt, check_names
+from guideway.generation.options import Options, Prompt, check_names, with_options
 from guideway.generation.plan import Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import Limits, Row
 from guideway.sampling import log_softmax, uniform
-from guideway.sessions import Model, Session, feed_all
+from guideway.sessions import ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,10 +37,13 @@ _FIRST_STREAM = 8  # of a particle's draws at one position
 
 @dataclass(frozen=True)
 class Posterior:
-    """Particles and their weights, which sum to 1.
+    """Weighted samples.
 
-    `log_evidence`: the estimate of the log-probability that the model, left alone, writes something that fits (times
-    the potential). `effective`: how many equally weighted draws they are worth.
+    Attributes:
+        generations: The samples (particles).
+        weights: Their weights, float64 [particles]; they sum to 1.
+        log_evidence: The estimated log-probability that the model, without a mask, writes a text that fits (times the
+            potential).
     """
 
     generations: tuple[Generation[Any], ...]
@@ -49,10 +52,11 @@ class Posterior:
 
     @property
     def effective_sample_size(self) -> float:
+        """The number of equally weighted samples with the same variance."""
         return float(1.0 / np.square(self.weights).sum())
 
     def probabilities(self) -> dict[str, float]:
-        """The texts that came up and their probabilities, the most probable first."""
+        """The texts and their probabilities, the most probable first."""
         found: dict[str, float] = {}
         for one, weight in zip(self.generations, self.weights.tolist(), strict=True):
             found[one.text] = found.get(one.text, 0.0) + weight
@@ -67,8 +71,9 @@ class _Particle:
     ended: bool = False
 
 
+@with_options(*_TAKEN)
 def smc(
-    model: Model,
+    model: ModelBase,
     prompt: Prompt,
     output: object = None,
     *,
@@ -79,26 +84,40 @@ def smc(
     resample_below: float = 0.5,
     **options: Unpack[Options],
 ) -> Posterior:
-    """Draw from the model's own distribution over whole texts, given that they fit; not from step by step masking.
+    """Sample from the model's distribution over whole texts, conditioned on the constraint (sequential Monte Carlo).
 
-    `output`: the constraint, as in `generate`. `allows(text, ended)`: a further one, asked about beginnings; False says
-    that nothing that begins so is right. `potential(text, ended)`: a log-weight that texts have beside; -inf: none.
-    `proposal`: "mask" computes which tokens fit and weighs by their mass; "rejection" draws from the model and asks
-    about each token drawn, which estimates that mass without bias. `allows` is always asked so. `resample_below`:
-    particles are drawn anew where their effective number falls below this part of them; 0: never.
+    Masking alone renormalises step by step, which changes that distribution. As `particles` grows, the result converges
+    to the exact distribution, and the mean of exp(`log_evidence`) is exact for any number of particles.
 
-    Of `Options`: max_tokens, temperature (default 1), seed, return_kv_cache. A text that has not ended after `max_tokens`
-    weighs nothing. As `particles` grows, the result converges to the exact distribution, and the mean of
-    exp(`log_evidence`) is exact for any number. Raises `BudgetTooSmallError` where no particle came to an end, and what
-    `generate` raises.
+    Args:
+        model: The model, from `guideway.load`.
+        prompt: One prompt.
+        output: A type or a constraint that the text must fit. None: free text.
+        particles: The number of samples.
+        proposal: "mask" computes the legal tokens and weights by their mass. "rejection" draws from the model and
+            tests each drawn token, which estimates that mass without bias.
+        allows: A further constraint, `allows(text, ended)`: False excludes all texts with this beginning. It is always
+            tested by rejection.
+        potential: A log-weight of texts, `potential(text, ended)`; -inf excludes a text.
+        resample_below: Particles are resampled if the effective sample size falls below this part of them; 0: never.
+        **options: Generation options. The default of `temperature` is 1. A text that has not ended after `max_tokens`
+            has no weight.
+
+    Returns:
+        The samples with their weights.
+
+    Raises:
+        BudgetTooSmallError: No particle ended within `max_tokens`.
+        ValueError: An option is out of range, or is not an option of this function.
+        GuidewayError: As in `generate`.
     """
     check_names(options)
     if refused := [name for name in options if name not in _TAKEN]:
-        raise ValueError(f"{refused[0]} and smc exclude each other; of the options it takes {', '.join(_TAKEN)}")
+        raise ValueError(f"smc does not take {refused[0]}; its options are {', '.join(_TAKEN)}")
     if particles < 1 or not 0 <= resample_below <= 1:
-        raise ValueError(f"particles must be at least 1 and resample_below 0 to 1: {particles}, {resample_below}")
+        raise ValueError(f"particles must be >= 1 and resample_below 0 to 1, got {particles} and {resample_below}")
     if proposal not in ("mask", "rejection"):
-        raise ValueError(f"proposal is 'mask' or 'rejection', not {proposal!r}")
+        raise ValueError(f"proposal must be 'mask' or 'rejection', got {proposal!r}")
     heat = options.get("temperature")
     heat = 1.0 if heat is None else heat
     if not heat > 0:
@@ -124,7 +143,7 @@ def smc(
         one.log_weight = one.log_weight if one.ended else -math.inf
     log_evidence += _mean(cloud)
     if log_evidence == -math.inf:
-        raise BudgetTooSmallError(f"no particle came to an end that fits within {row.limits.max_tokens} tokens")
+        raise BudgetTooSmallError(f"no particle completed its text within {row.limits.max_tokens} tokens")
     weights = _weights(cloud)
     kept = [(one, float(weight)) for one, weight in zip(cloud, weights, strict=True) if weight > 0]
     results = tuple(_result(plan, one.session, row.limits, start) for one, _ in kept)

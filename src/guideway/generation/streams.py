@@ -1,4 +1,4 @@
-"""Rows as they move: all at once to their results, as pieces of text, or as values that grow."""
+"""What is returned while sequences advance: results, text chunks, and values that grow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class TextChunk(NamedTuple):
-    """A piece of text of one of many rows: the number of its prompt, of its sample, and the text."""
+    """A chunk of the text of one of several sequences.
+
+    Attributes:
+        prompt: The index of the prompt.
+        sample: The index of the sample of this prompt.
+        text: The text.
+    """
 
     prompt: int
     sample: int
@@ -29,10 +35,12 @@ class TextChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialValue(Generic[T_co]):
-    """A value while it is being written.
+    """A value of which a part is complete. The complete fields are attributes, too.
 
-    `data`: what is whole so far, as JSON values, containers as far as they go. `fields`: the outermost object's entries
-    that are whole, as values of their types. `value`: the whole, once there is nothing more to come; else None.
+    Attributes:
+        data: The complete part as JSON values. Containers hold the items that are complete.
+        fields: The complete entries of the outermost object, as values of their types.
+        value: The whole value in the last item of the stream; else None.
     """
 
     data: Any
@@ -43,7 +51,7 @@ class PartialValue(Generic[T_co]):
         fields = self.__dict__.get("fields", {})
         if name in fields:
             return fields[name]
-        raise AttributeError(f"{name} is not whole yet; whole are: {', '.join(fields) or 'none'}")
+        raise AttributeError(f"the field {name!r} is not complete; complete fields: {', '.join(fields) or 'none'}")
 
 
 def run(job: Job) -> Any:
@@ -75,7 +83,7 @@ def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
 
 
 class Stream(Iterator[T]):
-    """What comes, as it comes. `results`: those of `complete`, once it has ended. `close` ends it early."""
+    """An iterator over what a model generates."""
 
     def __init__(self, job: Job, items: Iterable[T]) -> None:
         self._job = job
@@ -86,16 +94,16 @@ class Stream(Iterator[T]):
 
     @property
     def results(self) -> Any:
-        """A `Generation`, a list, or a list of lists, as the prompts were; None for what has not ended."""
+        """The results of `complete`: a `Generation`, a list, or a list of lists. None for what has not ended."""
         return self._job.shaped()
 
     @property
     def states(self) -> list[GenerationState]:
-        """Where the rows stand that have begun and not ended, for `resume`."""
+        """The states of the sequences that have begun and not ended, for `resume`."""
         return self._job.states()
 
     def close(self) -> None:
-        """Let go of what has not ended."""
+        """End the generation early."""
         close = getattr(self._items, "close", None)
         if close is not None:
             close()
@@ -121,7 +129,7 @@ def values_of(job: Job) -> Growth:
     if isinstance(kept := job.results[0][0], Exception):
         raise kept
     if not isinstance(source, (JsonSchema, PythonType)):
-        raise InvalidConstraintError(f"a value that grows needs a type or a JsonSchema, not {source!r}")
+        raise InvalidConstraintError(f"a stream of values needs a type or a JsonSchema, got {source!r}")
     return Growth(job, Progress(source))
 
 

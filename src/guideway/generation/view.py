@@ -1,4 +1,4 @@
-"""A generation to look at: its tokens coloured by probability, as HTML for notebooks and files."""
+"""`View`: a generation as HTML, with its tokens coloured by probability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from guideway.generation.results import Generation
 from guideway.sampling import TokenLogprobs
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 from guideway.tokenizers import Vocabulary
 
 __all__ = ["View"]
@@ -35,21 +35,35 @@ _LEGEND = (
 
 
 class View:
-    """Generations that were made with `logprobs=`, to look at. A notebook shows it; `save` writes an HTML file.
+    """Shows generations with the probabilities of their tokens. A notebook displays it; `save` writes an HTML file.
 
-    Raises `ValueError` for a generation without probabilities.
+    Args:
+        model: The model that generated them.
+        generations: One generation or several, made with `logprobs=`.
+
+    Raises:
+        ValueError: A generation has no log-probabilities.
     """
 
-    def __init__(self, model: Model, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
+    def __init__(self, model: ModelBase, generations: Generation[Any] | Iterable[Generation[Any]]) -> None:
         given = [generations] if isinstance(generations, Generation) else list(generations)
         for one in given:
             if len(one.steps) != len(one.tokens):
-                raise ValueError("a view shows probabilities: generate with logprobs=3, or so many alternatives")
+                raise ValueError(
+                    "a View needs log-probabilities: generate with logprobs=3, or another number of alternatives"
+                )
         self._table = model.vocabulary
         self._generations = given
 
     def save(self, path: str | Path) -> None:
-        """Write a page that stands alone. Raises `OSError`."""
+        """Write an HTML page.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         head = '<!doctype html><meta charset="utf-8"><title>Guideway: a generation</title>'
         Path(path).write_text(f"{head}\n{self._repr_html_()}\n", "utf-8")
 

@@ -6,8 +6,7 @@ algorithms need no recursion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Numbers
+from collections.abc import Mapping, Sequence as Numbers
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
@@ -158,11 +157,11 @@ class Number:
     """JSON numbers whose exact value is in one of the cells.
 
     `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction if all values of the
-    cell are integers (it has an integer in `multiple_of`).
+    cell are integers (it has an integer in `multiple_of`). "pointed": with a fraction or an exponent (1.0, 1e2).
     """
 
     cells: tuple[Cell, ...]
-    spelling: Literal["any", "plain"] = "any"
+    spelling: Literal["any", "plain", "pointed"] = "any"
 
 
 Node = Leaf | Sequence | Alternative | Object | Array | Number
@@ -234,7 +233,8 @@ class Grammar:
         places: The origin of each node.
         root: Number of the root.
         first: Expressions that are written first, so that they have the same position in most programs.
-        ahead: Time for precomputing masks after compilation, in microseconds.
+        ahead: Limit of the work for precomputing masks after compilation, in work units of the kernel (100 take about
+            a microsecond).
     """
 
     nodes: list[Node | None] = field(default_factory=list)

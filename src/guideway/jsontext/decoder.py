@@ -11,18 +11,22 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from guideway._kernel import copy_plain
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.pointer import pointer
 
 __all__ = [
+    "MAX_C_DEPTH",
     "MAX_DEPTH",
     "MAX_VALUES",
     "copy_schema",
     "copy_value",
+    "decode_prefix",
     "identity",
+    "is_deeper",
+    "loads",
     "read_float",
     "read_int",
     "read_json",
@@ -39,6 +43,9 @@ MAX_DEPTH = 4000
 MAX_DIGITS = 1000
 """Maximum number of digits of a number in a schema, before and after the decimal point."""
 
+MAX_C_DEPTH = 150
+"""How deep arrays and objects may nest for the standard library's decoder, which recurses in C: about 40 KB of stack."""
+
 _INFINITE = float("inf")
 _NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
 _ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
@@ -46,8 +53,53 @@ _TOKEN = re.compile(
     r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|)"
 )
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"true": True, "false": False, "null": None}
+
+
+def is_deeper(text: str, depth: int) -> bool:
+    """Whether arrays and objects of a JSON text nest deeper than `depth`."""
+    if text.count("{") + text.count("[") <= depth:
+        return False
+    level = 0
+    for found in _BRACKET.finditer(text):
+        sign = found[0]
+        if sign in "{[":
+            level += 1
+            if level > depth:
+                return True
+        elif sign in "}]":
+            level -= 1
+    return False
+
+
+def loads(text: str, **hooks: Any) -> Any:
+    """As `json.loads(text, **hooks)`, for texts of any depth; deep ones are decoded without recursion and without hooks.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    if not is_deeper(text, MAX_C_DEPTH):
+        return json.loads(text, **hooks)
+    return copy_value(read_json(text, deepest=len(text)), exact=False, deepest=len(text))
+
+
+def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
+    """The JSON value that begins at `start`, and where it ends.
+
+    Raises:
+        ValueError: No JSON value begins there.
+    """
+    if not is_deeper(text[start:], MAX_C_DEPTH):
+        value, end = json.JSONDecoder(**hooks).raw_decode(text, start)
+        return value, end
+    level = 0
+    for found in _BRACKET.finditer(text, start):
+        level += (found[0] in "{[") - (found[0] in "}]")
+        if level == 0:
+            return loads(text[start : found.end()], **hooks), found.end()
+    raise ValueError("the JSON value has no end")
 
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:

@@ -11,7 +11,27 @@ from numpy.typing import NDArray
 
 from guideway.masks.numpy import Row, masked_into, words
 
-__all__ = ["TorchMasks", "pinned_rows"]
+__all__ = ["TorchMasks", "apply_torch", "pinned_rows"]
+
+
+def apply_torch(logits: Any, rows: Row) -> Any:
+    """The logits with illegal tokens, and tokens beyond the mask, at -inf.
+
+    Args:
+        logits: A PyTorch tensor of any floating type on any device, [vocabulary] or [rows, vocabulary].
+        rows: The masks, uint32 [words] or [rows, words].
+
+    Returns:
+        A new tensor of the same shape, type and device.
+
+    Raises:
+        ValueError: The numbers of rows differ.
+    """
+    if (logits.shape[0] if logits.ndim == 2 else None) != (rows.shape[0] if rows.ndim == 2 else None):
+        raise ValueError(f"logits of shape {tuple(logits.shape)} need masks of as many rows, got shape {rows.shape}")
+    if logits.ndim == 1:
+        return apply_torch(logits[None], rows[None])[0]
+    return TorchMasks()(logits, rows, [True] * len(rows))[0]
 
 
 class TorchMasks:

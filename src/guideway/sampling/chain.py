@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import repeats, stages
 from guideway.sampling.native import draw_native
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
@@ -65,7 +65,8 @@ def draw(
         memory: `memory` of the previous draw.
 
     Raises:
-        EngineError: No token is allowed, or a logit is NaN.
+        InvalidLogitsError: A logit is NaN.
+        NoAllowedTokenError: No token is allowed.
     """
     return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)
 
@@ -90,13 +91,13 @@ def draw_at(
     ids: Ids | None = None if mask is None else masks.ids(mask, logits.size)
     allowed = logits if ids is None else logits[ids]
     if not allowed.size:
-        raise EngineError("no token is allowed: the mask is empty")
+        raise NoAllowedTokenError("no token is allowed: the mask is empty")
     best = int(allowed.argmax())  # argmax returns a NaN if there is one, so one call finds both errors
     top = float(allowed[best])
     if math.isnan(top):
-        raise EngineError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
+        raise InvalidLogitsError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
     if top == -math.inf:
-        raise EngineError("no token is allowed: every logit is -inf")
+        raise NoAllowedTokenError("no token is allowed: every logit is -inf")
     if sampler.bare or top == math.inf:
         return Drawn(best if ids is None else int(ids[best]), memory)
     live = np.flatnonzero(allowed > -np.inf)
@@ -139,7 +140,9 @@ def _staged(
             before = np.array(tokens[-sampler.penalty_window :], dtype=np.int64)
             left = getattr(repeats, stage)(ids, left, before, getattr(sampler, stage))
         if not left.max() > -np.inf:
-            raise EngineError(f"no token is allowed: the stage {_name(stage)} removed the last one, or returned NaN")
+            raise NoAllowedTokenError(
+                f"no token is allowed: the stage {_name(stage)} removed the last one, or returned NaN"
+            )
     return left
 
 

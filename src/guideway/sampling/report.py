@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError
 from guideway.sampling.native import shares_native
 
 __all__ = ["Alternative", "TokenLogprobs", "log_softmax", "report"]
@@ -44,11 +44,15 @@ class TokenLogprobs(NamedTuple):
 
 
 def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Return log-probabilities, float64, shape [V]. Raises `EngineError` for NaN, +inf, and if all logits are -inf."""
+    """Return log-probabilities, float64, shape [V].
+
+    Raises:
+        InvalidLogitsError: A logit is NaN or +inf, or all logits are -inf.
+    """
     values = logits.astype(np.float64)
     best = int(values.argmax())  # argmax returns a NaN if there is one
     if not np.isfinite(values[best]):
-        raise EngineError(f"the logit of token {best} must be finite for log-probabilities, got {values[best]}")
+        raise InvalidLogitsError(f"the logit of token {best} must be finite for log-probabilities, got {values[best]}")
     values = (values - values[best]) / temperature
     return np.asarray(values - np.log(np.exp(values).sum()))
 

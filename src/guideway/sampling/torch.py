@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import repeats
 from guideway.sampling.mirostat import count_of
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
@@ -98,12 +98,12 @@ def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens
 
 
 def _largest(left: torch.Tensor, why: str) -> float:
-    """Return the largest logit. Raises `EngineError` if all are -inf or one is NaN."""
+    """Return the largest logit. Raises `NoAllowedTokenError` if all are -inf, `InvalidLogitsError` if one is NaN."""
     top = float(left.max()) if left.numel() else _NEVER
     if math.isnan(top):
-        raise EngineError(f"the logit of token {_first(left.isnan())} is NaN")
+        raise InvalidLogitsError(f"the logit of token {_first(left.isnan())} is NaN")
     if top == _NEVER:
-        raise EngineError(f"no token is allowed: {why}")
+        raise NoAllowedTokenError(f"no token is allowed: {why}")
     return top
 
 

@@ -1,6 +1,6 @@
 """Models and sessions: tokens, KV cache, matcher, sampler and random numbers of one sequence.
 
-model.py         `Model`: an engine and its tokenizer
+model.py         `ModelBase`: an engine and its tokenizer
 session.py       `Session`: one sequence, forwards and backwards
 batch_step.py    one step of many sessions
 history.py       logits and recurrent states that a session keeps for rewinding
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from guideway.sessions.batch_step import feed_all, infer_all
 from guideway.sessions.kv_cache import KVCache
-from guideway.sessions.model import Model
+from guideway.sessions.model import ModelBase
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
 from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Session
 
@@ -22,7 +22,7 @@ __all__ = [
     "Change",
     "Counts",
     "KVCache",
-    "Model",
+    "ModelBase",
     "PrefixCache",
     "PrefixStatistics",
     "Session",

@@ -1,4 +1,4 @@
-"""Many sessions as one step: run what waits in all of them, draw a token in each."""
+"""One step of several sessions: run their pending tokens together, and draw a token in each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ CHECKPOINT_EVERY = 64
 
 
 def feed_all(sessions: Sequence[Session]) -> None:
-    """Run the tokens that wait in these sessions, all of one model, in as few passes as the engine can.
+    """Run the model over the pending tokens of several sessions, in as few passes as the engine can.
 
-    Raises `EmptySequenceError` for an empty session, `EngineError` where the engine fails; no session has moved then.
+    Args:
+        sessions: Sessions of one model.
+
+    Raises:
+        EmptySequenceError: A session is empty.
+        EngineError: The engine failed. The sessions are unchanged.
+        ValueError: The sessions belong to several models.
     """
     work: list[Work] = []
     for session in dict.fromkeys(sessions):
@@ -56,7 +62,7 @@ def _run(work: list[Work]) -> None:
         rows, before = [], []
         for session, cache, ids in work:
             if session.model is not model:
-                raise EngineError("these sessions are of several models")
+                raise ValueError("all sessions of a step must belong to the same model")
             rows.append(ids if most is None else ids[:most])
             before.append(cache)
         start = perf_counter()
@@ -72,12 +78,21 @@ def _run(work: list[Work]) -> None:
 
 
 def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) -> list[int]:
-    """One token for each of these sessions, all of one model: `Session.infer` for many, in one step.
+    """`Session.infer` for several sessions in one step. If one of them raises, all are unchanged.
 
-    Where one of them raises, none has moved.
+    Args:
+        sessions: Different sessions of one model.
+        tokens_left: As in `Session.infer`, for each session.
+
+    Returns:
+        The token of each session.
+
+    Raises:
+        GuidewayError: As in `Session.infer`.
+        ValueError: A session is in the list twice, or the sessions belong to several models.
     """
     if len({id(session) for session in sessions}) < len(sessions):
-        raise ValueError("a session stands twice in the list: fork it")
+        raise ValueError("duplicate session in the list; use session.fork()")
     for session in sessions:
         session.need_room(1)
     ids = [session.only_legal(tokens_left) for session in sessions]

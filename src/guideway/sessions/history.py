@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from guideway.engines.base import Cache, Logits
+from guideway.engines.base import Cache, EngineLogits
 
 __all__ = ["Checkpoints", "LogitsRing"]
 
@@ -18,13 +18,13 @@ class LogitsRing:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self._least = 2 if budget_bytes else 1
-        self._held: list[tuple[int, Logits]] = []
+        self._held: list[tuple[int, EngineLogits]] = []
 
-    def at(self, position: int) -> Logits | None:
+    def at(self, position: int) -> EngineLogits | None:
         """The logits behind so many tokens, where they are the newest that are kept."""
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
-    def put(self, position: int, logits: Logits) -> None:
+    def put(self, position: int, logits: EngineLogits) -> None:
         """Those of this position; what lies behind is forgotten."""
         held = self._held
         while held and held[-1][0] >= position:

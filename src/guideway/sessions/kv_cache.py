@@ -1,4 +1,4 @@
-"""`KVCache`: keys and values in the user's hands, to start any number of sessions from."""
+"""`KVCache`: a KV cache as a value, from which any number of sessions can start."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ __all__ = ["KVCache"]
 
 @dataclass(frozen=True, eq=False)
 class KVCache:
-    """Where a session stood: its tokens, and what the engine knows of them. Immutable; `model.session(kv=kv)`.
+    """The tokens of a session and their KV cache, immutable. `model.session(kv_cache=...)` starts from it.
 
-    `positions`: how many the cache covers, which is more than there are tokens behind a learned prefix. `owner`: the
-    engine that made it; another one cannot read it.
+    Attributes:
+        tokens: The ids.
+        cache: The cache of the engine.
+        owner: The engine that made it. Another engine cannot use it.
+        prefix: The cache of a soft prompt before the tokens.
+        logits: The logits after the last token, float32 [vocabulary].
+        shareable: Whether the prefix cache may use it. False for caches from files.
     """
 
     tokens: tuple[int, ...]
@@ -23,15 +28,15 @@ class KVCache:
     prefix: Cache | None = field(default=None, repr=False)
     logits: Logits | None = field(default=None, repr=False)
     shareable: bool = field(default=True, repr=False)
-    """Whether the model ran all of it here, so that the prefix cache may give it to others; files are not believed."""
 
     @property
     def positions(self) -> int:
+        """The number of positions that the cache covers: those of the soft prompt and of the tokens."""
         return self.cache.length
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes it keeps alive."""
+        """The approximate number of bytes that it keeps allocated."""
         return self.cache.nbytes
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""`Model`: an engine and its tokenizer, which sessions share."""
+"""`ModelBase`: an engine and its tokenizer, which sessions share. `guideway.Model` adds the generating functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, KVCacheFullError
@@ -17,17 +17,29 @@ from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 
-__all__ = ["Model"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ModelBase"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Model:
-    """What generates: an engine that runs the model, and the tokenizer it was trained with.
+class ModelBase:
+    """An engine that runs the model, and the tokenizer it was trained with. `guideway.Model` is the public subclass.
 
-    A context manager: leaving it closes the engine. `name` is for messages and tables. `prefixes`: what its sessions
-    ran, for others that begin alike; it keeps up to `prefix_bytes`, and nothing where that is 0.
+    Leaving a `with` block closes the engine.
+
+    Args:
+        engine: Runs the model.
+        tokenizer: The tokenizer of the model.
+        name: A name for messages and tables.
+        prefix_bytes: The size of the cache of common prompt prefixes in bytes; 0: none.
+
+    Attributes:
+        prefixes: The cache of common prompt prefixes.
+        bos_ids: The ids that the tokenizer puts before a text (BOS); often none. Every session begins with them.
     """
 
     def __init__(
@@ -38,24 +50,23 @@ class Model:
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback)
         self._lock = RLock()  # held for each call to the engine; again by a call within a call
-        self.opening = _opening(tokenizer)
-        """The ids that every session begins with: what the tokenizer puts before a text (BOS); often none."""
+        self.bos_ids = _bos_ids(tokenizer)
 
     @property
     def engine(self) -> StepEngine:
-        """Raises `EngineError` when the model is closed."""
+        """The engine. Raises `EngineError` when the model is closed."""
         if self._engine is None:
             raise EngineError(f"the model {self.name} is closed")
         return self._engine
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Which bytes each token id stands for: what constraints are compiled for."""
+        """The vocabulary of the tokenizer, for which constraints are compiled."""
         return self.tokenizer.vocabulary
 
     @property
     def context_size(self) -> int:
-        """How many tokens a session holds."""
+        """The maximum number of tokens of a session."""
         return self.engine.context_size
 
     def session(
@@ -64,40 +75,60 @@ class Model:
         seed: int = 0,
         row: int = 0,
         sampler: Sampler | None = None,
-        kv: KVCache | None = None,
+        kv_cache: KVCache | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> Session:
-        """A new session: at BOS where the tokenizer has one, or where `kv` (`Session.kv`, `soft_prompt`) stands.
+        """A new session.
 
-        `seed`, `row`: which random numbers it draws. `sampler`: greedy by default. `logits_bytes`: what it keeps of
-        the logits it passed, so that going back finds them. `checkpoint_bytes`: what it keeps of passed states where
-        the engine cannot truncate them. Raises `EngineError` when the model is closed, or `kv` is another model's.
+        Args:
+            seed: The seed of the random numbers.
+            row: The stream of the random numbers.
+            sampler: How tokens are drawn; greedy by default.
+            kv_cache: The start (`Session.kv_cache`, `soft_prompt`); None: `bos_ids`.
+            logits_bytes: The number of bytes of earlier logits that it keeps for rewinding.
+            checkpoint_bytes: The number of bytes of earlier states that it keeps, if the engine cannot truncate them.
+
+        Returns:
+            The session.
+
+        Raises:
+            EngineError: The model is closed.
+            ValueError: `kv_cache` belongs to a different model.
         """
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
-        if kv is not None and not isinstance(kv, KVCache):
-            raise TypeError(f"kv is what a session's kv or soft_prompt gave, not {kv!r}")
+        if kv_cache is not None and not isinstance(kv_cache, KVCache):
+            raise TypeError(
+                f"kv_cache must be a KVCache (from Session.kv_cache or Model.soft_prompt), got {kv_cache!r}"
+            )
         return Session(
             self,
             seed=seed,
             row=row,
             sampler=sampler,
-            kv=kv,
+            kv_cache=kv_cache,
             logits_bytes=logits_bytes,
             checkpoint_bytes=checkpoint_bytes,
         )
 
     def soft_prompt(self, arrays: Arrays) -> KVCache:
-        """Keys and values that no token made, by the engine's names (`engine.export` shows them), to stand in front.
+        """A KV cache from learned keys and values, for `session(kv_cache=...)`.
 
-        Raises `EngineError` for names, shapes or types that are not the model's.
+        Args:
+            arrays: The arrays by the engine's names, as `engine.export` returns them.
+
+        Returns:
+            The cache, without tokens.
+
+        Raises:
+            EngineError: The names, shapes or types do not fit the model.
         """
         cache = self.run(self.engine.restore, arrays)
         return KVCache((), cache, self.engine, prefix=cache)
 
     def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-        """One call to the engine: no other runs meanwhile, and where it has no room left, kept prefixes go first."""
+        """Call the engine exclusively. If it has no memory left, cached prefixes are dropped, and the call repeated."""
         with self._lock:
             while True:
                 try:
@@ -107,24 +138,32 @@ class Model:
                         raise
 
     def load_session(self, path: str | Path, *, constraint: object = None) -> Session:
-        """A session as `Session.save` left it. `constraint`: what it was under, if it was: a source, type or automaton.
+        """Restore a session that `Session.save` wrote.
 
-        Raises `SnapshotError` for a file that is damaged, or of another model, tokenizer or format, `ConstraintError`
-        for what is no constraint.
+        Args:
+            path: The file.
+            constraint: The constraint that the session had, if any.
+
+        Returns:
+            The session.
+
+        Raises:
+            SnapshotError: The file is damaged, or of another model, tokenizer or format.
+            ConstraintError: `constraint` is not a valid constraint.
         """
         from guideway.sessions.snapshot import load
 
         return load(self, Path(path), constraint)
 
     def close(self) -> None:
-        """Close the engine; a second time does nothing. Sessions of this model can only be looked at after."""
-        with self._lock:  # not under the feet of another thread's call
+        """Close the engine. Its sessions can only be inspected afterwards. A second call does nothing."""
+        with self._lock:  # wait for the call of another thread
             engine, self._engine = self._engine, None
             self.prefixes.clear()
             if engine is not None:
                 engine.close()
 
-    def __enter__(self) -> Model:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -133,10 +172,10 @@ class Model:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Model({self.name!r}, {self.vocabulary!r})"
+        return f"{type(self).__name__}({self.name!r}, {self.vocabulary!r})"
 
 
-def _opening(tokenizer: Tokenizer) -> tuple[int, ...]:
+def _bos_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
     """What the tokenizer puts before a text, which for an empty one may be followed by what it puts behind."""
     around = tokenizer.encode("", special=True)
     return tuple(takewhile(lambda i: i == tokenizer.bos_id or i not in tokenizer.eos_ids, around))

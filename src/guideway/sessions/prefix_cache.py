@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
+from guideway.arguments import integer
 from guideway.engines.base import Cache
 
 __all__ = ["PREFIX_BYTES", "PrefixCache", "PrefixStatistics", "common_length"]
 
 PREFIX_BYTES = 256 << 20
-"""How much a model keeps of what its sessions ran."""
+"""The default size of the cache in bytes."""
 
 _ID_BYTES = 40
 """About what one id takes in the tree."""
@@ -53,18 +54,19 @@ class _Node:
 
 
 class PrefixCache:
-    """Caches by the tokens they cover, within a byte budget; the least recently used goes first. Threads may share it.
+    """KV caches by the tokens they cover, within a byte budget. The least recently used is evicted first. Thread-safe.
 
-    `budget_bytes`: 0 keeps nothing. `supports_rollback`: whether the engine's caches can be truncated. `shortest`: prefixes of
-    fewer tokens are neither kept nor looked up. A cache counts by its `nbytes`; rows of one batch share arrays, which
-    go when the last of them goes.
+    Args:
+        budget_bytes: The maximum number of bytes (`nbytes` of the caches); 0: nothing is kept.
+        supports_rollback: Whether the engine's caches can be truncated.
+        shortest: Prefixes with fewer tokens are neither kept nor looked up.
     """
 
     def __init__(
         self, *, budget_bytes: int = PREFIX_BYTES, supports_rollback: bool = True, shortest: int = SHORTEST
     ) -> None:
-        if budget_bytes < 0 or shortest < 1:
-            raise ValueError(f"a budget of {budget_bytes} bytes for prefixes from {shortest} tokens on")
+        budget_bytes = integer("budget_bytes", budget_bytes, 0)
+        shortest = integer("shortest", shortest, 1)
         self.supports_rollback, self.shortest = supports_rollback, shortest
         self._budget = budget_bytes
         self._root = _Node((), None)
@@ -76,13 +78,12 @@ class PrefixCache:
 
     @property
     def budget_bytes(self) -> int:
-        """May be set; what is over goes at once."""
+        """The maximum number of bytes. Setting it evicts what exceeds it at once."""
         return self._budget
 
     @budget_bytes.setter
     def budget_bytes(self, value: int) -> None:
-        if value < 0:
-            raise ValueError(f"a budget of {value} bytes")
+        value = integer("budget_bytes", value, 0)
         with self._lock:
             self._budget = value
             self._evict_to(value)
@@ -94,7 +95,15 @@ class PrefixCache:
             return PrefixStatistics(self._lookups, self._hits, self._tokens_found, *held, self._evictions)
 
     def find(self, ids: Sequence[int], *, more_than: int = 0) -> Cache | None:
-        """The cache of the longest prefix of `ids` that is known, where it covers more than `more_than` tokens."""
+        """The cache of the longest known prefix of some ids.
+
+        Args:
+            ids: The ids of a sequence.
+            more_than: Only a cache that covers more than this number of tokens is returned.
+
+        Returns:
+            The cache, or None.
+        """
         if not self._budget or len(ids) < self.shortest:
             return None
         with self._lock:
@@ -112,7 +121,7 @@ class PrefixCache:
             return cache if length == holder.depth else cache.truncated(length)
 
     def put(self, ids: Sequence[int], cache: Cache) -> None:
-        """Keep the cache of these tokens, where the budget allows it."""
+        """Keep the cache of these tokens if the budget allows it."""
         size = cache.nbytes + _ID_BYTES * len(ids)
         if len(ids) < self.shortest or size > self._budget:
             return
@@ -135,12 +144,12 @@ class PrefixCache:
             self._evict_to(self._budget)
 
     def drop_oldest(self) -> bool:
-        """Give up the least recently used, for an engine that needs the room; False where there is none."""
+        """Evict the least recently used cache. Returns False if there is none."""
         with self._lock:
             return self._evict_oldest()
 
     def clear(self) -> None:
-        """Forget everything; the counters go on."""
+        """Evict all caches. The counters are kept."""
         with self._lock:
             self._root = _Node((), None)
             self._held.clear()

@@ -10,14 +10,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from guideway import masks
 from guideway.arguments import integer
-from guideway.compiler import Automaton, compile, min_tokens_to_complete
-from guideway.engines.base import Cache, Logits, on_cpu
+from guideway.compiler import Automaton, compile
+from guideway.engines.base import Cache, EngineLogits, Logits, on_cpu
 from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
@@ -34,7 +35,7 @@ from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import common_length
 
 if TYPE_CHECKING:
-    from guideway.sessions.model import Model
+    from guideway.sessions.model import ModelBase
 
 __all__ = ["Change", "Counts", "Parts", "Session"]
 
@@ -46,7 +47,13 @@ CHECKPOINT_BYTES = 64 << 20
 
 
 class Change(NamedTuple):
-    """What `set_text` did: how many tokens stayed, which went, which came."""
+    """What `set_text` did.
+
+    Attributes:
+        kept: The number of tokens that stayed.
+        removed: The removed ids.
+        fed: The appended ids.
+    """
 
     kept: int
     removed: list[int]
@@ -57,52 +64,70 @@ class Change(NamedTuple):
 class Counts:
     """How many tokens the model ran for a session.
 
-    `run`: all of them. `again`: those of them that it had run before, because their logits or states were no longer
-    kept. `found`: those that it did not run, because the prefix cache had them.
+    Attributes:
+        run: All of them.
+        recomputed: Those that it had run before, because their logits or states were no longer kept.
+        cached: Those that it did not run, because the prefix cache had them.
     """
 
     run: int = 0
-    again: int = 0
-    found: int = 0
+    recomputed: int = 0
+    cached: int = 0
 
 
 class Session:
-    """Tokens, their KV cache, the constraint's state and the random numbers, as one.
+    """One sequence of tokens with its KV cache, the state of its constraint, its sampler and its random numbers.
 
-    Made by `Model.session`. It begins with the tokens that the tokenizer puts before a text (BOS), and never goes
-    back below them. Whatever raises has changed nothing. Not for several threads at once; a fork is cheap.
-    `model_seconds`, `mask_seconds`, `sample_seconds`: where the time went. `tokens`: all that a session has which was
-    saved, those of its `kv` first; whoever made it has checked them.
+    `Model.session` makes one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), and cannot
+    be rewound below them. A method that raises has changed nothing. A session must not be used by several threads at
+    once; `fork` is cheap. As a context manager, it releases its KV cache at the end of the block.
+
+    Attributes:
+        model: The model.
+        tokenizer: The tokenizer of the model.
+        context_size: The maximum number of tokens.
+        matcher: The state of the constraint, for inspection; None: no constraint.
+        seed: The seed of the random numbers.
+        row: The stream of the random numbers.
+        sampler: How tokens are drawn.
+        model_seconds: The time spent in the model.
+        mask_seconds: The time spent on masks.
+        sample_seconds: The time spent on drawing tokens.
     """
 
     def __init__(
         self,
-        model: Model,
+        model: ModelBase,
         *,
         seed: int = 0,
         row: int = 0,
         sampler: Sampler | None = None,
-        kv: KVCache | None = None,
+        kv_cache: KVCache | None = None,
         tokens: Sequence[int] | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
         engine = model.engine
-        if kv is not None and kv.owner is not engine:
-            raise EngineError("this kv is of another model: a session takes what a session of its own model gave")
-        if kv is not None and len(kv) + (kv.prefix.length if kv.prefix is not None else 0) != kv.positions:
-            raise EngineError(f"this kv has {len(kv)} tokens for {kv.positions} positions")
+        if kv_cache is not None and kv_cache.owner is not engine:
+            raise ValueError("this KV cache belongs to a different model")
+        if (
+            kv_cache is not None
+            and len(kv_cache) + (kv_cache.prefix.length if kv_cache.prefix is not None else 0) != kv_cache.positions
+        ):
+            raise ValueError(
+                f"the KV cache must have one token per position, got {len(kv_cache)} tokens for {kv_cache.positions} positions"
+            )
         self.model = model
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size
         """How many tokens there is room for, in all."""
-        begun = kv.tokens if kv is not None and kv.tokens else model.opening
+        begun = kv_cache.tokens if kv_cache is not None and kv_cache.tokens else model.bos_ids
         self._tokens: list[int] = list(begun if tokens is None else tokens)
-        self._floor = len(model.opening) if self._tokens[: len(model.opening)] == list(model.opening) else 0
+        self._floor = len(model.bos_ids) if self._tokens[: len(model.bos_ids)] == list(model.bos_ids) else 0
         self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
         self._shift = 0  # how many these are
         self._cache: Cache | None = None
-        self._shareable = tokens is None and (kv is None or kv.shareable)
+        self._shareable = tokens is None and (kv_cache is None or kv_cache.shareable)
         self._ran = 0  # how many of the tokens the model has run at some time, these before them
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.supports_rollback else Checkpoints(checkpoint_bytes)
@@ -118,17 +143,17 @@ class Session:
         self._memory: list[_Memory] = []  # what the sampler remembers, by the draws that it comes from
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
-        if kv is not None:
-            self._start_from(kv)
+        if kv_cache is not None:
+            self._start_from(kv_cache)
 
     @property
     def tokens(self) -> list[int]:
-        """The ids so far; a copy."""
+        """The ids, a copy."""
         return list(self._tokens)
 
     @property
     def counts(self) -> Counts:
-        """What the model ran."""
+        """How many tokens the model ran."""
         return Counts(*self._counted)
 
     @property
@@ -138,7 +163,7 @@ class Session:
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
-        """What the sampler remembers (mirostat), by the draws it comes from: (place, id, value)."""
+        """The state of the sampler (mirostat), by the draws it comes from: (position, id, value)."""
         return [(one.at, one.token_id, one.value) for one in self._memory]
 
     @memory.setter
@@ -147,17 +172,25 @@ class Session:
 
     @property
     def max_rewind(self) -> int:
-        """How many tokens `rewind` can give back at most."""
+        """The maximum number of tokens that `rewind` can remove."""
         return len(self._tokens) - self._floor
 
     def __len__(self) -> int:
         return len(self._tokens)
 
     def feed(self, text: str | Iterable[int]) -> list[int]:
-        """Take text or token ids; gives the ids.
+        """Append text or token ids. The model runs over them when logits are needed.
 
-        Ids at the start may begin with BOS, which is there already: it is not taken twice. Under a constraint the
-        tokens must be legal. Raises `InvalidTokenError`, `ContextOverflowError`, `RejectedTokenError`.
+        Args:
+            text: A text, or token ids. At the start, ids may begin with `Model.bos_ids`; these are not appended again.
+
+        Returns:
+            The appended ids.
+
+        Raises:
+            InvalidTokenError: An id is outside the vocabulary.
+            ContextOverflowError: The context has no room for the tokens.
+            RejectedTokenError: The constraint does not allow a token.
         """
         if not isinstance(text, Iterable):
             raise TypeError(f"text must be a string or token ids, got {text!r}")
@@ -173,10 +206,20 @@ class Session:
         return ids
 
     def set_text(self, text: str) -> Change:
-        """Make this the whole text, as if a new session had been fed it; what stays in front does not run again.
+        """Replace the whole text. The tokens that both texts begin with do not run again.
 
-        Tokens, not characters, are compared, so a word that becomes another number of tokens is no special case.
-        A constraint that began behind the first change is gone. Errors are those of `feed`.
+        A constraint that began after the first change is removed.
+
+        Args:
+            text: The new text.
+
+        Returns:
+            The number of tokens kept, the removed ids and the appended ids.
+
+        Raises:
+            InvalidTokenError: As in `feed`.
+            ContextOverflowError: As in `feed`.
+            RejectedTokenError: As in `feed`.
         """
         ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
         kept = common_length(ids, self._tokens)
@@ -191,9 +234,14 @@ class Session:
         return Change(kept, removed, ids[kept:])
 
     def constrain(self, constraint: object) -> None:
-        """Hold everything from here on to a constraint: a source, a type, an automaton; None: free.
+        """Apply a constraint to all following tokens.
 
-        A matcher (moved by nobody else) has taken the last tokens already. Raises what `compile` raises.
+        Args:
+            constraint: A constraint, a type, an automaton, or a matcher that has taken the session's last tokens; None
+                removes the constraint.
+
+        Raises:
+            ConstraintError: As in `guideway.compile`.
         """
         if constraint is None:
             self.matcher = None
@@ -204,14 +252,76 @@ class Session:
         self._constrained_from = len(self._tokens) - self.matcher.position
 
     def infer(self, *, tokens_left: int | None = None) -> int:
-        """Produce the next token: the one that the sampler draws from the logits, under the constraint.
+        """Generate one token: the sampler draws it from the logits, under the constraint.
 
-        Goes on past EOS where no constraint forbids it. A single legal token is taken without running the model.
-        `tokens_left`: take only tokens after which the text can be completed within so many, this one and EOS
-        counted. Raises `EmptySequenceError` where nothing was fed, `ContextOverflowError`, `BudgetTooSmallError`, `RejectedTokenError` when
-        the constraint is finished.
+        If one token is legal, it is taken without running the model. Without a constraint, tokens can follow EOS.
+
+        Args:
+            tokens_left: Take only a token after which the text can be completed within this number of tokens, this
+                token and EOS included.
+
+        Returns:
+            The id of the token.
+
+        Raises:
+            EmptySequenceError: The session is empty.
+            ContextOverflowError: The context is full.
+            BudgetTooSmallError: `tokens_left` is too small to complete the text.
+            RejectedTokenError: The constraint is finished.
         """
         return infer_all([self], tokens_left=tokens_left)[0]
+
+    def complete(self, *, max_tokens: int | None = None) -> list[int]:
+        """Generate tokens until the constraint is finished.
+
+        Args:
+            max_tokens: The maximum number of tokens, EOS included; by default as many as the context holds. Only
+                tokens are drawn after which the text can still be completed within it.
+
+        Returns:
+            The generated ids, the end token included.
+
+        Raises:
+            ValueError: The session has no constraint.
+            BudgetTooSmallError: The shortest completion has more tokens than `max_tokens`, or than the context holds.
+            EngineError: The engine failed. The session is then as before the call.
+        """
+        if self.matcher is None:
+            raise ValueError("Session.complete needs a constraint: call session.constrain(constraint) first")
+        room = self.context_size - self._shift - len(self._tokens)
+        left = room if max_tokens is None else min(room, integer("max_tokens", max_tokens, 1))
+        ids: list[int] = []
+        try:
+            while not self.is_finished:
+                if len(ids) >= left:
+                    raise BudgetTooSmallError(
+                        f"the text is not complete after {left} tokens: the context or max_tokens is too small"
+                    )
+                ids.append(self.infer(tokens_left=left - len(ids)))
+        except BaseException:
+            self.rewind(len(ids))
+            raise
+        return ids
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the session has a constraint, and its end token was taken."""
+        return self.matcher is not None and self.matcher.is_finished
+
+    def close(self) -> None:
+        """Release the KV cache and the kept logits. The tokens remain; using the session runs the model over them."""
+        self._cache = self._prefix
+        self._ring = LogitsRing(self._ring.budget_bytes)
+        if self._checkpoints is not None:
+            self._checkpoints = Checkpoints(self._checkpoints.budget_bytes)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def only_legal(self, tokens_left: int | None = None, *, without: Collection[int] = ()) -> int | None:
         """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one.
@@ -237,7 +347,7 @@ class Session:
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
             raise BudgetTooSmallError(
-                f"{min_tokens_to_complete(matcher)} tokens are needed to finish, {tokens_left} are left"
+                f"{matcher.min_tokens_to_complete()} tokens are needed to finish, {tokens_left} are left"
             )
         if without and one is None and not mask.any():
             raise UnsatisfiableError("every token that could come here was excluded")
@@ -273,9 +383,14 @@ class Session:
         return drawn
 
     def logits(self) -> Logits:
-        """What the model says about the next token: float32 [vocabulary], a copy, without the constraint.
+        """The logits of the next token, without the constraint.
 
-        Raises `EmptySequenceError` where nothing was fed, `EngineError` where the engine fails.
+        Returns:
+            A copy, float32 [vocabulary].
+
+        Raises:
+            EmptySequenceError: The session is empty.
+            EngineError: The engine failed.
         """
         return np.array(self.shared_logits())
 
@@ -294,22 +409,38 @@ class Session:
         return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
-        """The `count` most probable next tokens as (id, probability), without the constraint."""
+        """The most probable next tokens, without the constraint.
+
+        Args:
+            count: The number of tokens.
+
+        Returns:
+            Pairs of id and probability, the most probable first.
+        """
         count = integer("count", count, 1)
         share = probabilities(self.logits().astype(np.float64))
         order = np.argsort(-share, kind="stable")[:count]
         return [(int(i), float(share[i])) for i in order]
 
     def rewind(self, count: int) -> list[int]:
-        """Give the last `count` tokens back; gives their ids. Everything is then as it was before them.
+        """Remove the last tokens. The session is then as it was before them.
 
-        A constraint that began among them is gone. Raises `EmptySequenceError` for more than there are behind BOS.
+        A constraint that began within the removed tokens is removed, too.
+
+        Args:
+            count: The number of tokens.
+
+        Returns:
+            The removed ids.
+
+        Raises:
+            EmptySequenceError: The session has fewer tokens after `Model.bos_ids`.
         """
         count = integer("count", count, 0)
         kept = len(self._tokens) - count
         if kept < self._floor:
-            opening = f" behind the {self._floor} that open it" if self._floor else ""
-            raise EmptySequenceError(f"{count} tokens cannot be given back: the session has {self.max_rewind}{opening}")
+            bos = f" after its {self._floor} BOS ids" if self._floor else ""
+            raise EmptySequenceError(f"cannot rewind {count} tokens: the session has {self.max_rewind}{bos}")
         if self.matcher is not None and kept >= self._constrained_from:
             self.matcher.rollback(count)
         elif self.matcher is not None:
@@ -326,7 +457,14 @@ class Session:
         return removed
 
     def fork(self, *, row: int | None = None) -> Session:
-        """An independent session at the same place; what came before is shared. `row`: its stream of random numbers."""
+        """An independent session with the same tokens and state. The KV cache is shared, not copied.
+
+        Args:
+            row: The stream of random numbers of the fork; None: the same as here.
+
+        Returns:
+            The new session.
+        """
         row = self.row if row is None else row
         other = Session(self.model, seed=self.seed, row=row, sampler=self.sampler)
         other._return_to(self._mark())
@@ -338,10 +476,17 @@ class Session:
         other.sample_seconds = self.sample_seconds
         return other
 
-    def kv(self) -> KVCache:
-        """Keys and values as a value of one's own, for `model.session(kv=...)` any number of times.
+    def kv_cache(self) -> KVCache:
+        """The KV cache as an immutable value, for any number of `model.session(kv_cache=...)`.
 
-        Runs what waits. Raises `EmptySequenceError` where nothing was fed.
+        The model runs over tokens that it has not run over yet.
+
+        Returns:
+            The cache with its tokens.
+
+        Raises:
+            EmptySequenceError: The session is empty.
+            EngineError: The engine failed.
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
@@ -358,7 +503,9 @@ class Session:
         """Raises `ContextOverflowError` where so many tokens more (behind the first `kept`) are too many."""
         total = self._shift + (len(self._tokens) if kept is None else kept) + count
         if total > self.context_size:
-            raise ContextOverflowError(f"{total} tokens, and the model's context holds {self.context_size}")
+            raise ContextOverflowError(
+                f"the sequence would have {total} tokens; the model's context holds {self.context_size}"
+            )
 
     def check(self, ids: Sequence[int], kept: int) -> None:
         """Whether these ids can stand behind the first `kept`. Raises `InvalidTokenError`, `ContextOverflowError`."""
@@ -387,20 +534,28 @@ class Session:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
 
     def save(self, path: str | Path) -> None:
-        """Write the session to a file, used positions only; `Model.load_session` restores it. Raises `OSError`."""
+        """Write the session to a file, from which `Model.load_session` restores it.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OSError: The file cannot be written.
+            SnapshotError: The sampler has stages that are functions.
+        """
         from guideway.sessions.snapshot import save
 
         save(self, Path(path))
 
     # -- for `stepping` --------------------------------------------------------------------------------
 
-    def _start_from(self, kv: KVCache) -> None:
-        self._prefix, self._cache, self._ran = kv.prefix, kv.cache, len(kv.tokens)
-        self._shift = kv.prefix.length if kv.prefix is not None else 0
-        if self._checkpoints is not None and kv.tokens:
-            self._checkpoints.put(kv.cache)
-        if kv.logits is not None:
-            self._ring.put(len(self._tokens), kv.logits)
+    def _start_from(self, kv_cache: KVCache) -> None:
+        self._prefix, self._cache, self._ran = kv_cache.prefix, kv_cache.cache, len(kv_cache.tokens)
+        self._shift = kv_cache.prefix.length if kv_cache.prefix is not None else 0
+        if self._checkpoints is not None and kv_cache.tokens:
+            self._checkpoints.put(kv_cache.cache)
+        if kv_cache.logits is not None:
+            self._ring.put(len(self._tokens), kv_cache.logits)
 
     def _kept(self, limit: int) -> Cache | None:
         """What the engine knows of at most the first `limit` tokens; None: nothing."""
@@ -430,7 +585,7 @@ class Session:
                 return found, self._tokens[found.length :]
         return cache, self._tokens[covered:]
 
-    def _received(self, count: int, cache: Cache, logits: Logits | None = None) -> None:
+    def _received(self, count: int, cache: Cache, logits: EngineLogits | None = None) -> None:
         """The model ran so many tokens, and has this cache behind them; its logits, where they are to be kept."""
         reached, counted, known = cache.length - self._shift, self._counted, self._cache
         covered = reached - count

@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
-from guideway.errors import EngineError, GuidewayError, SnapshotError
+from guideway.errors import GuidewayError, SnapshotError
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.session import Session
 from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
-    from guideway.sessions.model import Model
+    from guideway.sessions.model import ModelBase
 
 __all__ = ["load", "save", "tokenizer_digest"]
 
@@ -83,24 +83,26 @@ def save(session: Session, path: Path) -> None:
             temporary.unlink()
 
 
-def load(model: Model, path: Path, constraint: object) -> Session:
+def load(model: ModelBase, path: Path, constraint: object) -> Session:
     """See `Model.load_session`."""
     if constraint is not None and not isinstance(constraint, Automaton):
         constraint = compile(constraint, model.vocabulary)
     engine = model.engine
     meta, packed, size = _opened(path)
     if meta.get("model") != engine.fingerprint:
-        raise SnapshotError(f"{path.name} is a session of another model than {model.name}")
+        raise SnapshotError(f"{path.name} was saved with a different model than {model.name}")
     if meta.get("tokenizer") != tokenizer_digest(model.tokenizer):
-        raise SnapshotError(f"{path.name} is a session of another tokenizer than that of {model.name}")
+        raise SnapshotError(f"{path.name} was saved with a different tokenizer than that of {model.name}")
     try:
         tokens = model.vocabulary.checked(meta["tokens"])
         if size > (most := _most_bytes(model, len(tokens))):
-            raise EngineError(f"{size} bytes of arrays, where the model has {most} at most")
+            raise ValueError(f"the arrays must have at most {most} bytes for this model, got {size}")
         arrays = _arrays(meta["arrays"], packed, size)
         sampler = _sampler_of(meta["sampler"])
         kv = _kv(model, tokens, arrays)
-        session = Session(model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv=kv, tokens=tokens)
+        session = Session(
+            model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv_cache=kv, tokens=tokens
+        )
         session.check(tokens, 0)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
@@ -114,7 +116,7 @@ def load(model: Model, path: Path, constraint: object) -> Session:
 def _sampler(session: Session, path: Path) -> dict[str, Any]:
     """The sampler as JSON writes it. Raises `SnapshotError` for one with callables, which a file cannot hold."""
     if own := [stage for stage in session.sampler.order if not isinstance(stage, str)]:
-        raise SnapshotError(f"{path.name} cannot be saved: the sampler has a stage of its own, {own[0]!r}")
+        raise SnapshotError(f"{path.name} cannot be saved: the sampler stage {own[0]!r} is a function")
     return asdict(session.sampler)
 
 
@@ -129,7 +131,7 @@ def tokenizer_digest(tokenizer: Tokenizer) -> str:
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
-def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
+def _kv(model: ModelBase, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
     """What the engine knew of the session, and its logits; None: nothing."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
@@ -139,28 +141,30 @@ def _kv(model: Model, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> 
     if logits is not None and (
         logits.dtype != np.float32 or logits.shape != (min(engine.vocab_size, len(model.vocabulary)),)
     ):
-        raise EngineError(f"logits of the shape {logits.shape}")
+        raise ValueError(f"logits must be float32 [vocabulary], got {logits.dtype} {logits.shape}")
     if kept is None:
         return None
     covered = kept.length - (kept_prefix.length if kept_prefix else 0)
     if not 0 <= covered <= len(tokens):
-        raise EngineError(f"a cache of {covered} tokens for {len(tokens)}")
+        raise ValueError(f"the KV cache must cover at most {len(tokens)} tokens, got {covered}")
     return KVCache(tuple(tokens[:covered]), kept, engine, kept_prefix, logits, shareable=False)
 
 
 def _constrain(session: Session, start: int | None, constraint: Automaton | None, path: Path) -> None:
     if start is None:
         if constraint is not None:
-            raise SnapshotError(f"{path.name} was saved without a constraint: give none, and call constrain")
+            raise SnapshotError(
+                f"{path.name} was saved without a constraint: omit constraint=, and call session.constrain()"
+            )
         return
     if constraint is None:
-        raise SnapshotError(f"{path.name} was saved under a constraint: give its automaton as constraint=")
+        raise SnapshotError(f"{path.name} was saved with a constraint: pass it as constraint=")
     matcher = constraint.matcher()
     try:
         for token_id in session.tokens[int(start) :]:
             matcher.advance(token_id)
     except GuidewayError as error:
-        raise SnapshotError(f"{path.name} was saved under another constraint: {error}") from error
+        raise SnapshotError(f"{path.name} was saved with a different constraint: {error}") from error
     session.constrain(matcher)
 
 
@@ -175,7 +179,7 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
     return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{part}/")}
 
 
-def _most_bytes(model: Model, count: int) -> int:
+def _most_bytes(model: ModelBase, count: int) -> int:
     """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])
@@ -192,18 +196,18 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
         raise SnapshotError(f"{path.name} is not a saved session")
     _, version, text_size, size, digest = _HEADER.unpack_from(data)
     if version != FORMAT:
-        raise SnapshotError(f"{path.name} has the format {version}; this version reads {FORMAT}")
+        raise SnapshotError(f"{path.name} has format {version}; this version reads format {FORMAT}")
     body = memoryview(data)[_HEADER.size :]
     if hashlib.blake2b(body, digest_size=32).digest() != digest:
-        raise SnapshotError(f"{path.name} is damaged: its digest does not agree")
+        raise SnapshotError(f"{path.name} is damaged: its digest does not match")
     if text_size > _MAX_JSON_BYTES:
-        raise SnapshotError(f"{path.name} announces {text_size} bytes of JSON; {_MAX_JSON_BYTES} are read at most")
+        raise SnapshotError(f"{path.name} has {text_size} bytes of JSON; the limit is {_MAX_JSON_BYTES}")
     try:
         meta = json.loads(bytes(body[:text_size]))
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     if not isinstance(meta, dict):
-        raise SnapshotError(f"{path.name} is damaged: no object in front")
+        raise SnapshotError(f"{path.name} is damaged: the JSON header is not an object")
     return meta, bytes(body[text_size:]), size
 
 
@@ -211,15 +215,15 @@ def _arrays(listed: list[tuple[str, str, list[int]]], packed: bytes, size: int) 
     parts: list[tuple[str, np.dtype[Any], tuple[int, ...], int]] = []
     for name, kind, sides in listed:
         if kind not in _TYPES or not all(type(side) is int and side >= 0 for side in sides):
-            raise ValueError(f"an array of {kind} {sides}")
+            raise ValueError(f"unknown array type or shape: {kind} {sides}")
         dtype = np.dtype(kind)
         parts.append((name, dtype, tuple(sides), prod(sides) * dtype.itemsize))
     if sum(part[3] for part in parts) != size:
-        raise ValueError("the arrays are not as large as announced")
+        raise ValueError("the arrays do not have the size that the header states")
     unpacker = zlib.decompressobj()
     raw = unpacker.decompress(packed, size + 1)
     if len(raw) != size or (not unpacker.eof and size):
-        raise ValueError("the arrays are not as large as announced")
+        raise ValueError("the arrays do not have the size that the header states")
     found, at = {}, 0
     for name, dtype, shape, count in parts:
         found[name] = np.frombuffer(raw, dtype, count // dtype.itemsize, at).reshape(shape)

@@ -18,13 +18,13 @@ import numpy as np
 
 from guideway import constraints, masks
 from guideway._kernel import Automaton as ByteAutomaton
-from guideway.compiler import compile, min_tokens_to_complete
+from guideway.compiler import compile
 from guideway.constraints.base import Constraint
 from guideway.constraints.json_schema import JsonSchema
 from guideway.errors import GuidewayError, InvalidTextError
 from guideway.grammar.recognizer import byte_automaton
 from guideway.sampling import Sampler
-from guideway.sessions import Model
+from guideway.sessions import ModelBase
 from guideway.testing.engines import step_engine_contract
 from guideway.tokenizers import Tokenizer
 
@@ -66,7 +66,7 @@ class CheckReport:
 def check(
     constraint: object,
     tokenizer: object,
-    model: Model | None = None,
+    model: ModelBase | None = None,
     *,
     walks: int = 20,
     max_tokens: int = 200,
@@ -112,7 +112,7 @@ def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
     return Finding(what, count, len(wrong), tuple(wrong[:MOST_TOLD]), seconds)
 
 
-def _engine(model: Model, checks: _Checks) -> Iterator[str | None]:
+def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
     ids = list(dict.fromkeys(i for i in checks.long_tokens if i < model.engine.vocab_size))[:8]
     try:
         step_engine_contract(model.engine, ids)
@@ -127,7 +127,7 @@ class _Checks:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
-        min_tokens_to_complete(self.automaton.matcher())  # what no tokens spell cannot be checked
+        self.automaton.matcher().min_tokens_to_complete()  # what no tokens spell cannot be checked
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes
@@ -169,7 +169,7 @@ class _Checks:
     def walk(self) -> list[int]:
         """Tokens drawn under the masks, the end token left out: long tokens as often as any."""
         matcher, row, ids = self.automaton.matcher(), masks.new_rows(1, len(self.tokens))[0], list[int]()
-        most = max(self.max_tokens, matcher.tokens_to_finish())
+        most = max(self.max_tokens, matcher.min_tokens_to_complete())
         while True:
             matcher.fill_mask_within(row, most - len(ids))
             legal = masks.ids(row, len(self.tokens)).tolist()
@@ -228,7 +228,7 @@ class _Checks:
         row = masks.new_rows(1, BYTES_END + 1)[0]
         for _ in range(self.walks):
             matcher, text = self.bytes.matcher(), bytearray()
-            most = max(4 * self.max_tokens, matcher.tokens_to_finish())
+            most = max(4 * self.max_tokens, matcher.min_tokens_to_complete())
             while True:
                 matcher.fill_mask_within(row, most - len(text))
                 byte = self.chance.choice(masks.ids(row, BYTES_END + 1).tolist())
@@ -291,7 +291,7 @@ class _Checks:
                 matcher.advance(token_id)
             yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
 
-    def written(self, model: Model, prompt: str) -> Iterator[str | None]:
+    def written(self, model: ModelBase, prompt: str) -> Iterator[str | None]:
         """Texts by this model's own loop; the greedy one twice."""
         texts = list[bytes]()
         for number in range(max(2, min(self.walks, 6))):
@@ -299,7 +299,7 @@ class _Checks:
             session.feed(prompt)
             session.constrain(compile(self.source, model.tokenizer.vocabulary).matcher())
             start, matcher = len(session), session.matcher
-            most = max(self.max_tokens, 0 if matcher is None else matcher.tokens_to_finish())
+            most = max(self.max_tokens, 0 if matcher is None else matcher.min_tokens_to_complete())
             while matcher is not None and not matcher.is_finished:
                 session.infer(tokens_left=most - (len(session) - start))
             texts.append(b"".join(model.tokenizer.vocabulary.token_bytes[i] for i in session.tokens[start:-1]))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from guideway.engines.base import Arrays, Cache, Logits, check_rows, check_truncation
 from guideway.errors import EngineError
-from guideway.sessions import Model
+from guideway.generation import Model
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["ConstantEngine", "ConstantModel"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import Cache, Logits, StepEngine, on_cpu
+from guideway.engines.base import Cache, Logits, MultiStepEngine, StepEngine, on_cpu
 from guideway.errors import ContextOverflowError, EngineError
 
 __all__ = ["step_engine_contract"]
@@ -114,9 +114,8 @@ class _Checks:
         self.equal(more[1], expected, "of a row that goes on in a batch and alone")
 
     def passes(self) -> None:
-        """Where the engine has `go_on`: the logits and caches of passes one by one, and the caches given are values."""
-        own = getattr(self.engine, "go_on", None)
-        if own is None or not self.engine.supports_rollback:
+        """Where the engine has `decode_steps`: the logits and caches of passes one by one, and the caches given are values."""
+        if not isinstance(self.engine, MultiStepEngine) or not self.engine.supports_rollback:
             return
         ids, half = self.ids, self.half
         begun = [self.one(ids, None)[1], self.one(ids[:half], None)[1]]
@@ -126,7 +125,7 @@ class _Checks:
             lent.append(np.array(on_cpu(logits)))
             return [[ids[len(lent)]], [ids[0]]] if len(lent) < 3 else None
 
-        made = own([ids[:1], ids[half:]], begun, draw)
+        made = self.engine.decode_steps([ids[:1], ids[half:]], begun, draw)
         rows = [[*ids, ids[0], ids[1], ids[2]], [*ids, ids[0], ids[0]]]
         for index, row in enumerate(rows):
             for number, logits in enumerate(lent, 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guideway.engines.base import Arrays, Cache, Logits, StepEngine
+from guideway.engines.base import Arrays, Cache, EngineLogits, StepEngine
 from guideway.errors import EngineError
 
 __all__ = ["FailingEngine"]
@@ -39,7 +39,9 @@ class FailingEngine:
     def fingerprint(self) -> str:
         return self.engine.fingerprint
 
-    def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+    def forward(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[EngineLogits, Sequence[Cache]]:
         fails = self._fails()
         if fails and not self.late:
             raise EngineError("injected")

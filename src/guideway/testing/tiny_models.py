@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import NotAvailable
+from guideway.errors import ModelNotFoundError
 
 __all__ = ["ARCHITECTURES", "tiny_model"]
 
@@ -180,11 +180,13 @@ ARCHITECTURES = ("llama", "qwen2", "gpt2", "gpt_neox", "gptj", "mpt", "bloom", "
 def tiny_model(architecture: str, folder: Path, *, seed: int = 0, context: int = 4096) -> Path:
     """Write a model of random weights and its tokenizer (with BOS) into the folder; gives the folder.
 
-    `context`: how many tokens it takes. The same seed gives the same bytes. Raises `NotAvailable` for a name that is
+    `context`: how many tokens it takes. The same seed gives the same bytes. Raises `ModelNotFoundError` for a name that is
     not in `ARCHITECTURES`.
     """
     if architecture not in ARCHITECTURES:
-        raise NotAvailable(f"no tiny model of the architecture {architecture!r}; known are {', '.join(ARCHITECTURES)}")
+        raise ModelNotFoundError(
+            f"no tiny model of the architecture {architecture!r}; known are {', '.join(ARCHITECTURES)}"
+        )
     config, layers, outside, layer = _made(architecture, context)
     shapes = {**outside, **{f"{layers}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()}}
     random = np.random.default_rng([seed, ARCHITECTURES.index(architecture)])

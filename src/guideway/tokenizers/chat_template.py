@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import ChatTemplateError, MissingDependencyError
 
 __all__ = ["render_template"]
 
@@ -24,17 +24,17 @@ def render_template(
         eos_token: Text of the EOS token.
 
     Raises:
-        NotAvailable: There is no template, or jinja2 is not installed.
-        EngineError: The template raised an error.
+        ChatTemplateError: There is no template, or it raised an error.
+        MissingDependencyError: jinja2 is not installed.
     """
     if template is None:
-        raise NotAvailable("the tokenizer has no chat template; pass the prompt as one string")
+        raise ChatTemplateError("the tokenizer has no chat template; pass the prompt as one string")
     try:
         from jinja2 import TemplateError
         from jinja2.sandbox import ImmutableSandboxedEnvironment
     except ImportError:
-        raise NotAvailable(
-            "chat templates need the package jinja2, which is not installed: pip install jinja2"
+        raise MissingDependencyError(
+            "chat templates need the package jinja2, which is not installed: pip install 'guideway[chat]'"
         ) from None
 
     def refuse(message: str) -> None:
@@ -54,7 +54,7 @@ def render_template(
             eos_token=eos_token,
         )
     except Exception as error:  # a template is untrusted code and can raise anything
-        raise EngineError(f"the chat template failed for these messages: {error}") from error
+        raise ChatTemplateError(f"the chat template failed for these messages: {error}") from error
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, ModelNotFoundError, UnsupportedTokenizerError
 from guideway.tokenizers import gguf, huggingface, mistral, sentencepiece
 from guideway.tokenizers.tokenizer import TokenizerBackend
 
@@ -20,26 +20,27 @@ def backend_of(source: object) -> TokenizerBackend | None:
     """Return the backend of the tokenizer at a path (str or Path), or None for other objects.
 
     Raises:
-        NotAvailable: The path has no supported tokenizer.
-        EngineError: The file cannot be read.
+        ModelNotFoundError: The path has no tokenizer.
+        UnsupportedTokenizerError: The kind of tokenizer is not supported.
+        InvalidFileError: The file cannot be read.
     """
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)
     file = _inside(path) if path.is_dir() else path
     if file is None or not file.is_file():
-        raise NotAvailable(f"no tokenizer at {path}: {_EXPECTED}")
+        raise ModelNotFoundError(f"no tokenizer at {path}: {_EXPECTED}")
     if file.name == "tokenizer.json":
         return huggingface.of_file(file)
     try:
         with open(file, "rb") as opened:
             start = opened.read(4096)
     except OSError as error:
-        raise EngineError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError(f"cannot read {file}: {error}") from error
     if start.startswith(gguf.MAGIC):
         return gguf.of_path(file)
     if _RANKS.match(start):
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"{file} is a list of tiktoken ranks without the split pattern and the special tokens;"
             " pass the tiktoken.Encoding that uses it"
         )
@@ -49,7 +50,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         return sentencepiece.of_path(file)
     if file.suffix == ".json":
         return huggingface.of_file(file)
-    raise NotAvailable(f"{file} is not a supported tokenizer: {_EXPECTED}")
+    raise UnsupportedTokenizerError(f"{file} is not a supported tokenizer: {_EXPECTED}")
 
 
 def _inside(folder: Path) -> Path | None:
@@ -65,7 +66,7 @@ def _inside(folder: Path) -> Path | None:
     ):
         found = sorted(folder.glob(pattern))
         if len(found) > 1:
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 f"{folder} has several tokenizers ({', '.join(p.name for p in found)}); pass the path of one"
             )
         if found:

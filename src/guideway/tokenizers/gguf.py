@@ -3,7 +3,7 @@
 The token bytes are exact for the models "llama" (sentencepiece BPE with bytes as `<0x0A>`), "t5" (sentencepiece
 unigram) and "gpt2" (byte-level BPE). `encode` splits text as llama.cpp does if the pre-tokenizer of the file
 (`tokenizer.ggml.pre`) is in `_PATTERNS`. For another pre-tokenizer, or a "t5" file with a normalizer, the vocabulary
-is still exact and `encode` raises `NotAvailable`.
+is still exact and `encode` raises `UnsupportedTokenizerError`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, GuidewayError, InvalidTokenError, NotAvailable
+from guideway.errors import GuidewayError, InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
 from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, split_at
@@ -128,13 +128,13 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """An equivalent tokenizer of the package `tokenizers`. Raises `EngineError` if tokens and merges mismatch."""
+        """An equivalent tokenizer of the package `tokenizers`. Raises `InvalidFileError` if tokens and merges mismatch."""
         try:
             return self._made()
         except GuidewayError:
             raise
         except Exception as error:  # the package raises plain Exception
-            raise EngineError(f"the tokens and merges of the GGUF tokenizer are inconsistent: {error}") from error
+            raise InvalidFileError(f"the tokens and merges of the GGUF tokenizer are inconsistent: {error}") from error
 
     def _made(self) -> Any:
         from tokenizers import Regex, Tokenizer, models, pre_tokenizers
@@ -143,7 +143,7 @@ class Gguf:
         ids = {name: i for i, name in reversed(list(enumerate(names)))}  # the lowest id of equal names
         if self.model == "gpt2":
             if self.pre not in _PATTERNS:
-                raise NotAvailable(
+                raise UnsupportedTokenizerError(
                     f"unknown GGUF pre-tokenizer {self.pre!r}, so text cannot be encoded; known: {', '.join(_PATTERNS)}"
                 )
             pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in self.merges)]
@@ -156,7 +156,7 @@ class Gguf:
             pairs = _merges_by_score(names, self.scores, self.kinds, ids)
             made = Tokenizer(models.BPE(ids, pairs, unk_token=unknown, byte_fallback=True, fuse_unk=True))
         elif self.normalizes or _UNKNOWN not in self.kinds:
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 "the normalizer of this GGUF tokenizer (t5) is not supported, so text cannot be encoded;"
                 " its vocabulary can be used"
             )
@@ -187,8 +187,8 @@ def of_path(path: Path) -> Gguf:
     """Return the backend of a GGUF file.
 
     Raises:
-        EngineError: The file is damaged.
-        NotAvailable: The kind of tokenizer is not supported.
+        InvalidFileError: The file is damaged.
+        UnsupportedTokenizerError: The kind of tokenizer is not supported.
     """
     header = read_header(path)
 
@@ -198,25 +198,25 @@ def of_path(path: Path) -> Gguf:
     def items(name: str, kinds: tuple[type, ...]) -> list[Any]:
         found = field(name)
         if found is not None and not (isinstance(found, list) and {type(one) for one in found} <= set(kinds)):
-            raise EngineError(f"{path}: tokenizer.ggml.{name} must be an array of {kinds[0].__name__}")
+            raise InvalidFileError(f"{path}: tokenizer.ggml.{name} must be an array of {kinds[0].__name__}")
         return found or []
 
     model, pre = field("model"), field("pre", "default")
     if model not in ("llama", "gpt2", "t5") or not isinstance(pre, str):
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"{path}: the GGUF tokenizer model {model!r} is not supported; supported models: llama, gpt2, t5"
         )
     tokens = items("tokens", (bytes,))
     kinds = items("token_type", (int,)) or [_NORMAL] * len(tokens)
     scores = tuple(items("scores", (float, int))) or (0.0,) * len(tokens)
     if not len(tokens) == len(kinds) == len(scores):
-        raise EngineError(
+        raise InvalidFileError(
             f"{path}: tokens, types and scores must have equal lengths,"
             f" got {len(tokens)}, {len(kinds)} and {len(scores)}"
         )
     for number, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
         if not _is_sound(token, kind, model):
-            raise EngineError(f"{path}: token {number} of type {kind} has the invalid text {token[:40]!r}")
+            raise InvalidFileError(f"{path}: token {number} of type {kind} has the invalid text {token[:40]!r}")
     named = {
         token.decode("utf-8", "replace"): i
         for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
@@ -273,12 +273,12 @@ _MAX_FIELDS = 1 << 16
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Return the fields of a GGUF header: strings as str, strings in arrays as bytes. Raises `EngineError`."""
+    """Return the fields of a GGUF header: strings as str, strings in arrays as bytes. Raises `InvalidFileError`."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _HeaderReader(data).header()
     except (OSError, ValueError, struct.error, IndexError) as error:
-        raise EngineError(f"{path} is not a complete GGUF file: {error}") from error
+        raise InvalidFileError(f"{path} is not a complete GGUF file: {error}") from error
 
 
 class _HeaderReader:

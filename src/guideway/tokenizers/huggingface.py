@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import by_custom, ids_of
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -87,7 +87,7 @@ class HuggingFace:
             table[token_id] = to_bytes(text) if in_text else text.encode("utf-8")
             total += len(table[token_id])
             if total > _MAX_BYTES:
-                raise EngineError(f"the tokens have more than {_MAX_BYTES >> 20} MiB of bytes in total")
+                raise InvalidFileError(f"the tokens have more than {_MAX_BYTES >> 20} MiB of bytes in total")
         return Vocabulary(table, eos_ids, special)
 
     def _unknown_ids(self) -> set[int]:
@@ -139,7 +139,7 @@ def of_file(file: Path) -> HuggingFace:
     """Return the backend of a tokenizer.json. The other files in its folder give the special tokens.
 
     Raises:
-        EngineError: The file cannot be read.
+        InvalidFileError: The file cannot be read.
     """
     import tokenizers
 
@@ -148,12 +148,12 @@ def of_file(file: Path) -> HuggingFace:
         # An added token can hide a token of the model with the same text, so both tables are checked.
         largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
         if largest >= MAX_TOKENS:  # the package allocates an entry for every lower id
-            raise EngineError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
+            raise InvalidFileError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
         serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
-    except EngineError:
+    except InvalidFileError:
         raise
     except Exception as error:  # the package raises plain Exception
-        raise EngineError(f"{file} is not a tokenizer: {error}") from error
+        raise InvalidFileError(f"{file} is not a tokenizer: {error}") from error
     return HuggingFace(serialized, _beside(file.parent, serialized))
 
 
@@ -213,13 +213,13 @@ def template_of(value: object) -> str | None:
 
 
 def read_text(file: Path) -> str:
-    """Return the text of a file. Raises `EngineError` if it cannot be read or is larger than 256 MiB."""
+    """Return the text of a file. Raises `InvalidFileError` if it cannot be read or is larger than 256 MiB."""
     try:
         if file.stat().st_size > _MAX_JSON_BYTES:
-            raise EngineError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
+            raise InvalidFileError(f"{file} has more than {_MAX_JSON_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read {file}: {error}") from error
+        raise InvalidFileError(f"cannot read {file}: {error}") from error
 
 
 def _read_json(file: Path) -> dict[str, Any]:
@@ -229,9 +229,9 @@ def _read_json(file: Path) -> dict[str, Any]:
     try:
         document = json.loads(read_text(file))
     except (ValueError, RecursionError) as error:
-        raise EngineError(f"{file} is not JSON: {error}") from error
+        raise InvalidFileError(f"{file} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise EngineError(f"{file} must contain a JSON object, got {type(document).__name__}")
+        raise InvalidFileError(f"{file} must contain a JSON object, got {type(document).__name__}")
     return document
 
 
@@ -239,10 +239,10 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
-    """Return a function from the text of a token to its bytes. Raises `NotAvailable` if the decoder is not exact."""
+    """Return a function from the text of a token to its bytes. Raises `UnsupportedTokenizerError` if the decoder is not exact."""
     parts = _parts(document.get("decoder"))
     if not parts:
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"a {document['model'].get('type')} tokenizer without a decoder does not define the bytes of its tokens;"
             " supported are byte-level BPE (decoder ByteLevel) and sentencepiece-like decoders (Metaspace, or Replace,"
             " ByteFallback, Fuse and Strip)"
@@ -287,7 +287,7 @@ def _step(part: Mapping[str, Any]) -> Step:
         return lambda token: token.replace(part.get("replacement", "▁"), " ")
     if part["type"] == "ByteFallback":
         return _byte_fallback
-    raise NotAvailable(
+    raise UnsupportedTokenizerError(
         f"the decoder {part['type']} is not supported, because token bytes would not be exact; supported are ByteLevel,"
         " Metaspace, and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
     )
@@ -296,7 +296,7 @@ def _step(part: Mapping[str, Any]) -> Step:
 def _replaced(old: str, new: str, token: str) -> str:
     count = token.count(old)
     if count and len(token) + count * (len(new) - len(old)) > MAX_TOKEN_BYTES:
-        raise EngineError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
+        raise InvalidFileError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
     return token.replace(old, new)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError
+from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers import sentencepiece, tiktoken
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import TokenizerBackend, library
@@ -35,13 +35,13 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a `tekken.json`. Raises `EngineError` if the file is not one."""
+    """Return the backend of a `tekken.json`. Raises `InvalidFileError` if the file is not one."""
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
     try:
         made = tekken.Tekkenizer.from_file(path)
     except (AssertionError, KeyError, OSError, TypeError, ValueError) as error:
-        raise EngineError(f"{path} is not a Tekken tokenizer: {error}") from error
+        raise InvalidFileError(f"{path} is not a Tekken tokenizer: {error}") from error
     backend = backend_of(made)
     if backend is None:
-        raise EngineError(f"{path}: this version of mistral-common returned an unknown {type(made).__qualname__}")
+        raise UnsupportedTokenizerError(f"{path}: this version of mistral-common returned an unknown {type(made).__qualname__}")
     return backend

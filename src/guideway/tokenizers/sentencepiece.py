@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -112,22 +112,22 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a model file. Raises `EngineError` if the file is not one."""
+    """Return the backend of a model file. Raises `InvalidFileError` if the file is not one."""
     try:
         model = path.read_bytes()
     except OSError as error:
-        raise EngineError(f"cannot read {path}: {error}") from error
+        raise InvalidFileError(f"cannot read {path}: {error}") from error
     try:
         return of_model(model)
-    except EngineError as error:
-        raise EngineError(f"{path}: {error}") from error
+    except InvalidFileError as error:
+        raise InvalidFileError(f"{path}: {error}") from error
 
 
 def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
     """Return the backend of a serialized model with the tokens that a wrapper adds."""
     processor = _load(model)
     if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
-        raise NotAvailable("sentencepiece models with space suffixes (treat_whitespace_as_suffix) are not supported")
+        raise UnsupportedTokenizerError("sentencepiece models with space suffixes (treat_whitespace_as_suffix) are not supported")
     ids = list(range(processor.get_piece_size()))
     named = {processor.id_to_piece(i): i for i, control in zip(ids, processor.is_control(ids), strict=True) if control}
     custom = by_custom({**named, **{token.text: token.id for token in added if token.special}})
@@ -150,9 +150,9 @@ def _load(model: bytes) -> Any:
     try:
         whole = bool(model) and processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise EngineError(f"the data is not a sentencepiece model: {error}") from error
+        raise InvalidFileError(f"the data is not a sentencepiece model: {error}") from error
     if not whole:
-        raise EngineError("the data is not a sentencepiece model")
+        raise InvalidFileError("the data is not a sentencepiece model")
     return processor
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from guideway.errors import NotAvailable
+from guideway.errors import UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -67,7 +67,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
     try:
         pattern, ranks, named = encoding._pat_str, encoding._mergeable_ranks, encoding._special_tokens
     except AttributeError as error:
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"this version of tiktoken is not supported: Encoding lacks an expected attribute ({error})"
         ) from None
     return of_ranks(pattern, ranks, named, by_custom(named))

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.errors import GuidewayError, InvalidTokenError, NotAvailable
+from guideway.errors import GuidewayError, InvalidTokenError, MissingDependencyError, UnsupportedTokenizerError
 from guideway.tokenizers.chat_template import render_template
 from guideway.tokenizers.streaming import TextStream
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -28,6 +28,10 @@ _KNOWN = (
     " a path to a tokenizer.json, a tekken.json, a sentencepiece model or a GGUF file, or a folder with one; a list"
     " with the bytes of each id; guideway.Vocabulary and guideway.Tokenizer"
 )
+
+
+_EXTRAS = {"sentencepiece": "sentencepiece", "tiktoken": "tiktoken", "mistral-common": "mistral", "jinja2": "chat"}
+"""The pip extra that installs a library, by the library's name."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class Tokenizer:
             eos_ids: Ids that end a text, if the source does not define them or defines them wrongly.
 
         Raises:
-            NotAvailable: No adapter supports the object, or its token bytes are not exact.
+            UnsupportedTokenizerError: No adapter supports the object, or its token bytes are not exact.
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
@@ -117,10 +121,10 @@ class Tokenizer:
         except GuidewayError:
             raise
         except Exception as error:  # objects of other libraries can raise anything when they are inspected
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 f"cannot read a tokenizer from {kind.__module__}.{kind.__qualname__}: {error}"
             ) from error
-        raise NotAvailable(
+        raise UnsupportedTokenizerError(
             f"an object of {kind.__module__}.{kind.__qualname__} has no known tokenizer; supported: {_KNOWN}"
         )
 
@@ -189,7 +193,7 @@ class Tokenizer:
             Ids and attention mask, int64, shape [rows, width].
 
         Raises:
-            NotAvailable: Padding is needed and there is no padding id.
+            UnsupportedTokenizerError: Padding is needed and there is no padding id.
             InvalidTokenError: `pad_id` is not in the vocabulary, or a text cannot be encoded.
         """
         if side not in ("left", "right"):
@@ -200,7 +204,7 @@ class Tokenizer:
         width = max(map(len, rows), default=0)
         fill = self.pad_id if pad_id is None else self.vocabulary.checked([pad_id])[0]
         if fill is None and any(len(row) < width for row in rows):
-            raise NotAvailable("the texts need padding, and the tokenizer has no padding or EOS token; pass pad_id")
+            raise UnsupportedTokenizerError("the texts need padding, and the tokenizer has no padding or EOS token; pass pad_id")
         ids = np.full((len(rows), width), 0 if fill is None else fill, dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
         for number, row in enumerate(rows):
@@ -225,8 +229,8 @@ class Tokenizer:
             messages: Messages with the keys "role" and "content".
 
         Raises:
-            NotAvailable: There is no template, or jinja2 is not installed.
-            EngineError: The template raised an error.
+            ChatTemplateError: There is no template, or it raised an error.
+            MissingDependencyError: jinja2 is not installed.
         """
         bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
         eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
@@ -289,12 +293,14 @@ def split_at(text: str, tokens: Iterable[str]) -> list[str]:
 
 
 def library(name: str, what: str) -> Any:
-    """Import a tokenizer package. Raises `NotAvailable` if it is not installed."""
+    """Import a tokenizer package. Raises `MissingDependencyError` if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
-        raise NotAvailable(f"{what} needs the package {package}: pip install {package} ({error})") from None
+        extra = _EXTRAS.get(package)
+        command = f"pip install {package}" if extra is None else f"pip install 'guideway[{extra}]'"
+        raise MissingDependencyError(f"{what} needs the package {package}: {command} ({error})") from None
 
 
 def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:

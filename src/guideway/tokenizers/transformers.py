@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from guideway.errors import NotAvailable
+from guideway.errors import UnsupportedTokenizerError
 from guideway.tokenizers import huggingface, sentencepiece
 from guideway.tokenizers.special_tokens import ids_of
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
@@ -66,7 +66,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         backend = huggingface.backend_of(convert.convert_slow_tokenizer(slow))
         if isinstance(backend, huggingface.HuggingFace):
             return replace(backend, specials=specials)
-    raise NotAvailable(
+    raise UnsupportedTokenizerError(
         f"the slow tokenizer {type(source).__qualname__} is not supported, because token bytes would not be exact;"
         " supported are slow tokenizers over sentencepiece, byte-level BPE and ByT5, and all fast tokenizers with a"
         " known decoder"
@@ -79,7 +79,7 @@ def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sent
     replaced = {token.id for token in added}
     for token_id, piece in enumerate(slow.convert_ids_to_tokens(list(range(size)))):
         if token_id not in replaced and piece != slow.sp_model.id_to_piece(token_id):
-            raise NotAvailable(
+            raise UnsupportedTokenizerError(
                 f"{type(slow).__qualname__} and its sentencepiece model have different ids"
                 f" (id {token_id} is {piece!r}); load the fast version of the tokenizer"
             )

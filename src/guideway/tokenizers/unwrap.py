@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import NotAvailable
+from guideway.errors import UnsupportedTokenizerError
 from guideway.tokenizers.special_tokens import ids_of
 from guideway.tokenizers.tokenizer import TokenizerBackend, find_backend
 
@@ -26,7 +26,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
             inner, eos_ids = opened(source)
             backend = find_backend(inner)
             if backend is None:
-                raise NotAvailable(
+                raise UnsupportedTokenizerError(
                     f"{type(source).__qualname__} contains an unsupported tokenizer {type(inner).__qualname__}"
                 )
             if not eos_ids:

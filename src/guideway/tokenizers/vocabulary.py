@@ -23,6 +23,7 @@ __all__ = ["Vocabulary"]
 _FORMAT = b"guideway vocabulary 3\n"  # changes with the encoding that the fingerprint digests
 _KIND = f"vocabulary-4-{sys.byteorder}"  # kind of the cache file; the number changes with its content
 _STORE_TOKENS = 2_000  # smaller tables are built as fast as they are read from disk
+_KERNELS_KEPT = 4  # tables with limits other than the defaults
 _KERNEL_LOCK = threading.Lock()  # ensures that concurrent first uses build one table
 
 
@@ -42,7 +43,17 @@ class Vocabulary:
         InvalidTokenError: An EOS or special id is not in the table.
     """
 
-    __slots__ = ("_block", "_fingerprint", "_kernel", "_silent", "_size", "_tokens", "eos_ids", "special_ids")
+    __slots__ = (
+        "_block",
+        "_fingerprint",
+        "_kernel",
+        "_kernels",
+        "_silent",
+        "_size",
+        "_tokens",
+        "eos_ids",
+        "special_ids",
+    )
 
     eos_ids: tuple[int, ...]
     special_ids: tuple[int, ...]
@@ -52,6 +63,7 @@ class Vocabulary:
     _silent: frozenset[int]
     _fingerprint: str | None
     _kernel: KernelVocabulary | None
+    _kernels: dict[tuple[int, int], KernelVocabulary]
 
     def __init__(
         self, token_bytes: Sequence[bytes], eos_ids: Iterable[int] = (), special_ids: Iterable[int] = ()
@@ -70,6 +82,7 @@ class Vocabulary:
         put(self, "_tokens", None)
         put(self, "_fingerprint", None)
         put(self, "_kernel", None)
+        put(self, "_kernels", {})
 
     @property
     def token_bytes(self) -> tuple[bytes, ...]:
@@ -103,15 +116,28 @@ class Vocabulary:
                 object.__setattr__(self, "_kernel", table)
         return table
 
-    def _read_or_make(self) -> KernelVocabulary:
+    def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
+        """As `kernel`, but what is compiled for it has these limits. The last four are kept."""
+        known = self._kernels.get((max_states, max_work))
+        if known is None:
+            with _KERNEL_LOCK:
+                known = self._read_or_make(max_states=max_states, max_work=max_work)
+                while len(self._kernels) >= _KERNELS_KEPT:
+                    del self._kernels[next(iter(self._kernels))]
+                self._kernels[max_states, max_work] = known
+        return known
+
+    def _read_or_make(self, max_states: int = 4_000_000, max_work: int = 400_000_000) -> KernelVocabulary:
         files = disk.cache() if len(self) >= _STORE_TOKENS else None
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
-                return _kernel.Vocabulary.load(*self._fields(), np.frombuffer(found, dtype=np.uint8))
-            except ValueError:  # the file has another format
+                return _kernel.Vocabulary.load(
+                    *self._fields(), np.frombuffer(found, dtype=np.uint8), max_states=max_states, max_work=max_work
+                )
+            except ValueError:  # the file has other tokens or another format
                 files.drop(_KIND, self.fingerprint)
         try:
-            made = _kernel.Vocabulary.of_block(*self._fields())
+            made = _kernel.Vocabulary.of_block(*self._fields(), max_states=max_states, max_work=max_work)
         except ValueError as error:
             raise LimitExceededError(f"the vocabulary exceeds a limit of the kernel: {error}") from None
         if files is not None:

@@ -1,6 +1,6 @@
-"""Random texts of a grammar: what the lowering promises is then checked by others (`jsonschema`, `re`).
+"""Random texts of a grammar, so that other validators (`jsonschema`, `re`) can check the lowering.
 
-Works on what the sources make: intersections are sampled from one part and kept where the twin accepts the whole.
+An intersection is sampled from one operand; the sample is kept if the reference implementation accepts it.
 """
 
 from __future__ import annotations

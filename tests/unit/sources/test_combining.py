@@ -1,4 +1,4 @@
-"""How sources combine, and what they say when they cannot."""
+"""Combinators of constraints, and their errors."""
 
 from __future__ import annotations
 

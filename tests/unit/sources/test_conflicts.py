@@ -1,4 +1,4 @@
-"""Schemas without an instance: the error names the keywords that cannot be met together."""
+"""UnsatisfiableError schemas: the error names the conflicting keywords."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TWO_LENGTHS = {"type": "string", "minLength": 5, "maxLength": 3, "pattern": "a"}
 )
 def test_the_keywords_that_cannot_be_met_together(profile: Any, schema: Any, place: str, named: str) -> None:
     for constraint in (gw.JsonSchema(schema, profile=profile), schema):
-        with pytest.raises(gw.UnsatisfiableError) as caught:
+        with pytest.raises(gw.errors.UnsatisfiableError) as caught:
             gw.compile(constraint, BYTES)
         assert caught.value.place == place
         assert str(caught.value).endswith(f"no value satisfies {named}")
@@ -47,6 +47,6 @@ def test_the_keywords_that_cannot_be_met_together(profile: Any, schema: Any, pla
 
 def test_large_schemas_are_not_searched() -> None:
     many = {f"p{n}": {"type": "string", "minLength": n} for n in range(600)}
-    with pytest.raises(gw.UnsatisfiableError) as caught:
+    with pytest.raises(gw.errors.UnsatisfiableError) as caught:
         gw.compile(gw.JsonSchema({"properties": many, "type": "object", "minProperties": 2, "maxProperties": 1}), BYTES)
     assert str(caught.value) == "no text can fit the constraint (at the whole schema)"

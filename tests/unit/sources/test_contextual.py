@@ -1,4 +1,4 @@
-"""`lexer="contextual"`: what it means, what is captured, what is refused and why."""
+"""`lexer="contextual"`: its semantics, captures, and refused grammars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = "%import common.CNAME -> NAME\n%import common.WS\n%ignore WS\n"
 def fits(source: gw.Lark, text: str) -> bool:
     try:
         source.parse(text)
-    except gw.InvalidTextError:
+    except gw.errors.InvalidTextError:
         return False
     return True
 
@@ -61,7 +61,7 @@ def test_captures_have_the_names_of_the_grammar() -> None:
     assert found["call"] == "f ( a , b )"
 
 
-def test_special_tokens_stand_between_terminals() -> None:
+def test_special_tokens_between_terminals() -> None:
     source = gw.Lark(f'start: NAME <|x|> NAME "if" NAME\n{NAMES}', lexer="contextual")
     assert fits(source, "a<|x|>b if if")
 
@@ -75,20 +75,20 @@ def test_the_lexer_is_part_of_what_a_source_is() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.UnsatisfiableError, "no rule can be completed"),
-        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.UnsupportedError, "reduce/reduce"),
-        ("start: /[ab]c/ | /a[cd]/", gw.UnsupportedError, "names that Lark generates"),
-        ("start: /a(?=a)a/ A\nA: /a+/", gw.UnsupportedError, "has assertions"),
-        ('start: "a" part', gw.UnsupportedError, "not terminals of Lark"),
-        ("start: " + "[/a/] " * 30, gw.LimitExceededError, "the rules expand to more than"),
+        ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.errors.UnsatisfiableError, "no rule can be completed"),
+        ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.errors.UnsupportedError, "reduce/reduce"),
+        ("start: /[ab]c/ | /a[cd]/", gw.errors.UnsupportedError, "names that Lark generates"),
+        ("start: /a(?=a)a/ A\nA: /a+/", gw.errors.UnsupportedError, "has assertions"),
+        ('start: "a" part', gw.errors.UnsupportedError, "not terminals of Lark"),
+        ("start: " + "[/a/] " * 30, gw.errors.LimitExceededError, "the rules expand to more than"),
     ],
 )
-def test_what_cannot_be_held_is_refused(text: str, error: type[gw.ConstraintError], words: str) -> None:
+def test_what_cannot_be_held_is_refused(text: str, error: type[gw.errors.ConstraintError], words: str) -> None:
     with pytest.raises(error, match=words) as found:
         gw.Lark(text, lexer="contextual", parts={"part": gw.JsonSchema({})})
     assert found.value.place is not None
 
 
 def test_an_unknown_lexer_is_named() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="'standard'"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="'standard'"):
         gw.Lark('start: "a"', lexer="standard")  # type: ignore[arg-type]  # the point

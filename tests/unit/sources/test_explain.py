@@ -1,4 +1,4 @@
-"""What a schema enforces, and instances of it: as data, and as a command."""
+"""`explain`: the enforced keywords and example instances, as data and as a command."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_refused_schemas_are_explained() -> None:
     assert conflict == "no value satisfies /type, /minLength and /maxLength"
 
 
-def test_what_looks_like_a_keyword_and_is_none_is_told() -> None:
+def test_misspelled_keywords_are_reported() -> None:
     schema = {"proprties": {}, "minlength": 1, "nullable": True, "x-order": 1, "dependencies": {}, "title": "t"}
     said = {name: status for _, name, status in JsonSchema(schema).keyword_report()}
     assert said == {

@@ -1,4 +1,4 @@
-"""`Format`, and the grammars under it, against the official test suite of JSON Schema where its files are at hand."""
+"""`Format` and its grammars, compared with the official JSON Schema test suite if its files are available."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_every_format_can_be_completed(name: str) -> None:
 def test_format_is_a_source() -> None:
     assert gw.Format("date").parse("2024-02-29") == "2024-02-29"
     assert gw.Format("date") == gw.Format("date") != gw.Format("time")
-    with pytest.raises(gw.InvalidTextError, match="date"):
+    with pytest.raises(gw.errors.InvalidTextError, match="date"):
         gw.Format("date").parse("2024-02-30")
-    with pytest.raises(gw.InvalidConstraintError, match="known formats: date"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="known formats: date"):
         gw.Format("dates")
     local = gw.Format("date-time") & gw.Regex(".*[Zz]")
     assert local.parse("2024-02-29T00:00:00Z")
-    with pytest.raises(gw.InvalidTextError):
+    with pytest.raises(gw.errors.InvalidTextError):
         local.parse("2024-02-29T00:00:00+01:00")

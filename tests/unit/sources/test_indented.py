@@ -1,4 +1,4 @@
-"""`whitespace="indented"`: what `json.dumps(…, indent=2)` writes, and nothing else."""
+"""`whitespace="indented"` allows exactly what `json.dumps(…, indent=2)` writes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_examples_are_what_json_writes(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=repr)
-def test_it_allows_the_values_that_one_line_allows(schema: Any) -> None:
+def test_indented_allows_the_values_of_one_line(schema: Any) -> None:
     automaton = byte_automaton(JsonSchema(schema, whitespace="indented").grammar())
     other = byte_automaton(JsonSchema(schema).grammar())
     values = [json.loads(text) for text in JsonSchema(schema).examples(12, seed=4)]
@@ -67,7 +67,7 @@ def test_it_allows_the_values_that_one_line_allows(schema: Any) -> None:
             assert not accepts(automaton, indented(value).replace("\n", "\n ", 1))
 
 
-def test_what_stands_deeper_than_eight_levels_stands_on_one_line() -> None:
+def test_values_below_eight_levels_are_on_one_line() -> None:
     automaton = byte_automaton(JsonSchema({"items": {"$ref": "#"}}, whitespace="indented").grammar())
     value, text = [[]], "[[]]"  # the ninth and tenth array
     for level in reversed(range(8)):
@@ -83,4 +83,4 @@ def test_budgets_hold() -> None:
     vocabulary = gw.Vocabulary([*(bytes([n]) for n in range(256)), b""], [256], [])
     matcher = gw.compile(JsonSchema(TREE, whitespace="indented"), vocabulary).matcher()
     assert matcher.completion() == b'{\n  "name": ""\n}'
-    assert matcher.tokens_to_finish() == len(matcher.completion()) + 1
+    assert matcher.min_tokens_to_complete() == len(matcher.completion()) + 1

@@ -206,7 +206,7 @@ def test_exact_profile(schema: Any) -> None:
             assert fits(grammar, backwards) == valid(schema, value), backwards
 
 
-def test_knobs() -> None:
+def test_profile_options() -> None:
     schema = {"type": "object", "properties": {"a": {"const": "é"}, "b": {"const": 1}}, "required": ["a", "b"]}
 
     def allows(text: str, **knobs: Any) -> bool:
@@ -272,12 +272,12 @@ def test_malformed_with_the_place(schema: Any, place: str) -> None:
 @pytest.mark.parametrize(
     "schema", ["{", "[1, 2", '{"a" 1}', "nul", '{"a": 1} x', "", "1", object(), {1: 2}, float("nan")]
 )
-def test_not_a_schema(schema: Any) -> None:
+def test_non_schemas_are_refused(schema: Any) -> None:
     with pytest.raises(InvalidConstraintError):
         JsonSchema(schema)
 
 
-def test_depth_and_size_cost_no_stack() -> None:
+def test_depth_and_size_use_no_stack() -> None:
     depth = 3000
     nested: dict[str, Any] = {"type": "null"}
     for _ in range(depth):

@@ -1,4 +1,4 @@
-"""Python types as constraints: what is sampled parses into a value of the type."""
+"""Python types as constraints: sampled texts parse to a value of the type."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_refusal_says_where_and_what_to_take_instead(annotation: Any, place: s
 
 
 @pytest.mark.parametrize("annotation", [dict[float, str], Callable[[], int], complex])
-def test_refused_until_later(annotation: Any) -> None:
+def test_unsupported_annotations_are_refused(annotation: Any) -> None:
     with pytest.raises((UnsupportedError, InvalidConstraintError)):
         PythonType(annotation)
 
@@ -242,7 +242,7 @@ TOLD: list[Any] = [
 
 
 @pytest.mark.parametrize("annotation", TOLD, ids=repr)
-def test_what_pydantic_reads_is_what_is_drawn(annotation: Any) -> None:
+def test_sampled_texts_parse_with_pydantic(annotation: Any) -> None:
     source = of(annotation)
     for seed in range(12):
         for text in draw_examples(source.grammar(), 5, seed):
@@ -302,12 +302,12 @@ class FromPath(BaseModel):
     ],
     ids=repr,
 )
-def test_what_cannot_be_told_is_refused(annotation: Any) -> None:
+def test_unsupported_types_are_refused(annotation: Any) -> None:
     with pytest.raises(UnsupportedError):
         of(annotation)
 
 
-def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
+def test_non_constraints_are_refused_with_a_suggestion() -> None:
     assert of(re.compile("a+", re.I)) == Regex("a+", flags="i")
     for wrong, hint in (
         (["a", "b"], "pass Choice(['a', 'b'])"),
@@ -322,7 +322,7 @@ def test_what_is_no_constraint_is_told_with_what_was_meant() -> None:
         assert "arbitrary_types_allowed" not in str(caught.value)
 
 
-def test_validators_have_the_last_word() -> None:
+def test_validator_errors_are_invalid_text_errors() -> None:
     class Even(BaseModel):
         number: int
 
@@ -340,7 +340,7 @@ def test_validators_have_the_last_word() -> None:
     assert '{"number": 3}' in str(caught.value)
 
 
-def test_of() -> None:
+def test_constraint_of_python_values() -> None:
     pattern = Regex("a")
     assert of(pattern) is pattern
     assert of({"type": "null"}) == JsonSchema({"type": "null"})
@@ -355,5 +355,5 @@ def test_of() -> None:
 
 def test_days_beyond_the_calendar() -> None:
     for bound in (Field(lt=date.min), Field(gt=date.max)):
-        with pytest.raises(gw.UnsatisfiableError):
+        with pytest.raises(gw.errors.UnsatisfiableError):
             gw.compile(Annotated[date, bound], gw.load("tiny").tokenizer)

@@ -1,12 +1,11 @@
-"""Random schemas against an independent validator: what is allowed is exactly what is valid."""
+"""Random schemas compared with an independent validator: exactly the valid instances are allowed."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from guideway.constraints import JsonSchema
 from guideway.errors import UnsupportedError

@@ -1,4 +1,4 @@
-"""JSON text of schemas: values, and where a text is none."""
+"""The JSON reader for schemas: values, and errors with their position."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_numbers_are_exact() -> None:
     assert read_json("[1e2, 0.1, -0, -0.0]") == [Decimal("1e2"), Decimal("0.1"), 0, 0]
 
 
-def test_depth_costs_no_stack() -> None:
+def test_depth_uses_no_stack() -> None:
     value, depth = read_json(DEEP), 0
     while isinstance(value, (dict, list)):
         value, depth = next(iter(value.values())) if isinstance(value, dict) else value[0], depth + 1
@@ -62,7 +62,7 @@ def test_depth_costs_no_stack() -> None:
         ("[" * 4001, LimitExceededError, "line 1, column 4002: the JSON text is nested deeper than 4000"),
     ],
 )
-def test_what_is_no_json_is_told_with_its_place(text: str, kind: type[GuidewayError], told: str) -> None:
+def test_invalid_json_is_reported_with_its_place(text: str, kind: type[GuidewayError], told: str) -> None:
     with pytest.raises(kind) as raised:
         read_json(text)
     assert told in str(raised.value)
@@ -75,7 +75,7 @@ def test_depth_is_bounded() -> None:
         read_json("[" * 7 + "]" * 7, deepest=5)
 
 
-def test_a_smaller_limit_of_the_interpreter_is_told_as_ours() -> None:
+def test_interpreter_int_limit_is_reported_as_our_error() -> None:
     if not hasattr(sys, "set_int_max_str_digits"):
         pytest.skip("this Python has no limit to the digits of an int")
     before = sys.get_int_max_str_digits()

@@ -1,4 +1,4 @@
-"""`Regex` against Python's `re`, which it promises to mean."""
+"""`Regex` compared with Python's `re`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from guideway.constraints import Regex
 from guideway.errors import (

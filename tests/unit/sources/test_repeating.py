@@ -1,4 +1,4 @@
-"""Sources repeated and left out, and quotations."""
+"""`repeat` and `optional` of constraints, and `Substring`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 import guideway as gw
 
 
-def takes(source: gw.Regex | gw.Substring, text: str) -> bool:
+def takes(source: gw.Regex | gw.constraints.Substring, text: str) -> bool:
     try:
         source.parse(text)
-    except gw.InvalidTextError:
+    except gw.errors.InvalidTextError:
         return False
     return True
 
@@ -30,28 +30,28 @@ def test_other_sources_repeat() -> None:
     lines = one.repeat(1, separator="\n") + gw.Regex("!").optional()
     assert lines.parse("[]\n[1, 2]!") == "[]\n[1, 2]!"
     for text in ("", "[]\n", "[][]", "!"):
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             lines.parse(text)
     nested = gw.Gbnf('root ::= "(" root ")" | "x"').repeat(2, 2)
     assert nested.parse("(x)x") == "(x)x"
 
 
 def test_bad_bounds() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="least=3 and most=2"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="least=3 and most=2"):
         gw.Regex("a").repeat(3, 2)
-    with pytest.raises(gw.InvalidConstraintError, match="least=-1"):
-        gw.Substring("abc", least=-1)
-    with pytest.raises(gw.InvalidConstraintError, match="got 4"):
-        gw.Substring("abc", least=4)
-    with pytest.raises(gw.LimitExceededError, match="at most 100,000"):
-        gw.Substring("a" * 100_001)
+    with pytest.raises(gw.errors.InvalidConstraintError, match="least=-1"):
+        gw.constraints.Substring("abc", least=-1)
+    with pytest.raises(gw.errors.InvalidConstraintError, match="got 4"):
+        gw.constraints.Substring("abc", least=4)
+    with pytest.raises(gw.errors.LimitExceededError, match="at most 100,000"):
+        gw.constraints.Substring("a" * 100_001)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_quotations(seed: int) -> None:
     rng = random.Random(seed)
     text = "".join(rng.choice("abé\n") for _ in range(rng.randrange(1, 30)))
-    source = gw.Substring(text, least=1, most=6)
+    source = gw.constraints.Substring(text, least=1, most=6)
     vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
     matcher = gw.compile(source, vocabulary, cache=False).matcher()
     for _ in range(60):
@@ -68,7 +68,7 @@ def test_quotations(seed: int) -> None:
 def test_a_long_text() -> None:
     rng = random.Random(1)
     text = " ".join("".join(rng.choice("abcdefgh") for _ in range(6)) for _ in range(1000))
-    source = gw.Substring(text)
+    source = gw.constraints.Substring(text)
     assert source.parse(text[1234:2345])
     vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
     matcher = gw.compile(source, vocabulary, cache=False).matcher()
@@ -78,13 +78,13 @@ def test_a_long_text() -> None:
 
 
 @pytest.mark.parametrize("times", [(1.5, 2), (True, 2), ("1", None), (0, 2.0)])
-def test_numbers_of_times_are_ints(times: tuple[object, object]) -> None:
+def test_repeat_counts_are_ints(times: tuple[object, object]) -> None:
     with pytest.raises(TypeError, match="ints"):
         gw.Regex("a").repeat(*times)  # type: ignore[arg-type]  # what is tested
 
 
 def test_more_times_than_can_be_counted() -> None:
-    with pytest.raises(gw.LimitExceededError, match="2,147,483,647"):
+    with pytest.raises(gw.errors.LimitExceededError, match="2,147,483,647"):
         gw.Regex("a").repeat(0, 10**30)
 
 
@@ -94,7 +94,7 @@ def test_separators_are_texts(separator: object) -> None:
         gw.Regex("a").repeat(0, 5, separator=separator)  # type: ignore[arg-type]  # what is tested
 
 
-def test_what_is_no_text_is_said_so() -> None:
+def test_invalid_text_is_reported() -> None:
     with pytest.raises(TypeError, match="name"):
         gw.Regex("a").capture(3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="text must be a str, got bytes"):

@@ -1,4 +1,4 @@
-"""Special tokens by name: one token id exactly, in every kind of constraint; text where the vocabulary has none."""
+"""Special tokens by name: exactly one token id in every kind of constraint, or text if the vocabulary has none."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def oracle(source: gw.Regex | Any, table: gw.Vocabulary) -> SlowMatcher:
 
 
 GRAMMARS: dict[str, Callable[[], Any]] = {
-    "between texts": lambda: gw.Regex("[ab]*") + gw.SpecialToken("<a>") + gw.Regex("[<a>]+"),
-    "beside its text": lambda: (gw.SpecialToken("<a>") | "<a>") + gw.Regex("[1s]?"),
-    "repeated": lambda: (gw.Regex("a{1,3}") + gw.SpecialToken("[C]")).repeat(1, 3) + "b",
+    "between texts": lambda: gw.Regex("[ab]*") + gw.constraints.SpecialToken("<a>") + gw.Regex("[<a>]+"),
+    "beside its text": lambda: (gw.constraints.SpecialToken("<a>") | "<a>") + gw.Regex("[1s]?"),
+    "repeated": lambda: (gw.Regex("a{1,3}") + gw.constraints.SpecialToken("[C]")).repeat(1, 3) + "b",
     "lark": lambda: gw.Lark('start: "[" start "]" | <a> WORD <|b|>\nWORD: /[ab<]+/\n%ignore "s"'),
     "gbnf": lambda: gw.Gbnf('root ::= (<a> item)+\nitem ::= "a" | <|b|> item <[22]>'),
     "tags": lambda: gw.Tags([gw.Tag("<a>", gw.Regex("[ab]+"), "<|b|>")], special=["<a>", "<|b|>"], separator="1"),
@@ -107,23 +107,23 @@ def takes(source: Any, table: gw.Vocabulary, *texts: str) -> bool:
     return gw.compile(source, table).matcher().validate(wanted) == len(wanted)
 
 
-def test_a_name_is_the_token_and_not_its_text() -> None:
+def test_special_token_name_does_not_match_its_text() -> None:
     table = vocabulary()
-    source = gw.Regex("a") + gw.SpecialToken("<|b|>")
+    source = gw.Regex("a") + gw.constraints.SpecialToken("<|b|>")
     assert takes(source, table, "a", "<|b|>")
     assert not takes(source, table, "a", *"<|b|>")
     assert source.parse("a<|b|>") == "a<|b|>"
 
 
-def test_a_name_without_a_token_is_text() -> None:
+def test_unknown_special_token_name_is_text() -> None:
     table = vocabulary()
-    source = gw.Regex("a") + gw.SpecialToken("<c>")
+    source = gw.Regex("a") + gw.constraints.SpecialToken("<c>")
     assert takes(source, table, "a", *"<c>")
 
 
 def test_free_text_and_complements_hold_no_special_token() -> None:
     table = vocabulary()
-    for source in (gw.Regex("(?s:.*)"), ~gw.Regex("a"), ~gw.SpecialToken("[C]")):
+    for source in (gw.Regex("(?s:.*)"), ~gw.Regex("a"), ~gw.constraints.SpecialToken("[C]")):
         assert not mask(gw.compile(source, table).matcher(), len(table)) & set(table.special_ids) - set(table.eos_ids)
 
 
@@ -131,7 +131,7 @@ def test_tokens_by_number() -> None:
     table = vocabulary()
     number = table.special_tokens["[C]"]
     assert takes(gw.Lark(f'start: "a" <[{number}]>'), table, "a", "[C]")
-    with pytest.raises(gw.InvalidConstraintError, match="token 0 is no special token"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="token 0 is no special token"):
         gw.compile(gw.Gbnf("root ::= <[0]>"), table)
 
 
@@ -146,7 +146,7 @@ def test_text_without_a_token() -> None:
 
 def test_an_end_token_that_the_grammar_asks_for() -> None:
     table = vocabulary()
-    matcher = gw.compile(gw.Regex("a") + gw.SpecialToken("</s>"), table).matcher()
+    matcher = gw.compile(gw.Regex("a") + gw.constraints.SpecialToken("</s>"), table).matcher()
     end = table.eos_ids[0]
     matcher.advance(ids(table, "a")[0])
     assert mask(matcher, len(table)) == {end}
@@ -162,18 +162,18 @@ def test_an_end_token_that_the_grammar_asks_for() -> None:
     assert not matcher.fill_mask_within(row, 1)
 
 
-def test_names_stand_in_what_is_forced_and_completed() -> None:
+def test_special_token_names_in_forced_and_completed_text() -> None:
     table = vocabulary()
-    matcher = gw.compile(gw.Regex("a1") + gw.SpecialToken("<|b|>"), table).matcher()
+    matcher = gw.compile(gw.Regex("a1") + gw.constraints.SpecialToken("<|b|>"), table).matcher()
     assert matcher.forced_bytes() == b"a1<|b|>"
     assert matcher.completion() == b"a1<|b|>"
     assert matcher.forced_tokens()[-1] == table.special_tokens["<|b|>"]
-    assert matcher.tokens_to_finish() == 3
+    assert matcher.min_tokens_to_complete() == 3
 
 
 def test_bytes_that_no_text_has_are_never_legal() -> None:
     table = vocabulary()
-    matcher = gw.compile(gw.SpecialToken("<a>"), table).matcher()
+    matcher = gw.compile(gw.constraints.SpecialToken("<a>"), table).matcher()
     first = len(PIECES)
     assert mask(matcher, len(table)) == {first, first + 4}
     assert matcher.validate([len(table) - 1]) == 0
@@ -191,20 +191,22 @@ def test_vocabularies_with_names() -> None:
 
 
 def test_markers_that_cannot_be() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="suffix that is also a prefix"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="suffix that is also a prefix"):
         gw.Tags([gw.Tag("aa", gw.Regex("b"), "c")], special=["aa"])
-    with pytest.raises(gw.InvalidConstraintError, match="inside the name"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="inside the name"):
         gw.Tags([gw.Tag("<a>", gw.Regex("b"), "c")], special=["<a>"], triggers=["<"])
-    with pytest.raises(gw.InvalidConstraintError, match="must not be empty"):
-        gw.SpecialToken("")
-    with pytest.raises(gw.InvalidConstraintError, match="special token '<a>'"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="must not be empty"):
+        gw.constraints.SpecialToken("")
+    with pytest.raises(gw.errors.InvalidConstraintError, match="special token '<a>'"):
         gw.Lark("start: A\nA: <a>")
 
 
 def test_generated_text_has_the_names() -> None:
     table = vocabulary()
     model = ConstantModel(table)
-    source = gw.Regex("[ab]{2}") + gw.SpecialToken("<a>") + gw.Regex("1") + gw.SpecialToken("</s>")
+    source = (
+        gw.Regex("[ab]{2}") + gw.constraints.SpecialToken("<a>") + gw.Regex("1") + gw.constraints.SpecialToken("</s>")
+    )
     made = complete(model, "ab", source, seed=1)
     assert made.text[2:] == "<a>1</s>"
     assert made.value == made.text == "".join(gw.stream(model, "ab", source, seed=1))

@@ -1,4 +1,4 @@
-"""Free text with structure between markers."""
+"""`Tags`: free text with structured parts between markers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pieces(source: gw.Tags, text: str) -> list[object]:
 
 def refuses(source: gw.Tags | gw.Reasoning, *texts: str) -> None:
     for text in texts:
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             source.parse(text)
 
 
@@ -29,7 +29,7 @@ def test_free_text_and_tags() -> None:
     refuses(source, "<n>", "<n>a</n>", "<n>1</n", "<n>1</r>", "a<r>{}</r><n>")
 
 
-def test_how_many() -> None:
+def test_number_of_tags() -> None:
     source = gw.Tags([NUMBER], least=1, most=2)
     assert pieces(source, "<n>1</n>.<n>2</n>") == ["1", ".", "2"]
     refuses(source, "", "none", "<n>1</n><n>2</n><n>3</n>")
@@ -43,7 +43,7 @@ def test_lists_with_separators() -> None:
     refuses(gw.Tags([NUMBER], separator="\n", most=1), "<n>1</n>\n<n>1</n>")
 
 
-def test_triggers_before_names() -> None:
+def test_triggers_precede_names() -> None:
     tags = [gw.Tag(f"<call {name}>", gw.Choice([name.upper()]), "</call>") for name in ("f", "g", "gg")]
     source = gw.Tags(tags, triggers=["<call "])
     assert pieces(source, "a <call gg>GG</call>, <call f>F</call>") == ["a ", "GG", ", ", "F"]
@@ -51,15 +51,15 @@ def test_triggers_before_names() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="contained in another"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="contained in another"):
         gw.Tags([NUMBER, gw.Tag("<n><m>", "x", "")])
-    with pytest.raises(gw.InvalidConstraintError, match="not a prefix of the begin of any tag"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="not a prefix of the begin of any tag"):
         gw.Tags([NUMBER], triggers=["<n>", "<q>"])
-    with pytest.raises(gw.InvalidConstraintError, match="no trigger is a prefix"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="no trigger is a prefix"):
         gw.Tags([NUMBER, RECORD], triggers=["<n>"])
-    with pytest.raises(gw.InvalidConstraintError, match="at least one"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="at least one"):
         gw.Tags([])
-    with pytest.raises(gw.InvalidConstraintError, match="must not be empty"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="must not be empty"):
         gw.Tag("", "x", "y")
 
 

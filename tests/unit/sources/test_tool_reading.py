@@ -1,4 +1,4 @@
-"""Tool calls as models write them, and as other people's code writes and reads them."""
+"""Parsing of tool calls as models write them, compared with other implementations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_ids_are_read() -> None:
 
 @pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
 def test_what_cannot_be_read(family: str, reply: str) -> None:
-    with pytest.raises(gw.InvalidTextError):
+    with pytest.raises(gw.errors.InvalidTextError):
         gw.ToolCalls(TOOLS, family=family).parse(reply)
 
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_read(family: str, reply: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "llama-pythonic"])
-def test_meta_reads_what_we_write(family: str) -> None:
+def test_llama_parser_reads_generated_calls(family: str) -> None:
     theirs = pytest.importorskip("llama_models.llama3.tool_utils").ToolUtils
     rng = random.Random(family)
     for _ in range(200):
@@ -91,7 +91,7 @@ def mistrals(version: str) -> Any:
 @pytest.mark.parametrize(
     ("version", "family"), [("v3", "mistral"), ("v7", "mistral"), ("v11", "mistral-v11"), ("v13", "mistral-v11")]
 )
-def test_we_read_what_mistral_writes(version: str, family: str) -> None:
+def test_parse_reads_mistral_calls(version: str, family: str) -> None:
     messages = pytest.importorskip("mistral_common.protocol.instruct.messages")
     calls_of = pytest.importorskip("mistral_common.protocol.instruct.tool_calls")
     theirs = mistrals(version)
@@ -179,7 +179,7 @@ def test_harmony_ends_with_its_call() -> None:
     assert matcher.is_accepting
 
 
-def test_a_tokenizer_says_its_family() -> None:
+def test_family_from_a_tokenizer() -> None:
     tokenizer = gw.Tokenizer.of([b"a", b"</s>"], eos_ids=[1])
     special = replace(tokenizer._specials, chat_template="… '<tool_call>\\n' …")
     object.__setattr__(tokenizer, "_specials", special)
@@ -199,12 +199,12 @@ def test_headers_are_read_once() -> None:
         "<|channel|>analysis<|message|>a<|end|>" * 2_000 + " " * 12_000 + "x",
     ):
         start = time.thread_time()
-        with contextlib.suppress(gw.InvalidTextError):
+        with contextlib.suppress(gw.errors.InvalidTextError):
             source.parse(hostile)
         assert time.thread_time() - start < 0.5, hostile[:30]
 
 
-def test_python_says_nothing_of_what_a_model_writes() -> None:
+def test_pythonic_calls_emit_no_warnings() -> None:
     tool = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
     source = gw.ToolCalls([tool], family="llama-pythonic")
     with warnings.catch_warnings(record=True) as caught:
@@ -223,5 +223,5 @@ def test_python_says_nothing_of_what_a_model_writes() -> None:
     ],
 )
 def test_what_is_wrong_with_arguments_is_said(arguments: Any, words: str) -> None:
-    with pytest.raises(gw.InvalidTextError, match=words):
+    with pytest.raises(gw.errors.InvalidTextError, match=words):
         gw.ToolCalls(TOOLS, family="hermes").parse(WRITERS["hermes"]("", [("weather", arguments)]))

@@ -1,4 +1,4 @@
-"""Tool calls: written by the forms of each family, as their chat templates write them, and read back."""
+"""Tool calls of each family: generated as the chat templates write them, and parsed."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_choices(family: str) -> None:
             if good:
                 source.parse(written)
             else:
-                with pytest.raises(gw.InvalidTextError):
+                with pytest.raises(gw.errors.InvalidTextError):
                     source.parse(written)
 
 
@@ -210,7 +210,7 @@ def test_choices(family: str) -> None:
 def test_parallel_calls_can_be_forbidden(family: str) -> None:
     twice = WRITERS[family]("", [("now", {}), ("now", {})])
     assert len(gw.ToolCalls(TOOLS, family=family).parse(twice).calls) == 2
-    with pytest.raises(gw.InvalidTextError):
+    with pytest.raises(gw.errors.InvalidTextError):
         gw.ToolCalls(TOOLS, family=family, parallel=False).parse(twice)
 
 
@@ -218,7 +218,7 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
     twice = hermes("", [("now", {}), ("now", {})])
     chosen = gw.ToolCalls(TOOLS, family="hermes", choice="now")
     assert not accepts(byte_automaton(chosen.grammar()), twice)
-    with pytest.raises(gw.InvalidTextError, match="found 2"):
+    with pytest.raises(gw.errors.InvalidTextError, match="found 2"):
         chosen.parse(twice)
     asked = gw.ToolCalls(TOOLS, family="hermes", choice="now", parallel=True)
     assert len(asked.parse(twice).calls) == 2
@@ -226,7 +226,7 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
 
 
 def test_a_model_tells_its_family() -> None:
-    with pytest.raises(gw.NotAvailable, match="pass family="):
+    with pytest.raises(gw.errors.UnsupportedError, match="pass family="):
         gw.ToolCalls(TOOLS, family=gw.load("tiny"))
 
 
@@ -246,14 +246,14 @@ def test_a_model_tells_its_family() -> None:
     ],
 )
 def test_arguments_of_the_wrong_kind_are_named(make: Callable[[], object], words: str) -> None:
-    with pytest.raises(gw.InvalidConstraintError, match=words):
+    with pytest.raises(gw.errors.InvalidConstraintError, match=words):
         make()
 
 
 def test_bad_arguments_do_not_fit() -> None:
     source = gw.ToolCalls(TOOLS, family="hermes")
     for call in (("weather", {"city": 1, "days": 1}), ("weather", {"days": 1}), ("rain", {}), ("now", {"a": 1})):
-        with pytest.raises(gw.InvalidTextError):
+        with pytest.raises(gw.errors.InvalidTextError):
             source.parse(hermes("", [call]))
 
 
@@ -271,27 +271,27 @@ def test_families_by_template() -> None:
         "harmony": "<|start|>assistant<|channel|>final",
     }
     assert {family_of(template): template for template in signs.values()} == signs
-    with pytest.raises(gw.NotAvailable, match="pass family="):
+    with pytest.raises(gw.errors.UnsupportedError, match="pass family="):
         family_of("{{ messages }}")
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(gw.InvalidConstraintError, match="a tool name must have letters"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="a tool name must have letters"):
         gw.Tool("a b", NOW)
-    with pytest.raises(gw.InvalidConstraintError, match="must be unique"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="must be unique"):
         gw.ToolCalls([TOOLS[2], TOOLS[2]], family="hermes")
-    with pytest.raises(gw.InvalidConstraintError, match="choice"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="choice"):
         gw.ToolCalls(TOOLS, family="hermes", choice="never")
-    with pytest.raises(gw.InvalidConstraintError, match="family"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="family"):
         gw.ToolCalls(TOOLS, family="gpt")
     odd = gw.Tool("odd", {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
     for family in ("glm", "qwen-coder"):
-        with pytest.raises(gw.UnsupportedError, match="always text or never text"):
+        with pytest.raises(gw.errors.UnsupportedError, match="always text or never text"):
             gw.ToolCalls([odd], family=family)
-    with pytest.raises(gw.UnsupportedError, match="Python identifiers"):
+    with pytest.raises(gw.errors.UnsupportedError, match="Python identifiers"):
         gw.ToolCalls([gw.Tool("a-b", NOW)], family="llama-pythonic")
     for thing in (3, {"type": "function"}, {"function": {"description": "none"}}):
-        with pytest.raises(gw.InvalidConstraintError, match="tool"):
+        with pytest.raises(gw.errors.InvalidConstraintError, match="tool"):
             gw.ToolCalls([thing], family="hermes")  # type: ignore[list-item]  # the slip is the test
 
 

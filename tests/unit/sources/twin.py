@@ -1,6 +1,6 @@
-"""The slow twin: whether a text is in a language or grammar, by trying every way to cut it.
+"""Reference implementation: decides whether a text is in a language or grammar by trying every division.
 
-It works with positions: `ends(part, i)` are all places where a match of the part that starts at `i` can end.
+`ends(part, i)` returns all positions where a match of the part that starts at `i` can end.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ class ToolCalls(Constraint[Reply]):
 
     Raises:
         InvalidConstraintError: An argument is not valid.
-        NotAvailable: The chat template shows no known family.
-        UnsupportedError: The family cannot write the arguments of a tool.
+        UnsupportedError: The chat template shows no known family, or the family cannot write the arguments of a tool.
     """
 
     def __init__(

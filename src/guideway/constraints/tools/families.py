@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from guideway.errors import NotAvailable
+from guideway.errors import UnsupportedError
 
 __all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
 
@@ -83,7 +83,7 @@ FAMILIES: dict[str, Family] = {
         middle='", "parameters": ',
         suffix="}",
         separator="; ",
-        begins=r'\s*(?:<\|python_(?:tag|start)\|>|\[?\s*\{\s*"(?:type|name|function|arguments|parameters)"\s*:)',
+        begins=r'\s*(?:<\|python_(?:tag|start)\|>|(?:\[\s*)?\{\s*"(?:type|name|function|arguments|parameters)"\s*:)',
         lead="<|python_tag|>",
         special=("<|python_tag|>",),
     ),
@@ -193,10 +193,10 @@ _SIGNS = (
 
 
 def family_of(chat_template: str) -> str:
-    """Return the name of the family whose tool calls a chat template writes. Raises `NotAvailable` if it is unknown."""
+    """Return the name of the family whose tool calls a chat template writes. Raises `UnsupportedError` if it is unknown."""
     for signs, name in _SIGNS:
         if all(sign in chat_template for sign in signs):
             return name
-    raise NotAvailable(
+    raise UnsupportedError(
         f"the chat template has no known notation of tool calls; pass family=, one of {', '.join(FAMILIES)}"
     )

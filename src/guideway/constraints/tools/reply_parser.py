@@ -8,7 +8,6 @@ markers.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import threading
 import warnings
@@ -17,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from guideway.constraints.tools.families import NAME_KEY, Family
-from guideway.errors import InvalidTextError
+from guideway.errors import ConstraintError, InvalidTextError
+from guideway.jsontext.decoder import decode_prefix, loads
 
 __all__ = ["Found", "read"]
 
@@ -28,8 +28,10 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MAX_PYTHON = 1_000_000  # maximum number of characters for Python's parser
 _PARSING = threading.Lock()  # warning filters are global
 _ID = re.compile(r"[A-Za-z0-9]+")
-_ENDS = re.compile(
-    r"\s*(?:<\|(?:im_end|eot_id|eom_id|eot|endoftext|observation|python_end)\|>|</s>|<｜end▁of▁sentence｜>)*\s*\Z"
+_END_MARKERS = (
+    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "eot", "endoftext", "observation", "python_end")),
+    "</s>",
+    "<｜end▁of▁sentence｜>",
 )
 _CLOSED = re.compile(r"<\|(?:call|end)\|>")
 _ENDED = re.compile(r"<\|(?:end|return)\|>")
@@ -74,6 +76,14 @@ def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
     return text[start + len(before) : end], text[end + len(after) :]
 
 
+def _without_end_markers(text: str) -> str:
+    """The text without trailing white space and end-of-turn markers."""
+    text = text.rstrip()
+    while (marker := next(filter(text.endswith, _END_MARKERS), None)) is not None:
+        text = text[: -len(marker)]
+    return text.rstrip()
+
+
 def _space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return at if found is None else found.end()
@@ -108,7 +118,7 @@ class _Calls:
             if again < 0:
                 break
             self.at = again
-        outside[-1] = _ENDS.sub("", outside[-1])
+        outside[-1] = _without_end_markers(outside[-1])
         if not family.trigger and outside[-1]:
             _fail(text, self.at, "the end of the reply")
         self.found.text = outside[0] + "".join(one for one in outside[1:] if one.strip())
@@ -181,8 +191,8 @@ class _Calls:
     def _json(self) -> Any:
         at = _space(self.text, self.at)
         try:
-            value, self.at = _DECODER.raw_decode(self.text, at)
-        except (ValueError, RecursionError):
+            value, self.at = decode_prefix(self.text, at, parse_constant=_no_number)
+        except (ValueError, ConstraintError):
             _fail(self.text, at, "JSON")
         return value
 
@@ -234,7 +244,7 @@ class _Calls:
     # Python notation.
 
     def _python(self) -> None:
-        text = _ENDS.sub("", self.text[self.at :]).strip()
+        text = _without_end_markers(self.text[self.at :]).strip()
         if len(text) > _MAX_PYTHON:
             _fail(self.text, self.at, f"at most {_MAX_PYTHON:,} characters of Python calls")
         try:
@@ -272,13 +282,10 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
-
-
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        return loads(text, parse_constant=_no_number)
+    except (ValueError, ConstraintError):
         raise InvalidTextError(f"expected JSON arguments, found {text[:60]!r}") from None
 
 
@@ -303,8 +310,8 @@ def _channels(text: str) -> Found:
         receiver, channel, at = header
         if receiver:
             try:
-                arguments, at = _DECODER.raw_decode(text, _space(text, at))
-            except (ValueError, RecursionError):
+                arguments, at = decode_prefix(text, _space(text, at), parse_constant=_no_number)
+            except (ValueError, ConstraintError):
                 _fail(text, at, "JSON")
             found.calls.append((receiver.removeprefix("functions."), arguments, ""))
             end = _CLOSED.match(text, _space(text, at))

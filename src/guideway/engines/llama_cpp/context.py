@@ -12,7 +12,7 @@ import numpy as np
 
 from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["Context"]
 
@@ -20,11 +20,13 @@ BATCH = 512  # maximum number of tokens per call
 
 
 class Context:
-    """A loaded model with its KV cells. `room`: number of cells; None: as many as one row needs, at least 8,192."""
+    """A loaded model with its KV cells. `kv_cache_tokens`: number of cells; by default 8,192 or one row."""
 
-    def __init__(self, file: Path, *, gpu: bool, half: bool, context: int | None, room: int | None, rows: int) -> None:
+    def __init__(
+        self, file: Path, *, gpu: bool, half: bool, context: int | None, kv_cache_tokens: int | None, rows: int
+    ) -> None:
         if not file.is_file():
-            raise NotAvailable(f"model file not found: {file}")
+            raise ModelNotFoundError(f"model file not found: {file}")
         listen()
         llama.llama_backend_init()
         if gpu and not llama.llama_supports_gpu_offload():
@@ -44,7 +46,7 @@ class Context:
         self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
         options = llama.llama_context_default_params()
-        cells = self.size if self.recurrent else max(room or 8192, self.size)
+        cells = self.size if self.recurrent else max(kv_cache_tokens or 8192, self.size)
         # Use an odd number of 256-cell blocks. The channels of values are this many cells apart, and a power of two
         # would cause cache conflicts (3 to 6 % of the time of a small model).
         options.n_ctx = cells if cells % 512 else cells + 256

@@ -10,8 +10,7 @@ import numpy as np
 
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
-from guideway.engines.llama_cpp.cache import Held, Pool
-from guideway.engines.llama_cpp.cache import Sequence as Cells
+from guideway.engines.llama_cpp.cache import Held, Pool, Sequence as Cells
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import State, run_state
 from guideway.errors import EngineError
@@ -30,11 +29,12 @@ class LlamaCppEngine:
         dtype: Type of the KV cache. "float32" (results do not depend on how tokens were divided into calls) or
             "float16".
         context_size: Maximum number of tokens per row; by default that of the model.
-        room: Total number of tokens of all rows, where a shared prefix counts once; by default 8,192 or one row.
+        kv_cache_tokens: Total number of tokens of all rows, where a shared prefix counts once; by default 8,192 or one
+            row.
         rows: Maximum number of sequences that are kept at the same time.
 
     Raises:
-        NotAvailable: The file does not exist.
+        ModelNotFoundError: The file does not exist.
         EngineError: The file cannot be loaded, or the device or type is not supported.
         ValueError: A size is out of range.
     """
@@ -46,17 +46,21 @@ class LlamaCppEngine:
         device: str = "cpu",
         dtype: str = "float32",
         context_size: int | None = None,
-        room: int | None = None,
+        kv_cache_tokens: int | None = None,
         rows: int = 64,
     ) -> None:
         if device not in ("cpu", "gpu"):
             raise EngineError(f"device must be 'cpu' or 'gpu' for llama.cpp, got {device!r}")
         if dtype not in ("float32", "float16"):
             raise EngineError(f"dtype must be 'float32' or 'float16' for llama.cpp's KV cache, got {dtype!r}")
-        if (wrong := next((n for n in (context_size, room, rows) if n is not None and n < 1), None)) is not None:
-            raise ValueError(f"context_size, room and rows must be at least 1, got {wrong}")
+        if (
+            wrong := next((n for n in (context_size, kv_cache_tokens, rows) if n is not None and n < 1), None)
+        ) is not None:
+            raise ValueError(f"context_size, kv_cache_tokens and rows must be at least 1, got {wrong}")
         self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
-        self._context = Context(self._file, gpu=gpu, half=half, context=context_size, room=room, rows=rows)
+        self._context = Context(
+            self._file, gpu=gpu, half=half, context=context_size, kv_cache_tokens=kv_cache_tokens, rows=rows
+        )
         self._pool = Pool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
@@ -69,15 +73,15 @@ class LlamaCppEngine:
         """See `StepEngine`. All rows run as one batch; lengths may differ."""
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.go_on(rows, caches, lambda lent: logits.append(lent.copy()))  # returns None: one pass
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # None ends: one pass
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
         found = [run_state(self._context, self._pool, row, one) for row, one in zip(rows, caches, strict=True)]
         return np.array([logits for logits, _ in found]), [state for _, state in found]
 
-    def go_on(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
-        """See `Draw`. The logits are in llama.cpp's memory, and no cache values are made between passes."""
+    def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
+        """See `MultiStepEngine`. The logits are in llama.cpp's memory, and no cache values are made between passes."""
         self._check_open()
         if self._pool.dropped:
             self._pool.reclaim()

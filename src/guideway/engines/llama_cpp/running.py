@@ -62,5 +62,5 @@ class Running:
     def _decode(self, total: int) -> None:
         if code := llama.llama_decode(self._handle, self._batch.struct):
             if code == 1:
-                raise KVCacheFullError(f"the KV cache has no free cells for {total} tokens; raise room=")
+                raise KVCacheFullError(f"the KV cache has no free cells for {total} tokens; raise kv_cache_tokens=")
             raise EngineError(f"llama_decode failed on {total} tokens with code {code}: {reason()}")

@@ -17,7 +17,7 @@ from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
 from guideway.engines.mlx.arrays import from_arrays, to_arrays
 from guideway.engines.mlx.cache import gather, given_out
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["MlxEngine", "folder_of"]
 
@@ -34,7 +34,7 @@ class MlxEngine:
         context_size: Maximum number of tokens per row; by default that of config.json.
 
     Raises:
-        NotAvailable: There is no model in the folder.
+        ModelNotFoundError: There is no model in the folder.
         EngineError: The model cannot be loaded, or the device or type is not supported.
     """
 
@@ -55,7 +55,7 @@ class MlxEngine:
         try:
             self._model: Any = load_model(self._folder)[0]
         except FileNotFoundError as error:
-            raise NotAvailable(f"no MLX model found at {path}: {error}") from error
+            raise ModelNotFoundError(f"no MLX model found at {path}: {error}") from error
         except Exception as error:  # model classes of mlx-lm raise various exceptions
             raise EngineError(f"mlx-lm cannot load {path}: {error}") from error
         if kind is not None:
@@ -102,13 +102,13 @@ class MlxEngine:
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a model by its name on the Hub, or the folder itself. Raises `NotAvailable`."""
+    """Return the folder of a model by its name on the Hub, or the folder itself. Raises `ModelNotFoundError`."""
     if Path(name).is_dir():
         return Path(name)
     try:
         return Path(hf_repo_to_path(name))
     except Exception as error:  # the exceptions of the Hub client differ between versions
-        raise NotAvailable(f"model {name!r} not found for MLX: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(f"model {name!r} not found for MLX: {str(error).splitlines()[0]}") from error
 
 
 def _set_device(device: str) -> None:

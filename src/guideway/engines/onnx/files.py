@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from guideway.engines.config import digest_of, positive
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["cache_size", "find_model", "fingerprint", "weight_bytes"]
 
 
 def find_model(path: Path) -> Path:
-    """Return the model file in a folder, or the file itself. Raises `NotAvailable`."""
+    """Return the model file in a folder, or the file itself. Raises `ModelNotFoundError`."""
     if path.is_file():
         return path
     for candidate in (path / "model.onnx", path / "onnx" / "model.onnx"):
@@ -26,7 +26,7 @@ def find_model(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     seen = f"found {', '.join(f.name for f in found)}" if found else "no .onnx file found"
-    raise NotAvailable(f"no ONNX model at {path}: expected model.onnx or onnx/model.onnx; {seen}")
+    raise ModelNotFoundError(f"no ONNX model at {path}: expected model.onnx or onnx/model.onnx; {seen}")
 
 
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:

@@ -42,7 +42,7 @@ class OnnxEngine:
         context_size: Maximum number of tokens per row; by default that of config.json.
 
     Raises:
-        NotAvailable: There is no model.
+        ModelNotFoundError: There is no model.
         EngineError: The model has other inputs or outputs, or cannot be loaded.
     """
 

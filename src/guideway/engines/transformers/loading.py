@@ -10,7 +10,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from guideway.errors import EngineError, NotAvailable
+from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["load", "slides", "tokenizer"]
 
@@ -19,7 +19,7 @@ SECONDS = 10.0
 
 
 def load(name: str, dtype: str | None) -> Any:
-    """Load a model. Raises `NotAvailable` if it is not found, `EngineError` for an unknown dtype."""
+    """Load a model. Raises `ModelNotFoundError` if it is not found, `EngineError` for an unknown dtype."""
     kind = getattr(torch, dtype, None) if dtype is not None else None
     if dtype is not None and not isinstance(kind, torch.dtype):
         raise EngineError(f"unknown PyTorch dtype {dtype!r}; use for example float32, bfloat16 or float16")
@@ -27,28 +27,30 @@ def load(name: str, dtype: str | None) -> Any:
     try:
         return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto", local_files_only=offline)
     except (OSError, ValueError) as error:
-        raise NotAvailable(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
 
 
 def tokenizer(name: str) -> Any:
-    """Return the tokenizer of a model name or folder. Raises `NotAvailable`."""
+    """Return the tokenizer of a model name or folder. Raises `ModelNotFoundError`."""
     offline = _offline(name)
     try:
         return AutoTokenizer.from_pretrained(name, local_files_only=offline)
     except (OSError, ValueError) as error:
-        raise NotAvailable(f"transformers found no tokenizer for {name!r}: {str(error).splitlines()[0]}") from error
+        raise ModelNotFoundError(
+            f"transformers found no tokenizer for {name!r}: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def _offline(name: str) -> bool:
     """Return whether the Hub is unreachable, by one request. The library would retry for half a minute.
 
     Raises:
-        NotAvailable: `name` is a path that does not exist; the library would report an invalid name.
+        ModelNotFoundError: `name` is a path that does not exist; the library would report an invalid name.
     """
     if Path(name).exists():
         return False
     if name.startswith(("/", "./", "../", "~")):
-        raise NotAvailable(f"folder not found: {name}")
+        raise ModelNotFoundError(f"folder not found: {name}")
     try:
         HfApi().model_info(name, timeout=SECONDS)
     except (HfHubHTTPError, HFValidationError):

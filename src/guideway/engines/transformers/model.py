@@ -38,7 +38,7 @@ class TransformersEngine:
         context_size: Maximum number of tokens per row; by default that of the config.
 
     Raises:
-        NotAvailable: The model is not found.
+        ModelNotFoundError: The model is not found.
         EngineError: The device or type is not supported.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NoReturn
 
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
@@ -32,6 +33,7 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self._lines: list[int] = []  # where lines begin; found when the first place is needed
 
     @property
     def next(self) -> str:
@@ -61,12 +63,14 @@ class Reader:
     def place(self, at: int | None = None) -> str:
         """Return line, column, the line itself and a caret under the column."""
         at = self.at if at is None else at
-        start = self.text.rfind("\n", 0, at) + 1
-        end = self.text.find("\n", at)
-        line = self.text[start : len(self.text) if end < 0 else end].rstrip("\r").expandtabs(1)
-        number, column = self.text.count("\n", 0, at) + 1, at - start
+        if not self._lines:
+            self._lines = [0, *(found.end() for found in re.finditer("\n", self.text))]
+        number = bisect_right(self._lines, at)
+        start = self._lines[number - 1]
+        column = at - start
         left = max(0, column - _WINDOW)
-        shown = line[left : column + _WINDOW]
+        end = self._lines[number] - 1 if number < len(self._lines) else len(self.text)
+        shown = self.text[start + left : min(end, start + column + _WINDOW)].rstrip("\r").expandtabs(1)
         return f"line {number}, column {column + 1}:\n{shown}\n{' ' * (column - left)}^"
 
     def expected(self, what: str, at: int | None = None) -> NoReturn:

@@ -16,9 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from guideway.frontends.formats import date_time as clock
-from guideway.frontends.formats import identifiers, idna, network
-from guideway.frontends.formats import regular_expressions as expressions
+from guideway.frontends.formats import (
+    date_time as clock,
+    identifiers,
+    idna,
+    network,
+    regular_expressions as expressions,
+)
 from guideway.grammar.regular import Regular
 
 __all__ = ["FORMATS", "format_language"]

@@ -25,6 +25,7 @@ __all__ = [
     "OBJECT",
     "STRING",
     "TRUE",
+    "WHOLE_DIGITS",
     "ArrayPart",
     "Bundle",
     "Demand",
@@ -53,7 +54,11 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 @dataclass(slots=True, eq=False)
 class NumberPart:
-    """An interval, divisors, and single numbers."""
+    """An interval, divisors, and single numbers.
+
+    `digits_only`: whether the text has neither fraction nor exponent (integers of draft 4 are defined by their text);
+    None: both are right.
+    """
 
     low: int | Decimal | None = None
     high: int | Decimal | None = None
@@ -63,6 +68,11 @@ class NumberPart:
     not_multiple: tuple[int | Decimal, ...] = ()
     given: frozenset[int | Decimal] | None = None
     excluded: frozenset[int | Decimal] = frozenset()
+    digits_only: bool | None = None
+
+
+WHOLE_DIGITS = NumberPart(multiple=(1,), digits_only=True)
+"""The integers of draft 4: `1.0` and `1e2` are numbers, but no integers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,13 +115,14 @@ class Group:
 @dataclass(slots=True, eq=False)
 class Demand:
     """Some key that is none of `names`, matches `inside` but none of `outside`, and is (not) one of the strings of
-    `keys`, must have such a value."""
+    `keys`, must have such a value. Or one of the keys of `named` has the value that is given with it."""
 
     value: Want
     names: frozenset[str] = _NO_NAMES
     inside: tuple[tuple[str, str], ...] = ()
     outside: tuple[tuple[str, str], ...] = ()
     keys: Want = ANYTHING
+    named: tuple[tuple[str, Want], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -238,6 +249,9 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
     given = left.given if right.given is None else right.given
     if left.given is not None and right.given is not None:
         given = left.given & right.given
+    digits_only = left.digits_only if right.digits_only is None else right.digits_only
+    if left.digits_only is not None and left.digits_only is not digits_only:
+        return None
     made = NumberPart(
         low,
         high,
@@ -247,12 +261,13 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
         tuple(dict.fromkeys(left.not_multiple + right.not_multiple)),
         given,
         left.excluded | right.excluded,
+        digits_only,
     )
     if is_void(made) or set(made.multiple) & set(made.not_multiple):
         return None
     if given is not None:
         made.given = frozenset(value for value in given if within(value, made))
-        return NumberPart(given=made.given) if made.given else None
+        return NumberPart(given=made.given, digits_only=digits_only) if made.given else None
     return made
 
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import (
     ALL,
     ARRAY,
     FREE,
+    NUMBER,
     OBJECT,
     STRING,
     Bundle,
     Group,
+    NumberPart,
     ObjectPart,
+    StringPart,
     Want,
     join,
     merge,
@@ -69,6 +73,10 @@ class Choices(Places):
         """Whether no value can meet a want, as far as is worth looking."""
         raise NotImplementedError
 
+    def spend_pairs(self, count: int) -> None:
+        """Count pairs of alternatives that are compared. Raises `LimitExceededError`."""
+        raise NotImplementedError
+
     def choices(self, fork: Fork, exactly: bool | None) -> list[Choice] | None:
         """What a fork offers; None where it says nothing."""
         key = (fork, exactly)
@@ -93,7 +101,7 @@ class Choices(Places):
         if 0 in literals and not tracked:
             return None
         if not tracked:
-            return [(None, (one,), None) for one in literals]
+            return self._values_joined([(None, (one,), None) for one in literals])
         return self._any_evaluated(fork, bool(exactly))
 
     def _when(self, fork: Fork, tracked: bool) -> list[Choice] | None:
@@ -107,12 +115,44 @@ class Choices(Places):
     def _one_of(self, fork: Fork, tracked: bool) -> list[Choice]:
         literals = fork.literals
         faces = [self._face(one, fork.beside) for one in literals]
-        rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place)
+        rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place, self.spend_pairs)
+        self.spend_pairs(sum(map(len, rivals)))
         made: list[Choice] = []
         for i, one in enumerate(literals):
             marks = marks_of((one,), tracked)
             made += self._none_of(rivals[i], literals, faces, FREE, marks)
-        return made
+        return made if tracked else self._values_joined(made)
+
+    def _values_joined(self, choices: list[Choice]) -> list[Choice]:
+        """The choices; those that say no more than which scalars there may be become one."""
+        numbers: set[int | Decimal] = set()
+        strings: dict[str, None] = {}
+        types = 0
+        others: list[Choice] = []
+        for choice in choices:
+            bundle, marks, _ = choice
+            own = self._term_of(marks[0]).own if len(marks) == 1 and marks[0] > 1 and not marks[0] & 1 else None
+            if bundle is not None or own is None or not self._lists_scalars(marks[0]):
+                others.append(choice)
+                continue
+            types |= own.types
+            numbers.update((own.number.given if own.number else None) or ())
+            strings.update((own.string.given if own.string else None) or {})
+        if len(choices) - len(others) < 2:
+            return choices
+        number = NumberPart(given=frozenset(numbers)) if numbers else None
+        string = StringPart(given=strings) if strings else None
+        return [(Bundle(types, number, string), (), None), *others]
+
+    def _lists_scalars(self, literal: int) -> bool:
+        term = self._term_of(literal)
+        own = term.own
+        if term.also or term.forks or term.left is not None or not own.types or own.types & (ARRAY | OBJECT):
+            return False
+        if own.types & NUMBER and (own.number is None or own.number.given is None):
+            return False
+        string = own.string
+        return not own.types & STRING or (string is not None and string.given is not None and not string.tests)
 
     def _none_of(
         self, among: Sequence[int], literals: Sequence[int], faces: list[list[Bundle]], beside: Bundle, marks: Marks
@@ -207,7 +247,7 @@ class Choices(Places):
         faces = [self._face(one, fork.beside) for one in literals]
         made = self._none_of(range(len(literals)), literals, faces, fork.beside, ())
         if fork.kind == "one":
-            rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place)
+            rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place, self.spend_pairs)
             bundle = None if fork.beside is FREE else fork.beside
             made += ((bundle, (literals[i], literals[j]), None) for i, row in enumerate(rivals) for j in row if j < i)
         return made

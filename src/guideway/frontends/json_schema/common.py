@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache, lru_cache
 
-from guideway.frontends.json_schema.bundles import NumberPart, StringPart
+from guideway.frontends.json_schema.bundles import WHOLE_DIGITS, NumberPart, StringPart
 from guideway.frontends.json_schema.reading import PLAIN_TERMS, listed_texts
 from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, plain_scalar, string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
@@ -13,10 +13,11 @@ from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Numb
 from guideway.grammar.program import shared
 from guideway.grammar.regular import Cat, Literals, Regular, Spelled, chars, either, repeat
 
-__all__ = ["SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
+__all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
 
 SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
+DIGITS = "digits"  # the integers of draft 4, as a kind of values
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 
@@ -72,8 +73,9 @@ class Common:
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Null, booleans, numbers and strings, as far as they are among the kinds of values."""
         scalars = []
-        if "number" in kinds or "integer" in kinds:
-            made = number(NumberPart(multiple=() if "number" in kinds else (1,)), self.style)
+        if "number" in kinds or "integer" in kinds or DIGITS in kinds:
+            part = None if "number" in kinds else WHOLE_DIGITS if DIGITS in kinds else NumberPart(multiple=(1,))
+            made = number(part, self.style)
             scalars.append(made if isinstance(made, Number) else Leaf(made))
         if "string" in kinds:
             scalars.append(Leaf(string(None, self.style)))

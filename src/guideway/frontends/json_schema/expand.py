@@ -6,10 +6,12 @@ whose options contradict the bundle is cut off at once, so that tags and types d
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, merge, says
+from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
+from guideway.frontends.json_schema.cases import TooHard, objects_by_cases
 from guideway.frontends.json_schema.choices import Choice, Choices, marks_of
 from guideway.frontends.json_schema.documents import Documents
 from guideway.frontends.json_schema.evaluated import NOTHING_EVALUATED, Evaluated
@@ -19,7 +21,10 @@ from guideway.frontends.json_schema.limits import (
     MAX_NESTED,
     MAX_STEPS,
     MAX_STEPS_AHEAD,
+    MAX_STEPS_FIRST,
+    MAX_WIDE,
     MAX_WORK,
+    MAX_WORK_FIRST,
 )
 from guideway.frontends.json_schema.rivals import plainly_said
 
@@ -32,11 +37,15 @@ class Expander(Choices):
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
         self._known: dict[Want, list[Bundle]] = {}
+        self._same: dict[Hashable, list[Bundle]] = {}
         self._sound: set[int] = set()
         self._undecided: set[Want] = set()
         self._depth = 0
         self._steps = 0
+        self._limit = MAX_STEPS
+        self._ahead = False
         self._work = 0
+        self._most = 0  # where a short search is given up; 0: nowhere
         self._at = ""
 
     def alternatives(self, wanted: Want) -> list[Bundle]:
@@ -59,7 +68,73 @@ class Expander(Choices):
                     return [term.own] if term.own.types else []
         for literal in wanted:
             self._check_circles(literal >> 1)
+        if self._ahead:
+            return [bundle for bundle, _ in self.search(wanted, None)]
+        before = self._steps, self._limit, self._depth
+        most = self._most
+        self._steps, self._limit = 0, MAX_STEPS_FIRST
+        shape = self._shape(min(wanted)) if len(wanted) == 1 else None
+        same = None if shape is None else self._same.get(shape)
+        try:
+            if same is None:
+                same = self._first_or_cases(wanted)
+                if shape is not None:
+                    self._same[shape] = same
+            return same
+        finally:
+            spent = self._steps
+            self._steps, self._limit, self._depth = before
+            self._most = most
+            self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
+
+    def _shape(self, literal: int) -> Hashable | None:
+        """What equal schemas with choices share; None for others."""
+        place = self.places[literal >> 1]
+        if not self.term(place).forks or not isinstance(place.schema, dict) or not place.schema:
+            return None
+        if len(self.documents.owners) > 1:  # whose references may lead elsewhere
+            return None
+        return literal & 1, box_key(place.schema), id(place.resource), place.scope
+
+    def _first_or_cases(self, wanted: Want) -> list[Bundle]:
+        """By a short search; where it finds too much, objects are divided by cases; else by a long search."""
+        found: list[Bundle] | None = None
+        depth = self._depth
+        problem: LimitExceededError | None = None
+        work = self._work
+        self._most = work + MAX_WORK_FIRST
+        try:
+            found = [bundle for bundle, _ in self.search(wanted, None)]
+            if sum(1 for bundle in found if bundle.types & OBJECT) <= MAX_WIDE:
+                return found
+        except LimitExceededError as error:
+            problem = error
+            if work + MAX_WORK_FIRST <= self._work <= self._most_work():
+                self._work = work + MAX_WORK_FIRST // 10  # it is done anew, with less
+        self._depth = depth
+        self._most = 0
+        self._steps, self._limit = 0, MAX_STEPS
+        try:
+            divided = self._by_cases(wanted)
+            if found is None or len(divided) < len(found):
+                return divided
+        except (TooHard, LimitExceededError):
+            self._depth = depth
+        if found is not None:
+            return found
+        self._steps, self._limit = 0, MAX_STEPS
+        if self._work > self._most_work() and problem is not None:
+            raise problem
         return [bundle for bundle, _ in self.search(wanted, None)]
+
+    def _by_cases(self, wanted: Want) -> list[Bundle]:
+        """Values of other types by search, objects by cases."""
+        parts, whole, others = objects_by_cases(self, wanted)
+        made = [Bundle(whole)] if whole else []
+        for types in others:
+            self._steps, self._limit = 0, MAX_STEPS
+            made += (bundle for bundle, _ in self.search(wanted, None, Bundle(types)))
+        return made + [Bundle(OBJECT, object=part) for part in parts]
 
     def _check_circles(self, start: int) -> None:
         """Refuse references that lead back without any text in between."""
@@ -85,23 +160,21 @@ class Expander(Choices):
     def _leads(self, number: int) -> list[int]:
         return [one >> 1 for one in self.term(self.places[number]).leads if one > 1]
 
-    def search(self, wanted: Want, tracked: bool | None) -> list[tuple[Bundle, Evaluated]]:
+    def search(self, wanted: Want, tracked: bool | None, start: Bundle = FREE) -> list[tuple[Bundle, Evaluated]]:
         """Depth first. `tracked`: None, or record what is evaluated (True: exactly so much; False: at least)."""
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
             raise LimitExceededError(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
-        start = [~one if tracked is not None else one for one in sorted(wanted)]
+        waiting = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
-        stack: list[_State] = [_State(FREE, NOTHING_EVALUATED, start, [], set())]
-        if self._depth == 1:
-            self._steps = 0
+        stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
         while stack:
             state = stack.pop()
             self._steps += 1 + len(state.forks)
             self._at = place
             self._spend(1 + len(state.forks), place)
-            if len(found) > MAX_ALTERNATIVES or self._steps > MAX_STEPS:
+            if len(found) > MAX_ALTERNATIVES or self._steps > self._limit:
                 raise LimitExceededError(
                     f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place
                 )
@@ -114,11 +187,21 @@ class Expander(Choices):
         self._depth -= 1
         return found
 
+    def spend_pairs(self, count: int) -> None:
+        """Only a short search is given up for them: cases need no pairs."""
+        if self._limit < MAX_STEPS:
+            self._steps += count
+            if self._steps > self._limit:
+                raise LimitExceededError(f"at {self._at!r}: too many pairs of alternatives to compare", self._at)
+
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document; what one place may cost is counted apart."""
         self._work += work
-        if self._work > MAX_WORK + 20 * len(self.places):
+        if self._work > (self._most or self._most_work()):
             raise LimitExceededError(f"at {place!r}: too many alternatives in all, up to here", place)
+
+    def _most_work(self) -> int:
+        return MAX_WORK + 20 * len(self.places)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the literals that wait; False where they contradict each other."""
@@ -226,17 +309,18 @@ class Expander(Choices):
         """Whether no value can meet a want, as far as is worth looking."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
-        depth, steps = self._depth, self._steps
-        self._steps = MAX_STEPS - MAX_STEPS_AHEAD
+        before = self._depth, self._steps, self._limit, self._ahead
+        self._steps, self._limit, self._ahead = 0, MAX_STEPS_AHEAD, True
         try:
             return not self.alternatives(wanted)
         except LimitExceededError:
-            if self._work > MAX_WORK + 20 * len(self.places):
+            if self._work > self._most_work():
                 raise
             self._undecided.add(wanted)
             return False
         finally:
-            self._depth, self._steps = depth, steps + MAX_STEPS_AHEAD // 50
+            self._depth, self._steps, self._limit, self._ahead = before
+            self._steps += MAX_STEPS_AHEAD // 50
 
 
 @dataclass(slots=True, eq=False)

@@ -67,7 +67,7 @@ def _walk(matcher: Any, rng: random.Random) -> str:
 
     text = bytearray()
     row = np.zeros(matcher.words, np.uint32)
-    limit = max(MAX_BYTES, matcher.tokens_to_finish() + 40)
+    limit = max(MAX_BYTES, matcher.min_tokens_to_complete() + 40)
     while len(text) < limit and matcher.fill_mask_within(row, limit - len(text)):
         bits = np.unpackbits(row.view(np.uint8), bitorder="little")
         legal = [int(one) for one in np.flatnonzero(bits[: _END + 1])]

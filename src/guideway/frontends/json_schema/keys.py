@@ -14,19 +14,22 @@ from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "matches"]
+__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "language_is_empty", "matches"]
 
 MAX_CLASSES = 64
 """Into how many classes the patterns of one object may part its keys."""
 
-MAX_TESTS = 12
+MAX_TESTS = 32
 """How many patterns that list no names one object may have: which of them meet is searched for."""
 
 MAX_STATES = 25_000
 """How many states the search for these classes may come to, for all patterns of an object together."""
 
 MAX_TEXTS = 64
-"""How many keys a pattern may list and still be read as their names."""
+"""How many keys a pattern may list in its parts and still be read as their names."""
+
+MAX_NAMES = 4096
+"""How many keys a list of literals (an enum) may have and still be read as their names; of more a class is made."""
 
 Test = tuple[Hashable, Regular]  # what it is known by in all schemas, and its language
 
@@ -95,20 +98,55 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
 def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
     searched = single_bytes(MAX_STATES)  # of its own: what it takes does not depend on what came before
-    for test in tests:
-        split = [(*one, (holds, test)) for one in found for holds in (True, False)]
-        found = [one for one in split if len(one) == 1 or not is_empty(_leaf(_met(one)), searched)]
+    apart: set[tuple[_Same, _Same]] = set()  # tests that no key passes together
+    for number, test in enumerate(tests):
+        apart.update(
+            (other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched)
+        )
+        split = []
+        for one in found:
+            if any(holds and (other, test) in apart for holds, other in one):
+                split.append((*one, (False, test)))  # the same keys
+                continue
+            met = (*(part for part in one if part[0] or (part[1], test) not in apart), (True, test))
+            if is_empty(_leaf(_met(met)), searched):
+                split.append((*one, (False, test)))
+                continue
+            split.append((*one, (True, test)))
+            if number == 0 or not is_empty(_leaf(_met((*one, (False, test)))), searched):
+                split.append((*one, (False, test)))
+        found = split
         if len(found) > MAX_CLASSES:
             raise LimitExceededError(f"more than {MAX_CLASSES}")
-    return [(tuple(holds for holds, _ in one), _met(one)) for one in found]
+    made = []
+    for one in found:
+        passed = [test for holds, test in one if holds]
+        needed = [
+            (holds, test) for holds, test in one if holds or not any(_pair(apart, test, other) for other in passed)
+        ]
+        made.append((tuple(holds for holds, _ in one), _met(needed)))
+    return made
 
 
-def finite_texts(language: Regular, deepest: int = 16) -> tuple[str, ...] | None:
-    """All texts of a language that is plainly a short list; else None."""
+def _pair(apart: set[tuple[_Same, _Same]], one: _Same, other: _Same) -> bool:
+    return (one, other) in apart or (other, one) in apart
+
+
+def language_is_empty(language: Regular) -> bool:
+    """Whether a language has no text. Raises `LimitExceededError` where that takes too many states to find out."""
+    return is_empty(_leaf(language), single_bytes(MAX_STATES))
+
+
+_DEEPEST = 16
+
+
+def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
+    """All texts of a language that is plainly a short list; else None. A list of literals may be longer."""
     if not deepest:
         return None
     if isinstance(language, Literals):
-        return language.texts if len(language.texts) <= MAX_TEXTS else None
+        most = MAX_NAMES if deepest == _DEEPEST else MAX_TEXTS
+        return language.texts if len(language.texts) <= most else None
     if isinstance(language, Chars):
         if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
             return None

@@ -185,6 +185,7 @@ class Dialect:
     anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
     dynamic_refs: bool = False  # `$dynamicRef`
     bool_limits: bool = False  # `exclusiveMinimum` is a boolean beside `minimum`
+    digits_only: bool = False  # the text of an integer has neither fraction nor exponent
     contains_evaluates: bool = False  # what `contains` finds is not left for `unevaluatedItems`
 
 
@@ -216,6 +217,7 @@ _DRAFT_4 = Dialect(
     items_list=True,
     id_keyword="id",
     bool_limits=True,
+    digits_only=True,
 )
 DIALECTS = {
     "json-schema.org/draft/2020-12/schema": _DRAFT_2020,

@@ -27,6 +27,7 @@ from guideway.frontends.json_schema.bundles import (
 )
 from guideway.frontends.json_schema.common import SPACE, anything, punctuation
 from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.limits import MAX_WIDE
 from guideway.frontends.json_schema.objects import Objects, check_readings, value_of
 from guideway.frontends.json_schema.scalars import number, plain_scalar, string
 from guideway.frontends.json_schema.straight import MAX_NODES, Straight, reserve
@@ -55,9 +56,6 @@ __all__ = ["MAX_NODES", "Lowering"]
 
 MAX_BOXES = 2000
 """How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
-
-MAX_WIDE = 250
-"""How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
 
 MOST_TYPES = 7
 """How many types there are, as bundles tell them."""

@@ -16,7 +16,7 @@ from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, eit
 
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
 
-MAX_READINGS = 64
+MAX_READINGS = 256
 """In how many ways one entry or item may be read, where demands and counters tell them apart."""
 
 Ways = list[tuple[int, Want]]  # the marks of demands or counters, and what a value read so must be
@@ -133,9 +133,10 @@ class Objects:
         names.update(dict.fromkeys(sorted(part.banned)))
         for demand in part.demands:
             names.update(dict.fromkeys(sorted(demand.names)))
+            names.update(dict.fromkeys(name for name, _ in demand.named))
         for key, (_, language) in tests.items():
             listed = finite_texts(language)
-            if listed is not None and len(listed) <= MAX_READINGS:
+            if listed is not None:
                 names.update(dict.fromkeys(listed))
                 tests[key] = (tests[key][0], Literals(listed))
         return names
@@ -160,17 +161,21 @@ class Objects:
         """The ways to read the value of a key, by the demands that it meets."""
         ways: Ways = [(0, wanted)]
         for bit, demand in enumerate(part.demands):
-            if name in demand.names:
+            value = demand.value
+            given = next((one for key, one in demand.named if key == name), None)
+            if given is not None:
+                value = given
+            elif name in demand.names or 1 in value:
                 continue
             asked = [(("pattern", one), True) for one, _ in demand.inside]
             asked += [(("pattern", one), False) for one, _ in demand.outside]
             if demand.keys:
                 asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as _tests has them
-            if any(holds(tests[key]) is not should for key, should in asked):
+            if given is None and any(holds(tests[key]) is not should for key, should in asked):
                 continue
             split = []
             for marks, one in ways:
-                met = join(one, demand.value)
+                met = join(one, value)
                 split.append((marks | 1 << bit, met))
                 split += [(marks, one)] if met != one else []
             ways = [way for way in split if 1 not in way[1]]
@@ -184,7 +189,8 @@ class Objects:
             and any(group.listed for group in part.groups)
             and all(group.extra is None for group in part.groups)
         )
-        infinite = [key for key, (_, language) in tests.items() if not isinstance(language, Literals)]
+        # The keys of a list that is no longer than that are among the names.
+        infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()
         patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}

@@ -13,6 +13,7 @@ from guideway.frontends.json_schema.bundles import (
     NUMBER,
     OBJECT,
     STRING,
+    WHOLE_DIGITS,
     ArrayPart,
     Bundle,
     Demand,
@@ -93,14 +94,17 @@ def _other_fork(fork: Fork) -> list[Option]:
 
 
 def _other_numbers(part: NumberPart) -> list[NumberPart]:
-    if part.given is not None:
-        return [NumberPart(excluded=part.given)]
     made = []
+    if part.digits_only is not None:
+        made.append(NumberPart(digits_only=False) if part.digits_only else WHOLE_DIGITS)
+    if part.given is not None:
+        return [*made, NumberPart(excluded=part.given)]
     if part.low is not None:
         made.append(NumberPart(high=part.low, open_high=not part.open_low))
     if part.high is not None:
         made.append(NumberPart(low=part.high, open_low=not part.open_high))
-    return made + [NumberPart(not_multiple=(one,)) for one in part.multiple]
+    multiple = tuple(one for one in part.multiple if one != 1) if part.digits_only else part.multiple
+    return made + [NumberPart(not_multiple=(one,)) for one in multiple]
 
 
 def _other_strings(part: StringPart) -> list[StringPart]:

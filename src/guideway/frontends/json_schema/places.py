@@ -142,6 +142,16 @@ class Places:
         self.places.append(made)
         return frozenset((made.literal,))
 
+    def all_of(self, place: Place, wanted: Want) -> int:
+        """A want as one literal."""
+        if len(wanted) < 2:
+            return next(iter(wanted), 0)
+        literals = tuple(sorted(wanted))
+        made = Place(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
+        made.term = Term(also=literals, leads=literals)
+        self.places.append(made)
+        return made.literal
+
     def term(self, place: Place) -> Term:
         """What the schema at a place says."""
         if place.term is None:

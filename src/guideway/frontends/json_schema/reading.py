@@ -13,6 +13,7 @@ from guideway.frontends.json_schema.bundles import (
     NUMBER,
     OBJECT,
     STRING,
+    WHOLE_DIGITS,
     ArrayPart,
     Bundle,
     Group,
@@ -133,7 +134,8 @@ def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Ter
     if not names:
         return _FREE
     if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
-        return _PLAIN.get(schema["type"]) if type(schema["type"]) is str else None
+        known = _PLAIN_DIGITS if dialect.digits_only else _PLAIN
+        return known.get(schema["type"]) if type(schema["type"]) is str else None
     return None
 
 
@@ -188,6 +190,8 @@ def _type(r: _Reading, value: Any, found: dict[str, Any]) -> None:
     r.bundle.types &= types
     if "integer" in names and "number" not in names:
         r.number.multiple += (1,)
+        if r.place.resource.dialect.digits_only:
+            r.number.digits_only = True
 
 
 def bundle_of_values(values: list[Any]) -> Bundle:
@@ -427,4 +431,5 @@ _PLAIN = {
     name: Term(Bundle(bits, number=NumberPart(multiple=(1,)) if name == "integer" else None), plain=True)
     for name, bits in TYPE_BITS.items()
 }
-PLAIN_TERMS = (_FREE, *_PLAIN.values())
+_PLAIN_DIGITS = {**_PLAIN, "integer": Term(Bundle(TYPE_BITS["integer"], number=WHOLE_DIGITS), plain=True)}
+PLAIN_TERMS = (_FREE, *_PLAIN.values(), _PLAIN_DIGITS["integer"])

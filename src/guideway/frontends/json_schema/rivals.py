@@ -29,10 +29,15 @@ IsDead = Callable[[Want], bool]
 
 
 def rivals_of(
-    literals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf, is_dead: IsDead, place: str
+    literals: Sequence[int],
+    faces: list[list[Bundle]],
+    term_of: TermOf,
+    is_dead: IsDead,
+    place: str,
+    spend: Callable[[int], None],
 ) -> list[list[int]]:
     """For each branch the others that a value may fit as well. `faces`: what each branch comes down to; `is_dead`:
-    whether no value can meet a want.
+    whether no value can meet a want; `spend` counts the pairs that are compared.
     """
     rivals: list[list[int]] = [[] for _ in literals]
     if _values_differ(faces) or _tags_differ(faces, term_of):
@@ -41,6 +46,7 @@ def rivals_of(
         raise LimitExceededError(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
     for i, left in enumerate(faces):
         for j in range(i):
+            spend(len(left) * len(faces[j]))
             if literals[i] == literals[j] or any(_can_meet(one, other, is_dead) for one in left for other in faces[j]):
                 rivals[i].append(j)
                 rivals[j].append(i)

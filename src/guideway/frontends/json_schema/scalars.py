@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache, lru_cache
 
@@ -75,6 +77,11 @@ _ANY_NUMBER = shared(
 )
 
 
+_ANY_DIGITS = shared(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
+_ANY_POINTED = shared(both(_ANY_NUMBER, Not(_ANY_DIGITS)))
+
+
+_DIGITS = re.compile(r"-?[0-9]+").fullmatch
 _FREE_BOUNDS = Bounds()
 
 
@@ -86,14 +93,21 @@ def _free_digits(whole: bool) -> Regular:
 def number(part: NumberPart | None, style: Style) -> Regular | Number:
     """The numbers that a part allows."""
     part = part or _FREE_NUMBER
+    if style.plain_numbers and part.digits_only is False and part.given is None:
+        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has digits only
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)
     if not style.plain_numbers:
+        if part.digits_only:
+            free = not (bounded or special or part.given is not None) and part.multiple == (1,)
+            return _ANY_DIGITS if free else Number(_whole_cells(part), "plain")
         if not (bounded or special or part.multiple or part.given is not None):
-            return _ANY_NUMBER
-        return Number(_cells(part), "any")
+            return _ANY_NUMBER if part.digits_only is None else _ANY_POINTED
+        return Number(_cells(part), "any" if part.digits_only is None else "pointed")
     if part.given is not None:
-        return Literals(tuple(write_number(value) for value in sorted(part.given)))
+        given = [int(one) for one in part.given] if part.digits_only else part.given
+        texts = [write_number(value) for value in sorted(given)]
+        return Literals(tuple(text for text in texts if part.digits_only is not False or not _DIGITS(text)))
     if special or part.multiple not in ((), (1,)):
         return Number(_cells(part), "plain")
     bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
@@ -104,6 +118,10 @@ def number(part: NumberPart | None, style: Style) -> Regular | Number:
 
 def _decimal(value: int | Decimal | None) -> Decimal | None:
     return None if value is None else Decimal(value)
+
+
+def _whole_cells(part: NumberPart) -> tuple[Cell, ...]:
+    return tuple(cell if cell.multiple_of else replace(cell, multiple_of=(Decimal(1),)) for cell in _cells(part))
 
 
 def _cells(part: NumberPart) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, NumberPart
-from guideway.frontends.json_schema.common import SPACE_LEAF, VALUES, common_of, joined
+from guideway.frontends.json_schema.common import DIGITS, SPACE_LEAF, VALUES, common_of, joined
 from guideway.frontends.json_schema.keywords import Dialect
 from guideway.frontends.json_schema.reading import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
 from guideway.frontends.json_schema.scalars import number
@@ -54,7 +54,7 @@ _GIVEN = frozenset({str, bool, type(None)})
 _ENUM = frozenset({"enum"})
 _TOLD = frozenset({"type", "enum", "$ref"})
 _FRAMES = ("array", "object")
-_NUMBER_KINDS = frozenset({"number", "integer"})
+_NUMBER_KINDS = frozenset({"number", "integer", DIGITS})
 _NULL = Leaf(Literals(("null",)))
 _MAX_BRANCHES = 64
 _REF = frozenset({"$ref"})
@@ -246,6 +246,8 @@ class Straight:
             return None
         if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _SPEAKING):
             return None
+        if self._dialect.digits_only:
+            kinds = [DIGITS if kind == "integer" else kind for kind in kinds]
         nodes: list[Node | None] = [*self._common.several(tuple(kinds))]
         if not names.isdisjoint(_LENGTHS):
             text = self._string(schema)
@@ -402,7 +404,9 @@ class Straight:
             return None
         multiple = (1,) if whole else ()
         multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
-        made = number(NumberPart(low, high, multiple=multiple), self._common.style)
+        part = NumberPart(low, high, multiple=multiple)
+        part.digits_only = True if whole and self._dialect.digits_only else None
+        made = number(part, self._common.style)
         return made if isinstance(made, Number) else Leaf(made)
 
 

@@ -37,13 +37,17 @@ def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
     return AT_END
 
 
+@lru_cache(maxsize=8)
+def _word(dialect: Dialect, ascii_only: bool, ignore_case: bool) -> Part:
+    """Return one word character (`\\w`)."""
+    if dialect == "python":
+        return characters(tables.python_class(r"\w", ascii_only))
+    return characters(fold(tables.ECMA_WORD) if ignore_case else tables.ECMA_WORD)
+
+
 def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tuple[Part, Part, Part, Part]:
     """Return the assertions for: a word character before, none before, one after, none after."""
-    if dialect == "python":
-        word = tables.python_class(r"\w", ascii_only)
-    else:
-        word = fold(tables.ECMA_WORD) if ignore_case else tables.ECMA_WORD
-    part = characters(word)
+    part = _word(dialect, ascii_only, ignore_case)
     before, after = Lookaround(part, False, False, at), Lookaround(part, True, False, at)
     return before, Lookaround(part, False, True, at), after, Lookaround(part, True, True, at)
 

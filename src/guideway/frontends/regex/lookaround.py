@@ -25,7 +25,7 @@ __all__ = ["MAX_STATES", "TooLarge", "alive", "minimal_automaton", "to_dfa"]
 MAX_STATES = 4_000
 """Maximum number of states of the DFA."""
 
-_MAX_WORK = 200_000  # maximum number of formula operations; takes some seconds
+_MAX_WORK = 400_000  # maximum number of operations on states, claims and clauses; takes about a second
 _MAX_CLAUSES = 300  # maximum number of clauses of one formula
 
 # A claim is 2 * state, or 2 * state + 1 for its negation. A clause is a conjunction of claims, a formula is a
@@ -121,6 +121,7 @@ class _Determinizer:
 
     def _moved(self, state: _DfaState, held: int) -> _DfaState:
         """Return the state after a character of a class; `held`: bit set of the character sets that contain it."""
+        self._spend(1)
         here, tracked = self._tracked(state, held)
         return _DfaState(self._after(state.claim, held, here), tracked)
 
@@ -134,7 +135,9 @@ class _Determinizer:
         for at, number in enumerate(self._back):  # nested lookbehinds first
             assertion = self._nfa.assertions[number]
             seeds = {assertion.start: TRUE}
-            for place, formula in state.tracked[at] if state else ():
+            before = state.tracked[at] if state else ()
+            self._spend(len(before))
+            for place, formula in before:
                 target = self._target(place, held)
                 if target is not None:
                     seeds[target] = self._either(seeds.get(target, FALSE), self._after(formula, held, here))
@@ -155,6 +158,7 @@ class _Determinizer:
         made = FALSE
         for clause in formula:
             part = TRUE
+            self._spend(1 + len(clause))
             for claim in clause:
                 place, opposite = claim >> 1, claim & 1
                 target = self._target(place, held) if place else None
@@ -184,6 +188,7 @@ class _Determinizer:
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
+            self._spend(1 + len(self._nfa.free[place]))
             for target, assertion in self._nfa.free[place]:
                 formula = reached[place]
                 if assertion is not None:
@@ -208,6 +213,7 @@ class _Determinizer:
             return right
         if right == TRUE or left == FALSE:
             return left
+        self._spend(len(left) * len(right))
         return self._least({one | other for one in left for other in right})
 
     def _either(self, left: Formula, right: Formula) -> Formula:
@@ -230,10 +236,16 @@ class _Determinizer:
             if any(claim ^ 1 in clause for claim in clause) or any(one <= clause for one in kept):
                 continue
             kept.append(clause)
-        self._work += 1 + len(clauses)
-        if len(kept) > _MAX_CLAUSES or self._work > _MAX_WORK:
-            raise TooLargeError(f"more than {_MAX_CLAUSES} clauses or {_MAX_WORK:,} operations on formulas")
+        self._spend(1 + len(clauses))
+        if len(kept) > _MAX_CLAUSES:
+            raise TooLargeError(f"more than {_MAX_CLAUSES} clauses in a formula")
         return frozenset(kept)
+
+    def _spend(self, steps: int) -> None:
+        """Count work. Raises `TooLargeError` if the limit is exceeded."""
+        self._work += steps
+        if self._work > _MAX_WORK:
+            raise TooLargeError(f"more than {_MAX_WORK:,} operations")
 
 
 def _holds_at_end(formula: Formula) -> bool:
@@ -260,21 +272,15 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
     known = alive(rows, accepting)
     if 0 not in known:
         return NEVER
-    # Moore's partition refinement. Ranges are compared directly, since all states use the same character classes.
     steps = {n: [(tuple(sorted(ranges)), after) for after, ranges in rows[n].items() if after in known] for n in known}
-    block = {state: int(accepting[state]) for state in known}
-    count = 0
-    while count != len(set(block.values())):
-        count = len(set(block.values()))
-        seen: dict[object, int] = {}
-        block = {state: seen.setdefault((block[state], _by_block(steps[state], block)), len(seen)) for state in known}
+    block = _equivalent(steps, accepting)
     one_of = {block[state]: state for state in known}
     order, numbers = [block[0]], {block[0]: 0}
     states = []
     shared: dict[Ranges, Chars] = {}
     for name in order:  # the list grows during iteration
         edges = []
-        for after, ranges in sorted(_by_block(steps[one_of[name]], block)):
+        for after, ranges in sorted(_by_block(steps[one_of[name]], block), key=lambda edge: edge[1]):
             if after not in numbers:
                 numbers[after] = len(order)
                 order.append(after)
@@ -282,6 +288,44 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
             edges.append((shared.setdefault(merged, Chars(merged)), numbers[after]))
         states.append((accepting[one_of[name]], tuple(edges)))
     return Graph(tuple(states))
+
+
+def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:
+    """Return the block of each state in the coarsest partition into equivalent states, in O(n log n) splits.
+
+    Hopcroft's partition refinement (1971) for partial automata (Valmari and Lehtinen 2008): every initial block is a
+    splitter, and a block that is split adds its smaller half. Ranges are compared as symbols, since all states have the
+    same classes.
+    """
+    sources: dict[int, list[tuple[Ranges, int]]] = {state: [] for state in steps}
+    for state, edges in steps.items():
+        for parts, after in edges:
+            sources[after] += [(one, state) for one in parts]
+    block = {state: int(accepting[state]) for state in steps}
+    members: list[set[int]] = [set(), set()]
+    for state, number in block.items():
+        members[number].add(state)
+    splitters = [0, 1]
+    while splitters:
+        before: dict[Ranges, list[int]] = {}
+        for state in members[splitters.pop()]:
+            for symbol, source in sources[state]:
+                before.setdefault(symbol, []).append(source)
+        for states in before.values():
+            touched: dict[int, set[int]] = {}
+            for state in states:
+                touched.setdefault(block[state], set()).add(state)
+            for number, moved in touched.items():
+                rest = len(members[number]) - len(moved)
+                if rest == 0:
+                    continue
+                smaller = moved if len(moved) <= rest else members[number] - moved
+                members[number] -= smaller
+                for state in smaller:
+                    block[state] = len(members)
+                splitters.append(len(members))
+                members.append(smaller)
+    return block
 
 
 def _by_block(

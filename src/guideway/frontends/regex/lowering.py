@@ -75,14 +75,15 @@ class _Languages:
         parts: list[Part] = list(part.parts) if isinstance(part, ConcatPart) else [part]
         if len(parts) > 1 and parts[0] is ANYTHING and isinstance(parts[1], Anchor) and parts[1].start:
             parts = parts[1:]
-        made = _ALL
-        while parts and isinstance(parts[0], (Anchor, Lookaround)):  # leading assertions apply to the whole text
-            one = parts[0]
+        made, begun = _ALL, 0
+        while begun < len(parts) and isinstance(parts[begun], (Anchor, Lookaround)):  # apply to the whole text
+            one = parts[begun]
             if isinstance(one, Lookaround) and one.ahead:
                 made = self.both(made, self.looked(one, self.whole(series([one.part, ANYTHING]))))
             elif not (isinstance(one, Anchor) and one.start):
                 break
-            parts = parts[1:]
+            begun += 1
+        parts = parts[begun:]
         rest = series(parts)
         try:
             language = self.in_order(parts)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from guideway.frontends.regex import assertions
-from guideway.frontends.regex import character_ranges as tables
+from guideway.frontends.regex import assertions, character_ranges as tables
 from guideway.frontends.regex.classes import parse_class, parse_escape
 from guideway.frontends.regex.lowering import lower
 from guideway.frontends.regex.scanner import Dialect, Scanner

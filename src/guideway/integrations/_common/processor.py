@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from guideway.compiler import Automaton, compile
-from guideway.errors import EngineError, GuidewayError
+from guideway.errors import GuidewayError, ProcessorError, ProcessorReuseError
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
 from guideway.matcher import LoopClock
@@ -20,13 +20,15 @@ __all__ = ["Chained", "Function", "Processor"]
 
 Function = Callable[[Any, Any], Any]
 
+_SINGLE_USE = "call reset() before each generate() call, or create a new processor"
+
 
 class Processor:
     """What an engine's adapter is made of: constraints compiled, rows told apart.
 
     `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
-    `tokenizer`: whatever `Tokenizer.of` takes. Made for one call of the engine: its prompts are learned from the first
-    call, and rows that begin otherwise are refused.
+    `tokenizer`: whatever `Tokenizer.of` takes. It learns the prompts of one generate() call from the first step, and
+    refuses rows with other prompts until `reset()`.
     """
 
     def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
@@ -38,11 +40,26 @@ class Processor:
         self._count = len(given) if several else None
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
+        self._automata, self._max_tokens = made, max_tokens
         self.rows = Rows(made, max_tokens=max_tokens)
         self._timings, self._clock = ProcessorTimings(), LoopClock()
         self._prompts: Ids | None = None
         self._widest = 0
         self._begun: tuple[Ids, Begun] | None = None
+
+    def reset(self) -> None:
+        """Forget the prompts and rows, so that the processor can be used for another generate() call.
+
+        Raises `ProcessorReuseError` while a call is running.
+        """
+        self._enter()
+        try:
+            self._drop_begun()
+            rows = Rows(self._automata, max_tokens=self._max_tokens)
+            rows.room = self.rows.room
+            self.rows, self._prompts, self._widest = rows, None, 0
+        finally:
+            self._clock.leave()
 
     @property
     def timings(self) -> ProcessorTimings:
@@ -54,7 +71,7 @@ class Processor:
         return found
 
     def __enter__(self) -> Processor:
-        """Around each call of the engine: one at a time. Raises `EngineError`."""
+        """Around each call of the engine: one at a time. Raises `ProcessorReuseError`."""
         self._timings.model += self._enter()
         return self
 
@@ -64,14 +81,14 @@ class Processor:
     def _enter(self) -> float:
         since = self._clock.enter()
         if since is None:
-            raise EngineError("a logits processor is in use: make one for each call of the engine")
+            raise ProcessorReuseError(f"the logits processor is in use by another call: {_SINGLE_USE}")
         return since
 
     def ahead(self, ids: Ids) -> None:
         """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
 
         For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
-        for other rows it is as if nothing had been begun. Raises as `masks`, and `EngineError` within a call; the call
+        for other rows it is as if nothing had been begun. Raises as `masks`, and `ProcessorReuseError` within a call; the call
         that follows may be of any rows.
         """
         self._timings.sample += self._enter()
@@ -111,7 +128,7 @@ class Processor:
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
-            raise EngineError("no masks were begun")
+            raise ProcessorReuseError("no masks were begun before this call")
         return begun[1]()
 
     def _drop_begun(self) -> None:
@@ -129,7 +146,7 @@ class Processor:
         width = prompts.shape[1]
         self._widest = max(self._widest, self.rows.width)
         if not width <= length <= self._widest + 1:
-            raise EngineError("these rows are of another call: make a logits processor for each call of the engine")
+            raise ProcessorReuseError(f"the rows belong to another generate() call: {_SINGLE_USE}")
         self._widest = max(self._widest, length)
         found = self.rows.begin_grown(ids, background=background)
         if found is None:
@@ -139,7 +156,7 @@ class Processor:
 
     def _learn_prompts(self, ids: Ids) -> None:
         if self._count is not None and (not len(ids) or len(ids) % self._count):
-            raise EngineError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+            raise ProcessorError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
         self._prompts = np.array(ids)
         self._widest = ids.shape[1]
 
@@ -154,7 +171,7 @@ class Processor:
             found = {int(place) // copies if self._count else 0 for place in places}
             if len(found) != 1:
                 why = "several prompts begin like" if found else "no prompt begins like"
-                raise EngineError(f"{why} one of these rows: make a logits processor for each call of the engine")
+                raise ProcessorReuseError(f"{why} one of these rows: {_SINGLE_USE}")
             slots += found
         return slots
 
@@ -169,6 +186,14 @@ class Chained:
     def timings(self) -> ProcessorTimings:
         """Where the time of the engine's loop went, as far as a processor sees it."""
         return self._processor.timings
+
+    def reset(self) -> None:
+        """Prepare for another generate() call, with other prompts. The constraints stay compiled.
+
+        Raises:
+            ProcessorReuseError: A call is running.
+        """
+        self._processor.reset()
 
     def _after_others(self, ids: Any, logits: Any) -> Any:
         for one in self._before:

@@ -9,6 +9,7 @@ from typing import Any
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import InvalidConstraintError
 from guideway.integrations._common.structural_tags import structural_tag
+from guideway.jsontext.decoder import loads
 
 __all__ = ["KINDS", "requested"]
 
@@ -62,6 +63,6 @@ _known = functools.lru_cache(maxsize=256)(_read)
 
 def _parsed(text: str, what: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return loads(text)
+    except ValueError as error:
         raise InvalidConstraintError(f"{what} is no JSON: {error}") from None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway import masks
-from guideway.compiler import Automaton, min_tokens_to_complete
-from guideway.errors import BudgetTooSmallError, InvalidTokenError, RejectedTokenError
+from guideway.compiler import Automaton
+from guideway.errors import BudgetTooSmallError, InvalidTokenError, RejectedTokenError, UnsatisfiableError
 from guideway.masks import Row
 from guideway.matcher import LoopClock, LoopRows, Matcher
 
@@ -80,7 +80,7 @@ class Rows:
             return
         matcher = automaton.matcher()
         if max_tokens is not None:
-            if (needed := min_tokens_to_complete(matcher)) > max_tokens:
+            if (needed := matcher.min_tokens_to_complete()) > max_tokens:
                 raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, not {max_tokens}")
             self._budgets[slot] = max_tokens
         if matcher.words > self._words:
@@ -173,7 +173,11 @@ class Rows:
         for token_id in ids:
             further.advance(token_id)
         length, _ = self._loop.lengths[index]
-        return ids if length + len(ids) + further.tokens_to_finish() <= self._budgets[slot] else []
+        try:
+            needed = further.min_tokens_to_complete()
+        except UnsatisfiableError:
+            return []
+        return ids if length + len(ids) + needed <= self._budgets[slot] else []
 
     def draft_masks(self, index: int, token_ids: Sequence[int], parents: Sequence[int]) -> Row | None:
         """The mask behind each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].

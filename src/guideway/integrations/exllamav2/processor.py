@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from exllamav2.generator.sampler import ExLlamaV2Sampler
 
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError
 from guideway.integrations._common import Chained, Function, Processor
 from guideway.masks.torch import TorchMasks
 
@@ -45,7 +45,9 @@ class ConstrainedLogits(Chained):
             found, nothing = self._apply(logits, rows, held)
             self.timings.copy += perf_counter() - start
             if nothing:
-                raise EngineError(f"row {nothing[0]} has nothing left to draw: another processor forbids all there is")
+                raise NoAllowedTokenError(
+                    f"row {nothing[0]} has nothing left to draw: another processor forbids all there is"
+                )
             return found
 
 
@@ -56,8 +58,8 @@ def logits_processor(
 
     `constraints`: one for all prompts, or a list with one per prompt (None: free). `tokenizer`: the model's.
     `max_tokens`: what the generation's is, so that each text is whole by then. `before`: functions of (ids, logits)
-    that run first. Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `EngineError` for a second
-    generation, and where another processor leaves nothing.
+    that run first. Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorReuseError` for
+    a second generation without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError, ProcessorError
 from guideway.integrations._common import Chained, Function, Processor
 from guideway.tokenizers import Tokenizer
 
@@ -40,6 +40,11 @@ class ConstrainedLogits(Chained):
         scores[self._eos_ids] = 0.0
         return scores
 
+    def reset(self) -> None:
+        """Prepare for another completion. The constraint stays compiled."""
+        super().reset()
+        self.error = None
+
     def check(self, *_: Any) -> bool:
         """Raise what went wrong; else False, so that it may be one of `stopping_criteria`."""
         if self.error is not None:
@@ -66,7 +71,7 @@ class ConstrainedLogits(Chained):
                 nothing = masks.masked_into(logits, logits, *found)
                 self.timings.copy += perf_counter() - start
         if nothing:
-            raise EngineError("nothing is left to draw: another processor forbids all that is legal")
+            raise NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
         return scores
 
 
@@ -80,11 +85,12 @@ def logits_processor(
 
     `constraints`: a source, Python type or automaton. `tokenizer`: the `Llama`, or what `Tokenizer.of` takes.
     `max_tokens`: what the completion's is, so that the text is whole by then. `before`: functions of (input_ids,
-    scores) that run first. Leaving the block raises what went wrong inside: `EngineError` for a second completion, or
-    where another processor leaves nothing. Raises `EngineError` for a `Llama` with a draft model, which does not say
+    scores) that run first. Leaving the block raises what went wrong inside: `ProcessorReuseError` for a second
+    completion without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
+    Raises `ProcessorError` for a `Llama` with a draft model, which does not say
     which of its drafts it asks for, and what `guideway.compile` raises.
     """
     if getattr(tokenizer, "draft_model", None) is not None:
-        raise EngineError("a Llama with a draft model does not say which token its processors are asked for")
+        raise ProcessorError("a Llama with a draft model does not say which token its processors are asked for")
     table = Tokenizer.of(tokenizer)
     return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, table.eos_ids)

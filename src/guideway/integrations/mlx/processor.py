@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError
 from guideway.integrations._common import Chained, Function, Processor
 from guideway.masks.mlx import masked
 
@@ -31,7 +31,7 @@ class ConstrainedLogits(Chained):
             _START(logits)  # the model runs while the mask is found
             rows, held = self._processor.masks(ids)
             if not held[0]:  # both models of a speculative step are held, so no draft is illegal
-                raise EngineError("an illegal token was drawn: another processor forbids all that is legal")
+                raise NoAllowedTokenError("an illegal token was drawn: another processor forbids all that is legal")
             start = perf_counter()
             found = masked(logits, rows[0])
             self.timings.copy += perf_counter() - start
@@ -46,6 +46,7 @@ def logits_processor(
     In a batch (`BatchGenerator`) each sequence has one of its own. `constraints`: a source, Python
     type or automaton. `tokenizer`: the model's. `max_tokens`: what the sequence's is, so that the text is whole by
     then. `before`: functions of (tokens, logits) that run first. Raises what `guideway.compile` raises, and
-    `BudgetTooSmallError`; in use, `EngineError` for a second sequence, or where another processor leaves nothing.
+    `BudgetTooSmallError`; in use, `ProcessorReuseError` for a second sequence without `reset()`,
+    `NoAllowedTokenError` where another processor leaves nothing.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError, ProcessorError
 from guideway.integrations._common import Chained, Function, Ids, Masks, Processor
 from guideway.tokenizers import Tokenizer
 
@@ -22,6 +22,11 @@ class ConstrainedLogits(Chained):
     def __init__(self, processor: Processor, before: Sequence[Function], count: int, eos_ids: Sequence[int]) -> None:
         super().__init__(processor, before)
         self._count, self._eos_ids = count, frozenset(eos_ids)
+        self.forced = 0
+
+    def reset(self) -> None:
+        """Prepare for another `Generator`. The constraints stay compiled."""
+        super().reset()
         self.forced = 0
 
     def __call__(self, generator: Any) -> None:
@@ -66,13 +71,15 @@ class ConstrainedLogits(Chained):
     def _write(self, generator: Any, ids: Ids, logits: Any, found: Masks) -> None:
         scores = logits.reshape(-1, logits.shape[-1])
         if len(scores) != self._count:
-            raise EngineError(f"logits of {len(scores)} rows, not {self._count}: say rows=; beams are not told apart")
+            raise ProcessorError(
+                f"logits of {len(scores)} rows, not {self._count}: say rows=; beams are not told apart"
+            )
         scores = np.ascontiguousarray(self._after_others(ids, scores))
         start = perf_counter()
         nothing = masks.masked_into(scores, scores, *found)
         if nothing:
             why = "another processor forbids all that is legal there"
-            raise EngineError(f"row {nothing[0]} has nothing left to draw: {why}")
+            raise NoAllowedTokenError(f"row {nothing[0]} has nothing left to draw: {why}")
         generator.set_logits(scores.reshape(logits.shape))
         self.timings.copy += perf_counter() - start
 
@@ -94,7 +101,7 @@ def logits_processor(
     `tokenizer`: what `Tokenizer.of` takes; the model's folder, say. `rows`: the generator's `batch_size`; by default as
     many as constraints. `max_tokens`: how many tokens the output may have, end token included, so that every one is
     whole by then. `before`: functions of (ids, logits) that run first. `rewind_to` is followed.
-    Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `EngineError` for a generator with other
+    Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorError` for a generator with other
     prompts, for beams, and where another processor leaves nothing.
     """
     table = Tokenizer.of(tokenizer)

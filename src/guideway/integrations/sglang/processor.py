@@ -10,7 +10,7 @@ from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
 from guideway.compiler import compile
 from guideway.constraints import Regex
-from guideway.errors import EngineError, GuidewayError
+from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
 from guideway.integrations._common import Follower, fill, requested
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -40,13 +40,15 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         followers = [_follower(request, given) for _, request, given in asked]
         for number, one in enumerate(followers):
             if any(one is other for other in followers[:number]) and one.error is None:
-                one.fail(EngineError("a draft's tokens are not known here"))
+                one.fail(ProcessorError("a draft's tokens are not known here"))
         rows = np.empty((len(followers), -(-logits.shape[1] // 32)), np.uint32)
         fill(followers, rows)
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(EngineError("nothing is left to draw: another processor forbids all that is legal"))
+            followers[row].fail(
+                NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
+            )
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits
@@ -59,7 +61,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
         table = _tokenizer(request.tokenizer)
         try:
             if len(given) != 1:
-                raise EngineError("a request has one constraint: {kind: text}")
+                raise ProcessorError("a request has one constraint: {kind: text}")
             found = Follower(compile(requested(*next(iter(given.items()))), table), table.eos_ids)
         except GuidewayError as error:
             found = Follower(compile(Regex(""), table), table.eos_ids)

@@ -14,7 +14,7 @@ from transformers.generation.continuous_batching.requests import RequestStatus
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError, ProcessorError
 from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -102,7 +102,8 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
                 made, nothing = self._apply(scores, rows, held)
                 nothing = nothing or self._apply.nothing()
                 if nothing:
-                    self._failed(EngineError("no token is left: another processor forbids all allowed tokens"), nothing)
+                    message = "no token is left: another processor forbids all allowed tokens"
+                    self._failed(NoAllowedTokenError(message), nothing)
                     made[nothing] = float("-inf")
                     for index in nothing:
                         made[index, list(self._table.eos_ids)] = 0.0
@@ -157,14 +158,14 @@ def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstra
         tokenizer: The tokenizer.
 
     Raises:
-        EngineError: The manager has started, uses asynchronous batching (which samples before tokens are reported), or
-            uses CUDA graphs (which do not call processors).
+        ProcessorError: The manager has started, uses asynchronous batching (which samples before tokens are reported),
+            or uses CUDA graphs (which do not call processors).
     """
     config = manager.continuous_batching_config
     if manager._generation_thread is not None:
-        raise EngineError("the manager has started; call continuous_constraints before manager.start()")
+        raise ProcessorError("the manager has started; call continuous_constraints before manager.start()")
     if config.use_async_batching or config.use_cuda_graph not in (None, False, (False, False)):
-        raise EngineError("constraints need a manager with use_async_batching=False and use_cuda_graph=False")
+        raise ProcessorError("constraints need a manager with use_async_batching=False and use_cuda_graph=False")
     made = ContinuousConstraints(manager, Tokenizer.of(tokenizer))
     processors = manager.logit_processor
     processors.logits_processor.insert(0, made)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor
 
-from guideway.errors import EngineError
+from guideway.errors import NoAllowedTokenError
 from guideway.integrations._common import Chained, Function, Processor
 from guideway.integrations.transformers.loops import Loops
 from guideway.masks.torch import TorchMasks, pinned_rows
@@ -65,6 +65,12 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
 
+    def reset(self) -> None:
+        """Prepare for another `generate` call, with other prompts. The constraints stay compiled."""
+        super().reset()
+        self._apply.nothing()
+        self._loops, self._rows = Loops(), 0
+
     def check(self) -> None:
         """Raise where the last call left a row with nothing to draw; off the CPU that is known only later."""
         _refuse(self._apply.nothing())
@@ -78,7 +84,7 @@ def _on_host(ids: Any) -> Any:
 def _refuse(rows: Sequence[int]) -> None:
     if rows:
         why = "another processor forbids all that is legal there"
-        raise EngineError(f"row {rows[0]} has nothing left to draw: {why}")
+        raise NoAllowedTokenError(f"row {rows[0]} has nothing left to draw: {why}")
 
 
 def logits_processor(
@@ -99,8 +105,9 @@ def logits_processor(
     False where another processor keeps the scores that pass through it.
     With `stopping_criteria=[processor.ahead]` too, masks are found while the model runs.
     Under beams, a hypothesis for which nothing legal was left has the score -inf, and its text is not to be used.
-    Raises what `guideway.compile` raises, `BudgetTooSmallError`; in `generate`, `EngineError` for a second call, for rows
-    that do not fit the constraints, and where another processor leaves nothing (on a GPU at the next token, or from
+    Raises what `guideway.compile` raises, `BudgetTooSmallError`; in `generate`, `ProcessorReuseError` for a second call without
+    `reset()`, `ProcessorError` for rows that do not fit the constraints, and `NoAllowedTokenError` where another processor
+    leaves nothing (on a GPU at the next token, or from
     `check`: the answer is not waited for).
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before, in_place=in_place)

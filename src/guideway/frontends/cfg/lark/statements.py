@@ -16,9 +16,9 @@ __all__ = ["Definition", "LarkReader"]
 
 _TOKENS = re.compile(
     r"""(?P<space>[ \t\f]+|\\[ ]*\n|(?://|\#)[^\n]*)
-    |(?P<line>(?:\r?\n\s*)+)
-    |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
-    |(?P<regexp>/(?!/)(?:\\/|\\\\|[^/])*?/[imslux]*)
+    |(?P<line>\r?\n\s*)
+    |(?P<string>"(?:\\["\\]|\\(?!["\\])|[^"\\\n])*"i?)
+    |(?P<regexp>/(?!/)(?:\\[/\\]|\\(?![/\\])|[^/\\])*/[imslux]*)
     |(?P<special><[^<>\s]+>)
     |(?P<directive>%[a-z]+)
     |(?P<sign>->|\.\.|[:|()\[\]{},~.?*+!])
@@ -27,8 +27,33 @@ _TOKENS = re.compile(
     |(?P<rule>_?[a-z][_a-z0-9]*)""",
     re.VERBOSE,
 )
+_FLAGS = {'"': re.compile("i?"), "/": re.compile("[imslux]*")}  # flags after each closing delimiter
 _MAX_INSTANCES = 10_000  # maximum number of template instances
 _MAX_ARGUMENTS = 100  # maximum nesting depth of template arguments
+
+
+def _end_of_literal(text: str, at: int) -> int:
+    """Return the end of a literal whose closing delimiter is only found if a backslash is read as a plain character.
+
+    Lark's tokens for literals prefer to read a backslash and the next character as an escape. Where no delimiter
+    follows, the last such escape is read as a single backslash instead, then the one before it, and so on. One pass
+    from the right finds the same end in linear time.
+
+    Returns:
+        The position after the literal and its flags; `at` if no literal begins there.
+    """
+    delimiter = text[at]
+    if delimiter not in _FLAGS or text.startswith("//", at):
+        return at
+    limit = text.find("\n", at) if delimiter == '"' else len(text)
+    limit = len(text) if limit < 0 else limit
+    after_next = here = 0  # the ends of literals whose content continues at i + 2 and at i + 1; 0: there is none
+    for i in range(limit - 1, at, -1):
+        escape = text[i] == "\\" and i + 1 < limit and text[i + 1] in (delimiter, "\\")
+        end = i + 1 if text[i] == delimiter else (after_next or here) if escape else here
+        after_next, here = here, end
+    flags = _FLAGS[delimiter].match(text, here) if here else None
+    return at if flags is None else flags.end()
 
 
 @dataclass(slots=True)
@@ -110,11 +135,15 @@ class LarkReader:
         at, made = 0, self._tokens
         while at < len(self.text):
             found = _TOKENS.match(self.text, at)
-            if found is None:
+            if found is not None:
+                kind, end = str(found.lastgroup), found.end()
+            elif (end := _end_of_literal(self.text, at)) > at:
+                kind = "string" if self.text[at] == '"' else "regexp"
+            else:
                 self._source.expected("a name, a literal or an operator", at)
-            if found.lastgroup != "space":
-                made.append(_LarkToken(str(found.lastgroup), found[0], at))
-            at = found.end()
+            if kind != "space":
+                made.append(_LarkToken(kind, self.text[at:end], at))
+            at = end
         joined: list[_LarkToken] = []
         for token in made:  # a line that begins with '|' continues the previous one
             if token.text == "|" or token.kind == "line":

@@ -1,0 +1,407 @@
+// Calls that others wait for: work is done in turns, what is known is read between two pieces of it, and what was cut off is
+// done in a store apart, with the same results. Run it under ThreadSanitizer too.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__unix__)
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+#include "check.hpp"
+#include "guideway/batch.h"
+#include "guideway/compiled.h"
+#include "guideway/error.h"
+#include "guideway/matcher.h"
+#include "programs.h"
+
+using namespace guideway;
+
+namespace {
+
+using Row = std::vector<std::uint32_t>;
+
+#ifdef __SANITIZE_THREAD__
+constexpr int kRounds = 3;  // each takes ten times as long
+#else
+constexpr int kRounds = 30;
+#endif
+
+std::shared_ptr<const Vocabulary> vocabulary(std::size_t store_bytes = 512u << 20) {
+    VocabularyLimits limits;
+    limits.store_bytes = store_bytes;
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+}
+
+// Work without end, up to the limit: ~((~([bc]{0,75}){2,5}){0,35}).
+programs::Words hostile(std::uint32_t length) {
+    programs::Writer w;
+    const std::uint32_t letters = w.repeat(w.chars({'b', 'c'}), 0, length);
+    w.node({0, w.without(w.repeat(w.repeat(w.without(letters), 2, 5), 0, 35))});
+    return w.program(0);
+}
+
+const std::string kText = "{ \"kids\":[{\"name\":\"x\"}] , \"name\":\"y\" }";
+
+std::uint32_t token_of(char c) { return 1 + static_cast<std::uint8_t>(c); }
+
+std::vector<Row> walk(Matcher& matcher, const std::string& text) {
+    std::vector<Row> all;
+    for (const char c : text) {
+        Row row(matcher.automaton().vocabulary().words());
+        matcher.fill_mask(row);
+        all.push_back(row);
+        matcher.advance(token_of(c));
+    }
+    return all;
+}
+
+// Readers enter between two pieces; a step waits for a turn at most, however long the writer works.
+void turns() {
+    StoreLock lock;
+    Work work(10'000'000'000);
+    work.watch(&lock);
+    std::atomic<bool> holds = false, reader_was_in = false, step_was_in = false;
+    std::uint64_t at_reader = 0, at_cut = 0;
+    std::thread writer([&] {
+        lock.lock(StoreLock::Rank::background);
+        holds = true;
+        std::uint64_t done = 0;
+        try {
+            for (;; done += 100) {
+                work.spend(100);
+                if (reader_was_in && !at_reader) at_reader = done;
+                std::this_thread::yield();
+            }
+        } catch (const Preempted& preempted) {
+            at_cut = done;
+            CHECK(!preempted.by_fork);
+        }
+        CHECK(!step_was_in);
+        lock.unlock();
+    });
+    while (!holds) std::this_thread::yield();
+    CHECK(!lock.try_lock_shared() && !lock.try_lock(StoreLock::Rank::step));
+    lock.lock_shared();
+    reader_was_in = true;
+    lock.unlock_shared();
+    lock.lock(StoreLock::Rank::step);
+    step_was_in = true;
+    lock.unlock();
+    writer.join();
+    CHECK(at_reader > 0 && at_cut >= at_reader);
+    CHECK(lock.statistics().windows == 1 && lock.statistics().preempted == 1);
+    CHECK(lock.statistics().most_waited <= StoreLock::kBackgroundTurn + 2 * Work::kPiece);
+    CHECK(lock.try_lock(StoreLock::Rank::step));
+    lock.unlock();
+}
+
+// Many readers and writers, of which none is lost.
+void crowd() {
+    StoreLock lock;
+    std::uint64_t number = 0, other = 0;  // equal whenever nobody writes
+    std::atomic<unsigned> wrong = 0;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 6; ++i)
+        threads.emplace_back([&, i] {
+            for (unsigned round = 0; round < 3000; ++round)
+                if (i % 2) {
+                    lock.lock_shared();
+                    wrong += number != other;
+                    lock.unlock_shared();
+                } else {
+                    lock.lock(i % 4 ? StoreLock::Rank::step : StoreLock::Rank::background);
+                    ++number;
+                    if (round % 8 == 0) std::this_thread::yield();
+                    ++other;
+                    try {
+                        lock.piece_done(1);
+                    } catch (const Preempted&) {}
+                    lock.unlock();
+                }
+        });
+    for (std::thread& one : threads) one.join();
+    CHECK(wrong == 0 && number == 9000 && other == 9000);
+}
+
+// Sequences beside hostile constraints that are compiled and walked, while stores are left: equal masks as alone.
+void beside_hostile() {
+    const programs::Words friendly = programs::tree(false, true);
+    std::vector<Row> expected;
+    {
+        Matcher alone(Automaton::compile(vocabulary(), friendly));
+        expected = walk(alone, kText);
+    }
+    for (const std::size_t store_bytes : {std::size_t{512} << 20, std::size_t{300'000}}) {
+        const auto small = vocabulary(store_bytes);
+        const Compiled compiled(small, friendly);
+        std::atomic<bool> ends = false;
+        std::atomic<unsigned> refused = 0;
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < 2; ++i)
+            threads.emplace_back([&, i] {
+                for (std::uint32_t n = 0; !ends; ++n) try {
+                        const Compiled one(small, hostile(60 + 10 * i + n % 8));
+                        Matcher matcher(one.automaton());
+                        Row row(small->words());
+                        matcher.fill_mask(row);
+                    } catch (const Error& error) { refused += error.kind == ErrorKind::limit; }
+            });
+        std::thread counts([&] {
+            for (std::uint32_t n = 0; !ends; ++n) {
+                const Compiled one(small, programs::counted(n % programs::kCounted));
+                Matcher matcher(one.automaton());
+                Row row(small->words());
+                matcher.fill_mask(row);
+            }
+        });
+        bool equal = true;
+        for (int round = 0; round < kRounds; ++round) {
+            Matcher matcher(compiled.automaton());
+            equal &= walk(matcher, kText) == expected;
+            matcher.rollback(kText.size());
+            std::vector<std::int64_t> tokens;
+            for (const char c : kText) tokens.push_back(token_of(c));
+            equal &= matcher.validate(tokens) == tokens.size() && matcher.position() == 0;
+        }
+        ends = true;
+        for (std::thread& one : threads) one.join();
+        counts.join();
+        CHECK(equal);
+        CHECK(small->store()->lock.statistics().most_waited <= StoreLock::kLongTurn + 20 * Work::kPiece);
+    }
+}
+
+// A sequence that is cut off moves to a store apart, where it stands as before.
+void moved() {
+    const auto small = vocabulary();
+    programs::Writer w;
+    const std::uint32_t letters = w.repeat(w.chars({'b', 'c'}), 0, 40);
+    const std::uint32_t hard = w.without(w.repeat(w.repeat(w.without(letters), 2, 3), 0, 6));
+    w.node({0, w.cat({w.literal("ab"), hard})});
+    const programs::Words program = w.program(0);
+    std::vector<Row> expected;
+    {
+        Matcher alone(Automaton::compile(vocabulary(), program));
+        expected = walk(alone, "abbc");
+    }
+    const auto automaton = Automaton::compile(small, program);
+    std::atomic<bool> ends = false;
+    std::thread other([&] {  // waits for the store's lock all the time
+        while (!ends) {
+            const Hold guard(*small->store(), StoreLock::Rank::step);
+        }
+    });
+    bool equal = true;
+    for (int round = 0; round < kRounds; ++round) {
+        Matcher matcher(automaton);
+        equal &= walk(matcher, "abbc") == expected && matcher.position() == 4;
+        Matcher copy(matcher);
+        copy.rollback(3);
+        equal &= copy.position() == 1 && copy.forced_bytes() == "b";
+        Row row(small->words());
+        copy.fill_mask(row);
+        equal &= row == expected[1];
+    }
+    ends = true;
+    other.join();
+    CHECK(equal);
+    // The same on purpose: an automaton apart is remembered, and gives the same masks.
+    const auto apart = automaton->apart();
+    CHECK(apart->is_apart() && apart->store() != automaton->store() && automaton->apart() == apart && automaton->newest() == apart);
+    Matcher there(apart);
+    CHECK(walk(there, "abbc") == expected);
+    for (std::size_t i = 0; i < Vocabulary::kMostApart; ++i) CHECK(Automaton::compile(small, hostile(2 + static_cast<std::uint32_t>(i)))->apart());
+}
+
+// Ids of components that have run out are an error, and never those of other components.
+void ids_run_out() {
+    const auto small = vocabulary();
+    const auto store = small->store();
+    const programs::Words program = programs::tree(false, true);
+    Matcher before(Automaton::compile(small, program));
+    const std::vector<Row> expected = walk(before, kText);
+    store->runs.number_from(kInfinite - 2);
+    CHECK(store->runs.is_short_of_ids());
+    CHECK(small->store() != store);  // a new one, whose ids begin anew
+    Component object;
+    object.kind = NodeKind::object;
+    CHECK(store->runs.component_id(object) == kInfinite - 2 && store->runs.component_id(object) == kInfinite - 1);
+    CHECK_THROWS(store->runs.component_id(object), Error);
+    CHECK_THROWS(store->runs.component_id(object), Error);
+    Matcher after(Automaton::compile(small, program));
+    CHECK(walk(after, kText) == expected);
+}
+
+void states_are_bounded() {
+    VocabularyLimits limits;
+    limits.max_states = kMaxExprs + 1;
+    bool refused = false;
+    try {
+        (void)Vocabulary(programs::tokens(), {0}, {}, limits);
+    } catch (const Error& error) { refused = error.kind == ErrorKind::argument; }
+    CHECK(refused);
+    CHECK_THROWS(ExprPool(ExprLimits{.max_exprs = kMaxExprs + 1}), Error);
+    limits.max_states = kMaxExprs;
+    CHECK(Vocabulary(programs::tokens(), {0}, {}, limits).size() > 0);
+}
+
+// What is warmed up depends on the work that is allowed, and on nothing else.
+void warm_up_is_counted() {
+    const auto learned = [](std::uint64_t work) {
+        const auto small = vocabulary();
+        const auto automaton = Automaton::compile(small, programs::calls(0));
+        automaton->walk_ahead(work);
+        return automaton->stats().runs_misses;
+    };
+    const auto none = learned(0), all = learned(100'000'000);
+    std::uint64_t work = 50;
+    while (work < 100'000 && learned(work) <= none) work += 50;
+    const auto some = learned(work);
+    CHECK(none < some && some < all);
+    for (int round = 0; round < 3; ++round) CHECK(learned(work) == some && learned(100'000'000) == all);
+}
+
+#if defined(__unix__) && !defined(__SANITIZE_THREAD__)
+// In the child of a fork: whatever other threads of the parent did just then, the vocabulary can be used.
+bool child_works(const std::shared_ptr<const Vocabulary>& small, Matcher& matcher, const std::vector<Row>& expected) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        bool good = walk(matcher, kText) == expected;
+        Matcher fresh(Automaton::compile(small, programs::tree(false, true)));
+        good &= walk(fresh, kText) == expected;
+        good &= Automaton::compile(small, programs::counted(1))->stats().nodes > 0;
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void forks() {
+    const auto small = vocabulary();
+    const auto automaton = Automaton::compile(small, programs::tree(false, true));
+    Matcher first(automaton);
+    const std::vector<Row> expected = walk(first, kText);
+    std::atomic<bool> ends = false;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 2; ++i)
+        threads.emplace_back([&, i] {
+            for (std::uint32_t n = 0; !ends; ++n) try {
+                    const auto one = Automaton::compile(small, hostile(40 + 8 * i + n % 8));
+                    Matcher matcher(one);
+                    Row row(small->words());
+                    matcher.fill_mask(row);
+                } catch (const Error&) {}
+        });
+    for (int round = 0; round < 10; ++round) {
+        Matcher matcher(automaton);
+        CHECK(child_works(small, matcher, expected));
+        CHECK(walk(matcher, kText) == expected);  // in the parent too
+    }
+    ends = true;
+    for (std::thread& one : threads) one.join();
+}
+#else
+void forks() {}
+#endif
+
+#if defined(__unix__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// Where the system gives no thread, the caller works alone.
+void few_threads() {
+    const auto small = vocabulary();
+    const auto automaton = Automaton::compile(small, programs::tree(false, true));
+    const std::vector<Matcher> matchers(4000, Matcher(automaton));
+    std::vector<const Matcher*> all;
+    for (const Matcher& one : matchers) all.push_back(&one);
+    Row rows(all.size() * small->words());
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        rlimit limit{};
+        getrlimit(RLIMIT_AS, &limit);
+        limit.rlim_cur = 200u << 20;  // room for some stacks of 8 MB
+        setrlimit(RLIMIT_AS, &limit);
+        fill_masks(all, rows, small->words(), 400);
+        Row one(small->words());
+        all.front()->fill_mask(one);
+        bool good = true;
+        for (std::size_t i = 0; i < all.size(); ++i) good &= std::equal(one.begin(), one.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * one.size()));
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#else
+void few_threads() {}
+#endif
+
+// Tables that grow with what constraints hold are in the sums that budgets are compared with.
+void budgets() {
+    const auto small = vocabulary();
+    const auto automaton = Automaton::compile(small, programs::tree(false, true));
+    Matcher matcher(automaton);
+    Row row(small->words());
+    matcher.fill_mask(row);
+    const std::size_t used = small->store()->runs.used();
+    (void)matcher.tokens_to_finish();
+    CHECK(small->store()->runs.used() >= used + 64);
+    const std::size_t with_finish = small->store()->runs.used();
+    (void)matcher.mask_id();
+    CHECK(small->store()->runs.used() >= with_finish + 64);
+    ExprPool pool;
+    const auto cost_of = [&](auto&& make) {
+        const std::size_t before = pool.bytes(), exprs = pool.size();
+        for (std::uint32_t i = 0; i < 200; ++i) make(i);
+        return (pool.bytes() - before) / std::max<std::size_t>(pool.size() - exprs, 1);
+    };
+    // A graph of two states: what it was made of, and a step of each.
+    CHECK(cost_of([&](std::uint32_t i) {
+              const ExprId step = pool.set(ByteSet::range('a', static_cast<std::uint8_t>('b' + i % 20)));
+              std::vector<GraphState> states(2 + i);
+              for (std::uint32_t at = 0; at + 1 < states.size(); ++at) states[at].edges.push_back({step, at + 1});
+              states.back().accepting = true;
+              (void)pool.graph(states);
+          }) >= 100);
+    // Punctuation that no grammar had before: a bounded number is remembered.
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        programs::Writer w;
+        const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));
+        programs::Words object{3};
+        for (std::uint32_t word : programs::Writer::marks(false, "<" + std::to_string(i), std::to_string(i) + ">")) object.push_back(word);
+        for (std::uint32_t word : {0u, 0u, ~0u, 0u, 1u, name, 1u, 1u, 0u, 1u, 0u}) object.push_back(word);
+        w.node(object);
+        w.node({0, text});
+        Matcher one(Automaton::compile(small, w.program(0)));
+        for (const char c : "<" + std::to_string(i)) {
+            one.fill_mask(row);
+            one.advance(token_of(c));
+        }
+        one.fill_mask(row);
+    }
+    CHECK(small->store()->runs.marks() > 0);
+    CHECK(small->store()->runs.marks() <= 64);
+}
+
+}  // namespace
+
+int main() {
+    turns();
+    crowd();
+    beside_hostile();
+    moved();
+    ids_run_out();
+    states_are_bounded();
+    warm_up_is_counted();
+    forks();
+    few_threads();
+    budgets();
+    return check::report();
+}

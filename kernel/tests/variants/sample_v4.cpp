@@ -1,0 +1,10 @@
+// The sampler for one width of vector registers.
+#define guideway guideway_v4
+#if defined(__x86_64__) && defined(__GNUC__)
+#define GUIDEWAY_WIDE __attribute__((target("arch=x86-64-v4")))
+#else
+#define GUIDEWAY_WIDE
+#endif
+#include "sample_variant.h"
+
+SampleVariant sample_v4() { return {guideway::drawn, guideway::logprobs}; }

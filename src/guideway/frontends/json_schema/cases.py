@@ -1,0 +1,689 @@
+"""Objects that a combination of schemas allows, as alternatives: case by case of what stands at a key.
+
+The combination becomes a Boolean formula. Its variables are the keys that some schema names: the values of a key fall
+into classes that the schemas distinguish, and one more class says that the key is absent. Other assertions (about all
+other keys, about the number of entries) are variables with two classes. The formula is split by the variable that
+leaves the least, so that a discriminator, required or not, decides before anything is multiplied; classes that leave
+the same formula stay together. A negated conjunction that needs an entry of some kind is kept as a demand.
+
+This is Shannon expansion into a multi-valued decision diagram of which each path is one alternative (Bryant,
+"Graph-based algorithms for Boolean function manipulation", 1986).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from guideway.errors import LimitExceededError
+from guideway.frontends.json_schema.bundles import (
+    ANYTHING,
+    ARRAY,
+    FALSE,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    STRING,
+    TRUE,
+    Demand,
+    Group,
+    ObjectPart,
+    StringPart,
+    Want,
+    box_key,
+    join,
+)
+from guideway.frontends.json_schema.formulas import (
+    ABSENT,
+    All,
+    AnyOf,
+    Cube,
+    Formula,
+    Formulas,
+    Negated,
+    One,
+    TooHard,
+    product,
+    shape_of,
+)
+from guideway.frontends.json_schema.keys import language_is_empty
+from guideway.frontends.json_schema.limits import (
+    MAX_CASES,
+    MAX_CLASSES,
+    MAX_DEMANDS,
+    MAX_FORMULA,
+    MAX_OPENED,
+    MAX_TRIED,
+)
+from guideway.frontends.json_schema.opposites import bundle_of_value
+from guideway.frontends.json_schema.reading import KEYWORD_NAMES
+from guideway.frontends.json_schema.scalars import pattern_language
+from guideway.frontends.json_schema.terms import Fork, Term, want
+from guideway.grammar.regular import both
+
+if TYPE_CHECKING:
+    from guideway.frontends.json_schema.expand import Expander
+
+__all__ = ["TooHard", "objects_by_cases"]
+
+_MAX_DEPTH = 40
+_CANDIDATES = 6
+_OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
+
+
+class _Key:
+    """A key: the literals that some schema asserts of its value, and the classes into which they divide it."""
+
+    __slots__ = ("classes", "full", "literals", "masks", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.literals: dict[int, None] = {}
+        self.classes: list[Want] = []
+        self.masks: dict[int, int] = {}  # by literal, the classes in which it holds
+        self.full = 0
+
+
+def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
+    """The objects that meet a want, as alternatives; the other types of which all values meet it; and those of which
+    this is not known. Raises `TooHard`.
+    """
+    return _Cases(expander).run(wanted)
+
+
+class _Cases(Formulas):
+    def __init__(self, expander: Expander) -> None:
+        super().__init__()
+        self._expander = expander
+        self._keys: dict[str, int] = {}  # names -> variables
+        self._vars: list[_Key | None] = []  # None: a variable of another kind
+        self._atoms: dict[Any, int] = {}
+        self._formulas: dict[int, Formula] = {}
+        self._same: dict[Any, int] = {}
+        self._same_of: dict[int, int] = {}
+        self._listed: list[tuple[Cube, Group]] = []
+        self._open: list[Group] = []  # those that bound all keys that they do not name
+        self._apart: dict[tuple[int, int], bool] = {}
+
+    def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
+        order = self._collect(wanted)
+        whole_types, other_types = 0, []
+        for types in _OTHERS:
+            found = self._of_type(types, order, wanted)
+            if found is None:
+                other_types.append(types)
+            elif found:
+                whole_types |= types
+        self._formulas.clear()
+        for place in order:  # inner ones first
+            self._formulas[place] = self._read(self._term(place))
+        whole = self._all([self._formula(one) for one in sorted(wanted)])
+        return self._split(whole), whole_types, other_types
+
+    def _of_type(self, types: int, order: list[int], wanted: Want) -> bool | None:
+        """Whether all values of a type meet a want, or none does; None where it depends on the value."""
+        formulas = self._formulas
+        formulas.clear()
+        for place in order:
+            term = self._term(place)
+            own = term.own
+            if own.types & types:
+                part = own.number if types == NUMBER else own.string if types == STRING else own.array
+                if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.boxes):
+                    formulas[place] = One((), True)  # what is not known
+                    continue
+            parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in term.also)]
+            parts += (fork.kind == "when" or self._fork(fork) for fork in term.forks)
+            formulas[place] = self._all(parts)
+        made = self._all([self._formula(one) for one in sorted(wanted)])
+        return made if isinstance(made, bool) else None
+
+    # -- what is said
+
+    def _term(self, literal: int) -> Term:
+        return self._expander.term(self._expander.places[literal >> 1])
+
+    def _collect(self, wanted: Want) -> list[int]:
+        """Every schema that says something of the object itself, the inner ones first; and the keys they name."""
+        order: list[int] = []
+        depth = {one & ~1: 0 for one in wanted if one > 1}
+        todo = [(one, False) for one in depth]
+        done: set[int] = set()
+        while todo:
+            literal, left = todo.pop()
+            if left:
+                order.append(literal)
+                continue
+            if literal in done:
+                continue
+            done.add(literal)
+            term = self._term(literal)
+            if term.left is not None or len(done) > MAX_FORMULA:
+                raise TooHard
+            self._note_names(term)
+            todo.append((literal, True))
+            for one in reversed(list(term.leads)):  # a stack: the first one is read first
+                if one > 1 and one & ~1 not in done:
+                    depth[one & ~1] = depth[literal] + 1
+                    if depth[literal] > _MAX_DEPTH:
+                        raise TooHard
+                    todo.append((one & ~1, False))
+        return order
+
+    def _note_names(self, term: Term) -> None:
+        """Notes the keys of a schema in the order in which objects of the generation profile have them."""
+        part = term.own.object
+        if part is not None:
+            if part.demands:
+                raise TooHard
+            for group in part.groups:
+                for name, one in group.names.items():
+                    self._note(name, one)
+                if not group.patterns and group.extra and group.extra != NOTHING:
+                    self._open.append(group)
+            for name in (*part.required, *sorted(part.banned)):
+                self._note(name)
+        for box in (term.own.boxes or {}).values():
+            if isinstance(box, dict):
+                for name, value in box.items():
+                    self._note(name, want(self._listing([value])))
+        for fork in term.forks:
+            if fork.kind == "when":
+                self._note(fork.name)
+                for name in fork.needs:
+                    self._note(name)
+
+    def _note(self, name: str, wanted: Want = ANYTHING) -> None:
+        var = self._keys.get(name)
+        if var is None:
+            var = self._keys[name] = len(self._vars)
+            self._vars.append(_Key(name))
+            self._full.append(0)
+            self._is_key.append(True)
+        key = self._vars[var]
+        if key is not None:
+            for one in wanted:
+                if one > 1:
+                    key.literals[self._canonical(one)] = None
+
+    def _canonical(self, literal: int) -> int:
+        """The first literal that says the same, of an even one."""
+        base = literal & ~1
+        found = self._same_of.get(base)
+        if found is None:
+            place = self._expander.places[base >> 1]
+            schema, term = place.schema, self._term(base)
+            shape: Any
+            if term.plain:
+                shape = id(term)
+            elif isinstance(schema, dict) and schema:
+                told = {name: one for name, one in schema.items() if name in KEYWORD_NAMES}
+                shape = (box_key(told), id(place.resource), place.scope)
+            else:
+                shape = base
+            found = self._same_of[base] = self._same.setdefault(shape, base)
+        return found
+
+    def _formula(self, literal: int) -> Formula:
+        if literal < 2:
+            return not literal
+        made = self._formulas[literal & ~1]
+        return self._negated(made) if literal & 1 else made
+
+    def _read(self, term: Term) -> Formula:
+        own = term.own
+        if not own.types & OBJECT:
+            return False
+        parts: list[Formula] = []
+        if own.boxes is not None:
+            boxes = [box for box in own.boxes.values() if isinstance(box, dict)]
+            if len(boxes) > MAX_OPENED:
+                raise TooHard
+            parts.append(self._any([self._box(box) for box in boxes]))
+        if own.object is not None:
+            parts.append(self._object(own.object))
+        parts += (self._formula(one) for one in term.also)
+        parts += (self._fork(fork) for fork in term.forks)
+        return self._all(parts)
+
+    def _fork(self, fork: Fork) -> Formula:
+        literals = [self._formula(one) for one in fork.literals]
+        if fork.kind == "any":
+            return self._any(literals)
+        if fork.kind == "one":
+            return self._one(literals, True)
+        if fork.kind == "if":
+            condition, then, other = literals
+            return self._all([self._any([self._negated(condition), then]), self._any([condition, other])])
+        has = All({self._var(name): self._present(name) for name in fork.needs if name != fork.name})
+        absent = All({self._var(fork.name): ABSENT})
+        return self._any([absent, self._all([has, *literals])])
+
+    def _box(self, box: dict[str, Any]) -> Formula:
+        part = bundle_of_value(box, lambda value: self._listing([value])).object
+        return True if part is None else self._object(part)
+
+    def _object(self, part: ObjectPart) -> Formula:
+        """What the keywords of one schema say of objects."""
+        cubes: list[Formula] = []
+        for group in part.groups:
+            made = self._group(group)
+            cubes.append(made)
+            if group.listed and isinstance(made, All):
+                self._listed.append((made.cube, group))
+        cube: Cube = {}
+        for name in part.required:
+            cube[self._var(name)] = self._present(name)
+        for name in part.banned:
+            cube[self._var(name)] = ABSENT
+        if part.fewest:
+            cube[self._count(part.fewest)] = 2
+        if part.most is not None:
+            cube[self._count(part.most + 1)] = 1
+        if part.keys:
+            fails = ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),))
+            cube[self._atom(("keys", part.keys), ObjectPart(keys=part.keys), fails)] = 2
+        return self._all([All(cube), *cubes])
+
+    def _count(self, least: int) -> int:
+        return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
+
+    def _group(self, group: Group) -> Formula:
+        cube: Cube = {}
+        for name, one in group.names.items():
+            self._bound(cube, name, one)
+        for pattern, at, one in group.patterns:
+            if one:
+                holds = ObjectPart((Group({}, ((pattern, at, one),)),))
+                fails = ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),))
+                cube[self._atom(("pattern", pattern, self._same_wants(one)), holds, fails)] = 2
+        extra = group.extra
+        if extra and group.patterns:
+            names = dict.fromkeys(group.names, ANYTHING)
+            passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in group.patterns)
+            outside = tuple((pattern, at) for pattern, at, _ in group.patterns)
+            holds = ObjectPart((Group(names, passed, extra),))
+            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(names), (), outside),))
+            key = ("rest", frozenset(names), frozenset(one[0] for one in outside), self._same_wants(extra))
+            cube[self._atom(key, holds, fails)] = 2
+        elif extra:
+            for name in self._keys:
+                if name not in group.names:
+                    self._bound(cube, name, extra)
+            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(self._keys)),))
+            cube[self._atom(("others", self._same_wants(extra)), ObjectPart((Group({}, (), extra),)), fails)] = 2
+        if any(not bits for bits in cube.values()):
+            return False
+        return All(cube) if cube else True
+
+    def _same_wants(self, wanted: Want) -> Want:
+        return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
+
+    def _bound(self, cube: Cube, name: str, wanted: Want) -> None:
+        """The key is absent, or its value meets a want."""
+        if not wanted:
+            return
+        var = self._var(name)
+        bits = cube.get(var, self._full[var])
+        for one in wanted:
+            if one == 1:
+                bits &= ABSENT
+            elif one:
+                self._limit_value(cube, var, self._canonical(one), not one & 1)
+        bits &= cube.get(var, bits)
+        if bits != self._full[var]:
+            cube[var] = bits
+
+    def _limit_value(self, cube: Cube, var: int, literal: int, holds: bool) -> None:
+        """The key is absent, or its value meets a literal (or does not)."""
+        key = self._vars[var]
+        mask = key.masks.get(literal) if key is not None else None
+        full = self._full[var]
+        if mask is not None:
+            cube[var] = cube.get(var, full) & ((mask if holds else full & ~mask) | ABSENT)
+            return
+        if not holds:
+            raise TooHard
+        known = self._atoms.get((var, literal))
+        if known is None:
+            known = self._atom((var, literal), ObjectPart(), ObjectPart())
+            self._value_of[known] = (var, literal)
+            self._values_at.setdefault(var, []).append(known)
+        cube[known] = 2
+
+    def _atom(self, key: Any, holds: ObjectPart, fails: ObjectPart) -> int:
+        """A variable of two classes: bit 0, it fails; bit 1, it holds."""
+        var = self._atoms.get(key)
+        if var is None:
+            var = self._atoms[key] = len(self._vars)
+            self._vars.append(None)
+            self._full.append(3)
+            self._is_key.append(False)
+            self._parts[var] = (holds, fails)
+        return var
+
+    def _present(self, name: str) -> int:
+        return self._full[self._var(name)] & ~ABSENT
+
+    # -- the classes of the values at a key
+
+    def _var(self, name: str) -> int:
+        var = self._keys[name]
+        if not self._full[var]:
+            key = self._vars[var]
+            if key is not None:
+                self._divide(key)
+                self._full[var] = key.full
+        return var
+
+    def _divide(self, key: _Key) -> None:
+        """The values that the literals distinguish: given scalars by counting, what else there is by trial."""
+        for group in self._open:
+            if key.name not in group.names:
+                for one in group.extra or ():
+                    key.literals[self._canonical(one)] = None
+        literals = list(key.literals)
+        classes: list[tuple[Want, frozenset[int]]] = [(ANYTHING, frozenset())]
+        finite = {one: values for one in literals if (values := self._finite(one)) is not None}
+        if len(finite) > 1:
+            classes = self._counted(finite)
+        else:
+            finite = {}
+        others = [one for one in literals if one not in finite]
+        if len(others) > MAX_TRIED and not all(map(self._patterns, others)):  # each becomes a variable of its own
+            literals, others = list(finite), []
+        for one in others:
+            classes = self._tried(classes, one)
+        key.classes = [wanted for wanted, _ in classes]
+        key.full = (2 << len(classes)) - 1
+        for one in literals:
+            key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
+
+    def _finite(self, literal: int) -> list[Any] | None:
+        """The scalars that a literal lists, each with its type; None where it does more."""
+        term = self._term(literal)
+        own = term.own
+        if term.also or term.forks or term.left is not None or own.types & (ARRAY | OBJECT) or not own.types:
+            return None
+        values: list[Any] = [(bit, word) for bit, word in ((1, None), (2, True), (4, False)) if own.types & bit]
+        if own.types & NUMBER:
+            if own.number is None or own.number.given is None:
+                return None
+            values += ((NUMBER, one) for one in own.number.given)
+        if own.types & STRING:
+            if own.string is None or own.string.given is None or own.string.tests:
+                return None
+            values += ((STRING, one) for one in own.string.given)
+        return values
+
+    def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Want, frozenset[int]]]:
+        """The classes of listed scalars, by the literals that list them, and all other values."""
+        holders: dict[Any, set[int]] = {}
+        for one, values in finite.items():
+            for value in values:
+                holders.setdefault(value, set()).add(one)
+        classes: dict[frozenset[int], list[Any]] = {}
+        for value, found in holders.items():
+            classes.setdefault(frozenset(found), []).append(value[1])
+        whole = self._listing([value[1] for value in holders])
+        if len(classes) > MAX_CLASSES:
+            raise TooHard
+        made = [(want(self._listing(values)), found) for found, values in classes.items()]
+        return [*made, (want(whole ^ 1), frozenset())]
+
+    def _listing(self, values: list[Any]) -> int:
+        expander = self._expander
+        return expander.value_literal(expander.places[0], {"enum": values})
+
+    def _tried(self, classes: list[tuple[Want, frozenset[int]]], literal: int) -> list[tuple[Want, frozenset[int]]]:
+        made = []
+        for wanted, holders in classes:
+            for one, found in ((literal, holders | {literal}), (literal ^ 1, holders)):
+                met = join(wanted, want(one))
+                if 1 not in met and not self._expander.has_no_value(met) and not self._has_no_text(met):
+                    made.append((met, found))
+        if len(made) > MAX_CLASSES:
+            raise TooHard
+        return made
+
+    def _patterns(self, literal: int) -> bool:
+        """Whether it says no more than that a value is a string which matches patterns."""
+        term = self._term(literal)
+        own = term.own
+        if term.also or term.forks or term.left is not None or own.types != STRING or own.string is None:
+            return False
+        part = own.string
+        plain = part.given is None and not part.fewest and part.most is None
+        return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
+
+    def _has_no_text(self, wanted: Want) -> bool:
+        """Whether two patterns contradict each other."""
+        patterns = [one for one in sorted(wanted) if not one & 1 and self._patterns(one)]
+        return any(self._are_apart(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
+
+    def _are_apart(self, one: int, other: int) -> bool:
+        known = self._apart.get((one, other))
+        if known is None:
+            tests = [test for part in (one, other) for test in self._string(part).tests]
+            try:
+                known = language_is_empty(both(*(pattern_language(text, at) for _, _, text, at in tests)))
+            except LimitExceededError:
+                known = False
+            self._apart[one, other] = known
+        return known
+
+    def _string(self, literal: int) -> StringPart:
+        return self._term(literal).own.string or StringPart()
+
+    def _wanted(self, var: int, bits: int) -> Want:
+        """What a value of one of these classes must be."""
+        key = self._vars[var]
+        if key is None:
+            raise TooHard
+        bits &= ~ABSENT
+        left = key.full & ~ABSENT
+        if bits == left:
+            return ANYTHING
+        if not bits:
+            return NOTHING
+        made = ANYTHING
+        signed = [(mask, one) for one, mask in key.masks.items()]
+        signed += [(left & ~mask, one ^ 1) for mask, one in signed]
+        for mask, one in sorted(signed, key=lambda both: both[0].bit_count()):
+            if not bits & ~mask and left & ~mask:
+                made = join(made, want(one))
+                left &= mask
+                if left == bits:
+                    return made
+        each = [key.classes[i] for i in range(len(key.classes)) if bits >> (i + 1) & 1]
+        if len(each) == 1:
+            return each[0]
+        place = self._expander.places[0]
+        return self._expander.any_of(place, tuple(self._expander.all_of(place, one) for one in each))
+
+    # -- the split
+
+    def _split(self, whole: Formula) -> list[ObjectPart]:
+        found: list[ObjectPart] = []
+        todo: list[Formula] = [whole]
+        count = 0
+        while todo:
+            one = todo.pop()
+            if one is False:
+                continue
+            if one is True:
+                one = All({})
+            if not isinstance(one, All):
+                one = All({}, (one,))
+            if self._is_simple(one.rest):
+                made = self._emitted(one)
+                if made is not None:
+                    found.append(made)
+            else:
+                todo += reversed(self._cases(one))
+            count += 1
+            if len(found) + len(todo) > MAX_CASES or count > 4 * MAX_CASES:
+                raise TooHard
+        return found
+
+    def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
+        """Whether the rest can be written as demands."""
+        return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
+
+    def _cases(self, one: All) -> list[Formula]:
+        """The formula divided: by a variable, or by the branches of its first choice."""
+        best: list[Formula] | None = None
+        least = float("inf")
+        counts: dict[int, int] = {}
+        masks: dict[int, set[int]] = {}
+        for part in one.rest:
+            self._count_vars(part, counts, masks)
+        order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
+        for var in order:
+            made = self._by_variable(one, var, masks[var])
+            weight = sum(map(self._weight, made))
+            if weight < least:
+                best, least = made, weight
+        if best is not None and least <= product(map(self._weight, one.rest)):  # about what branches give
+            return best
+        branches = self._by_branches(one)
+        return branches if best is None or sum(map(self._weight, branches)) <= least else best
+
+    def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
+        allowed = one.cube.get(var, self._full[var])
+        cells = [allowed]
+        for mask in masks:  # classes that no part of the formula distinguishes stay together
+            cells = [cell for whole in cells for cell in (whole & mask, whole & ~mask) if cell]
+        same: dict[Any, int] = {}
+        left: dict[Any, tuple[Formula, ...] | None] = {}
+        for cell in cells:
+            parts = tuple(self._assumed(part, {var: cell}) for part in one.rest)
+            if any(part is False for part in parts):
+                continue
+            shape = tuple(part if part is True else shape_of(part) for part in parts)
+            same[shape] = same.get(shape, 0) | cell
+            left[shape] = parts
+        return [
+            made
+            for shape, cell in same.items()
+            if (made := self._all([All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
+        ]
+
+    def _by_branches(self, one: All) -> list[Formula]:
+        """The formula by the options of the part that has fewest."""
+        at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
+        for i, part in enumerate(one.rest):
+            demand = isinstance(part, Negated) and self._is_demand(part)
+            if not demand and (isinstance(one.rest[at], Negated) or self._weight(part) < self._weight(one.rest[at])):
+                at = i
+        part = one.rest[at]
+        others = [other for i, other in enumerate(one.rest) if i != at]
+        base = All(one.cube)
+        options: list[list[Formula]] = []
+        if isinstance(part, Negated):
+            held: Cube = {}
+            for var, bits in part.cube.items():
+                options.append([All({**held, var: self._full[var] & ~bits})])
+                held[var] = bits
+        elif isinstance(part, AnyOf):
+            options = [[branch] for branch in part.parts]
+        elif isinstance(part, One) and part.holds:
+            for i, branch in enumerate(part.parts):
+                options.append([branch, *(self._negated(other) for j, other in enumerate(part.parts) if j != i)])
+        elif isinstance(part, One):
+            options.append([self._negated(branch) for branch in part.parts])
+            options += ([a, b] for i, a in enumerate(part.parts) for b in part.parts[:i])
+        made = [self._all([base, *option, *others]) for option in options]
+        return [formula for formula in made if formula is not False]
+
+    # -- alternatives
+
+    def _emitted(self, one: All) -> ObjectPart | None:
+        """The objects of a cube with demands; None where there is plainly none."""
+        cube = one.cube
+        part = ObjectPart()
+        names: dict[str, Want] = {}
+        banned = []
+        groups: list[Group] = []
+        closed: Want | None = None
+        for var, bits in cube.items():
+            key = self._vars[var]
+            if var in self._value_of:
+                continue
+            if key is None:
+                holds, fails = self._parts[var]
+                chosen = holds if bits == 2 else fails
+                if bits == 2 and len(holds.groups) == 1 and not (holds.groups[0].patterns or holds.groups[0].names):
+                    closed = join(closed or ANYTHING, holds.groups[0].extra or ANYTHING)
+                else:
+                    groups += chosen.groups
+                    part.keys = join(part.keys, chosen.keys)
+                    part.demands += chosen.demands
+                    part.fewest = max(part.fewest, chosen.fewest)
+                    if chosen.most is not None:
+                        part.most = chosen.most if part.most is None else min(part.most, chosen.most)
+                continue
+            if bits == ABSENT:
+                banned.append(key.name)
+                continue
+            names[key.name] = self._wanted(var, bits)
+            if not bits & ABSENT:
+                part.required[key.name] = None
+        for var, bits in cube.items():
+            if var in self._value_of:
+                owner, literal = self._value_of[var]
+                key = self._vars[owner]
+                if key is not None and cube.get(owner) != ABSENT:
+                    names[key.name] = join(names.get(key.name, ANYTHING), want(literal if bits == 2 else literal ^ 1))
+                    if bits == 1:
+                        part.required[key.name] = None
+        for name in part.required:
+            wanted = names.get(name, ANYTHING)
+            if 1 in wanted or (len(wanted) > 1 and self._expander.has_no_value(wanted)):
+                return None
+        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Negated))
+        if part.most is not None and max(part.fewest, len(part.required)) > part.most:
+            return None
+        told = dict.fromkeys(names)
+        if closed is None:
+            part.banned = frozenset(banned)
+        else:
+            told = dict.fromkeys(name for name in self._keys if name not in banned)
+            if 1 not in closed:
+                names.update(dict.fromkeys(banned, NOTHING))
+                told.update(dict.fromkeys(banned))
+        if told or closed is not None:
+            ordered = {name: names.get(name, ANYTHING) for name in self._keys if name in told}
+            groups.insert(0, Group(ordered, (), closed))
+        for held, group in self._listed:
+            if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
+                groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
+        part.groups = tuple(groups)
+        return part
+
+    def _demand(self, clause: Negated, cube: Cube) -> Demand:
+        ways: dict[str, list[Want]] = {}
+        value, names = NOTHING, frozenset[str]()
+        for var, bits in clause.cube.items():
+            key = self._vars[var]
+            if var in self._value_of:
+                owner, literal = self._value_of[var]
+                key = self._vars[owner]
+                if key is not None:
+                    ways.setdefault(key.name, []).append(want(literal ^ 1))
+            elif key is None:
+                (only,) = self._parts[var][1].demands
+                value, names = only.value, only.names
+            else:
+                left = self._full[var] & ~bits & cube.get(var, self._full[var])
+                ways.setdefault(key.name, []).append(self._wanted(var, left))
+        named = []
+        place, expander = self._expander.places[0], self._expander
+        for name, each in ways.items():
+            one = each[0] if len(each) == 1 else expander.any_of(place, tuple(expander.all_of(place, x) for x in each))
+            named.append((name, one))
+        return Demand(value, names, named=tuple(named))
+
+
+def _opposite(one: Want) -> Want:
+    return want(next(iter(one)) ^ 1) if one else NOTHING

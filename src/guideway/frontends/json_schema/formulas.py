@@ -1,0 +1,330 @@
+"""Boolean formulas over variables of several classes: conjunctions, disjunctions, "exactly one", and their negations.
+
+A cube is a conjunction: for each of its variables the classes that are allowed, as bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from guideway.frontends.json_schema.bundles import ObjectPart
+from guideway.frontends.json_schema.limits import MAX_SPLITS
+
+__all__ = ["ABSENT", "All", "AnyOf", "Cube", "Formula", "Formulas", "Negated", "One", "TooHard", "product", "shape_of"]
+
+ABSENT = 1
+"""The bit of the class "the key is absent"."""
+
+Cube = dict[int, int]  # by variable, the classes that are allowed; all of these hold at once
+
+
+class TooHard(Exception):
+    """The formula is too large, or says what it cannot express."""
+
+
+class All:
+    """A conjunction of clauses and sums (`rest`) and of a cube."""
+
+    __slots__ = ("cube", "rest")
+
+    def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
+        self.cube = cube
+        self.rest = rest
+
+
+class Negated:
+    """Some assertion of a cube fails."""
+
+    __slots__ = ("cube",)
+
+    def __init__(self, cube: Cube) -> None:
+        self.cube = cube
+
+
+class AnyOf:
+    """A disjunction."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Formula, ...]) -> None:
+        self.parts = parts
+
+
+class One:
+    """Exactly one of the parts; or, if not `holds`, none or several."""
+
+    __slots__ = ("holds", "parts")
+
+    def __init__(self, parts: tuple[Formula, ...], holds: bool) -> None:
+        self.parts = parts
+        self.holds = holds
+
+
+Formula = bool | All | Negated | AnyOf | One
+
+
+class Formulas:
+    """Those of one set of variables. A value that fails what is said of it is present: some variables imply others."""
+
+    def __init__(self) -> None:
+        self._full: list[int] = []  # by variable, all its classes
+        self._is_key: list[bool] = []
+        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
+        self._value_of: dict[
+            int, tuple[int, int]
+        ] = {}  # of variables that say what a value meets: the key's, a literal
+        self._values_at: dict[int, list[int]] = {}  # the other way round
+        self._work = 0
+
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > MAX_SPLITS:
+            raise TooHard
+
+    def _all(self, parts: Iterable[Formula]) -> Formula:
+        """The conjunction; what its cube decides is taken out of the rest."""
+        self._spend(1)
+        cube: Cube = {}
+        rest: list[Formula] = []
+        todo = list(parts)
+        while todo:
+            news: Cube = {}
+            for part in todo:
+                if part is False:
+                    return False
+                if part is True:
+                    continue
+                if not isinstance(part, All):
+                    rest.append(part)
+                    continue
+                rest += part.rest
+                self._spend(len(part.cube) // 8)
+                for var, bits in part.cube.items():
+                    before = cube.get(var, self._full[var])
+                    after = before & bits
+                    if not after:
+                        return False
+                    if after != before:
+                        cube[var] = news[var] = after
+                        if not self._implied(var, after, cube, news):
+                            return False
+            todo = []
+            if news and rest:
+                kept: list[Formula] = []
+                for one in rest:
+                    made = self._assumed(one, news)
+                    if made is False:
+                        return False
+                    if made is one or not isinstance(made, (All, bool)):
+                        kept.append(made)
+                    else:
+                        todo.append(made)
+                rest = kept
+        if len(rest) > 1:
+            rest = list({shape_of(one): one for one in rest}.values())
+        if not cube and not rest:
+            return True
+        if not cube and len(rest) == 1:
+            return rest[0]
+        return All(cube, tuple(rest))
+
+    def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
+        """What a value fails to meet is present; an absent one fails nothing. False: a contradiction."""
+        owner = self._value_of.get(var)
+        if owner is not None:
+            if bits == 1:
+                before = cube.get(owner[0], self._full[owner[0]])
+                cube[owner[0]] = news[owner[0]] = before & ~ABSENT
+                return before != ABSENT
+        elif bits == ABSENT:
+            for one in self._values_at.get(var, ()):
+                if cube.get(one) == 1:
+                    return False
+                cube.pop(one, None)
+                news[one] = 2
+        return True
+
+    def _any(self, parts: Iterable[Formula]) -> Formula:
+        self._spend(1)
+        made: list[Formula] = []
+        single: Cube = {}
+        seen: set[Any] = set()
+        for part in parts:
+            if part is True:
+                return True
+            if part is False:
+                continue
+            for one in part.parts if isinstance(part, AnyOf) else (part,):
+                if isinstance(one, Negated) or (isinstance(one, All) and len(one.cube) == 1 and not one.rest):
+                    for var, bits in one.cube.items():
+                        if isinstance(one, Negated):
+                            bits = self._full[var] & ~bits
+                        single[var] = single.get(var, 0) | bits
+                        if single[var] == self._full[var]:
+                            return True
+                    continue
+                shape = frozenset(one.cube.items()) if isinstance(one, All) and not one.rest else None
+                if shape is None or shape not in seen:
+                    made.append(one)
+                    seen.add(shape)
+        if single:
+            made.append(Negated({var: self._full[var] & ~bits for var, bits in single.items()}))
+            if len(single) == 1:
+                made[-1] = All(single)
+        if len(made) == 1:
+            return made[0]
+        return AnyOf(tuple(made)) if made else False
+
+    def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
+        """Exactly one of the parts; or, by the flag, not exactly one."""
+        self._spend(1)
+        made: list[Formula] = []
+        true = 0
+        seen: dict[Any, int] = {}
+        never: list[Formula] = []  # parts that occur twice: neither may hold
+        for part in parts:
+            if part is False:
+                continue
+            if part is True:
+                true += 1
+                continue
+            shape = frozenset(part.cube.items()) if isinstance(part, All) and not part.rest else id(part)
+            if shape not in seen:
+                made.append(part)
+            seen[shape] = seen.get(shape, 0) + 1
+            if seen[shape] == 2:
+                never.append(part)
+        if true > 1:
+            return not holds
+        if never:
+            made = [one for one in made if one not in never]
+            inner = self._negated(self._any(made)) if true else self._one(made, True)
+            whole = self._all([*map(self._negated, never), inner])
+            return whole if holds else self._negated(whole)
+        if true:
+            some = self._any(made)
+            return self._negated(some) if holds else some
+        if len(made) < 2:
+            only = made[0] if made else False
+            return only if holds else self._negated(only)
+        return One(tuple(made), holds)
+
+    def _negated(self, one: Formula) -> Formula:
+        self._spend(1)
+        if isinstance(one, bool):
+            return not one
+        if isinstance(one, Negated):
+            return All(one.cube)
+        if isinstance(one, One):
+            return One(one.parts, not one.holds)
+        if isinstance(one, AnyOf):
+            return self._all([self._negated(part) for part in one.parts])
+        missed: list[Formula] = [self._negated(part) for part in one.rest]
+        if len(one.cube) == 1:
+            missed += (All({var: self._full[var] & ~bits}) for var, bits in one.cube.items())
+        elif one.cube:
+            missed.append(Negated(one.cube))
+        return self._any(missed)
+
+    def _assumed(self, one: Formula, given: Cube) -> Formula:
+        """The formula where the given cube holds."""
+        if isinstance(one, bool):
+            return one
+        if isinstance(one, (All, Negated)):
+            cube = one.cube
+            self._spend(1 + min(len(cube), len(given)) // 8)
+            gone = []
+            small, large = (given, cube) if len(given) < len(cube) else (cube, given)
+            for var in small:
+                if var in large:
+                    if not cube[var] & given[var]:
+                        return isinstance(one, Negated)
+                    if not given[var] & ~cube[var]:
+                        gone.append(var)
+            if gone:
+                cube = {var: bits for var, bits in cube.items() if var not in gone}
+            if isinstance(one, Negated):
+                if not gone:
+                    return one
+                if len(cube) == 1:
+                    return All({var: self._full[var] & ~bits for var, bits in cube.items()})
+                return Negated(cube) if cube else False
+            rest = [self._assumed(part, given) for part in one.rest]
+            if not gone and all(a is b for a, b in zip(rest, one.rest, strict=True)):
+                return one
+            return self._all([All(cube), *rest]) if rest else All(cube) if cube else True
+        parts = [self._assumed(part, given) for part in one.parts]
+        if all(a is b for a, b in zip(parts, one.parts, strict=True)):
+            return one
+        return self._any(parts) if isinstance(one, AnyOf) else self._one(parts, one.holds)
+
+    def _is_demand(self, one: Negated) -> bool:
+        """Whether it asks for some entry, of which there are several ways."""
+        others = 0
+        for var, bits in one.cube.items():
+            if not self._is_key[var]:
+                if var in self._value_of:
+                    if bits != 2:
+                        return False
+                    continue
+                _, fails = self._parts[var]
+                others += 1
+                if bits != 2 or others > 1 or len(fails.demands) != 1 or fails.demands[0].inside:
+                    return False
+                if fails.demands[0].outside or fails.demands[0].keys:
+                    return False
+            elif not bits & ABSENT:
+                return False
+        return True
+
+    def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
+        self._spend(1)
+        if isinstance(one, (All, Negated)):
+            for var, bits in one.cube.items():
+                counts[var] = counts.get(var, 0) + 1
+                masks.setdefault(var, set()).add(bits)
+        if isinstance(one, (AnyOf, One)):
+            for part in one.parts:
+                self._count_vars(part, counts, masks)
+        if isinstance(one, All):
+            for part in one.rest:
+                self._count_vars(part, counts, masks)
+
+    def _weight(self, one: Formula, negated: bool = False) -> float:
+        """About how many alternatives a formula, or its opposite, has."""
+        self._spend(1)
+        if isinstance(one, bool):
+            return float(one is not negated)
+        if isinstance(one, Negated):
+            return 1.0 if negated else 1.3 if self._is_demand(one) else float(len(one.cube))
+        if isinstance(one, All):
+            if negated:
+                some = 1.3 if len(one.cube) < 2 or self._is_demand(Negated(one.cube)) else float(len(one.cube))
+                return (some if one.cube else 0.0) + sum(self._weight(part, True) for part in one.rest)
+            return product(self._weight(part) for part in one.rest)
+        if isinstance(one, AnyOf):
+            if negated:
+                return product(self._weight(part, True) for part in one.parts)
+            return sum(self._weight(part) for part in one.parts)
+        none = product(self._weight(part, True) for part in one.parts)
+        each = [(self._weight(part), self._weight(part, True)) for part in one.parts]
+        if one.holds is not negated:
+            return min(1e200, sum(min(1e200, yes * none / max(no, 1e-9)) for yes, no in each))
+        return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
+
+
+def shape_of(one: Formula) -> Any:
+    """What equal formulas share; others may share it only if they are the same object."""
+    if isinstance(one, All) and not one.rest:
+        return frozenset(one.cube.items())
+    if isinstance(one, Negated):
+        return (False, frozenset(one.cube.items()))
+    return id(one)
+
+
+def product(weights: Iterable[float]) -> float:
+    made = 1.0
+    for weight in weights:
+        made = min(1e200, made * weight)
+    return made

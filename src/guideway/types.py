@@ -1,0 +1,81 @@
+"""The types that public functions return or take, for annotations.
+
+from guideway.types import Generation
+
+def show(result: Generation[Person]) -> None: ...
+"""
+
+from __future__ import annotations
+
+from guideway._kernel import Automaton, Matcher
+from guideway.compiler import AutomatonCache
+from guideway.constraints import Constraint, PythonType, Reply, ToolCall
+from guideway.constraints.captures import Capture, Captures
+from guideway.engines.base import Cache, EngineLogits, Logits, MultiStepEngine, StepEngine
+from guideway.generation import (
+    Generation,
+    GenerationRequest,
+    GenerationState,
+    Model,
+    Options,
+    PartialValue,
+    Posterior,
+    Score,
+    Stream,
+    TextChunk,
+    Truncation,
+    View,
+)
+from guideway.generation.options import Messages, Prompt, Prompts
+from guideway.generation.scheduler import FinishReason, Timings
+from guideway.sampling import Alternative, Sampler, Stage, TokenLogprobs
+from guideway.sessions import Change, Counts, KVCache, PrefixCache, PrefixStatistics, Session
+from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.tokenizers.tokenizer import Batch
+
+__all__ = [
+    "Alternative",
+    "Automaton",
+    "AutomatonCache",
+    "Batch",
+    "Cache",
+    "Capture",
+    "Captures",
+    "Change",
+    "Constraint",
+    "Counts",
+    "EngineLogits",
+    "FinishReason",
+    "Generation",
+    "GenerationRequest",
+    "GenerationState",
+    "KVCache",
+    "Logits",
+    "Matcher",
+    "Messages",
+    "Model",
+    "MultiStepEngine",
+    "Options",
+    "PartialValue",
+    "Posterior",
+    "PrefixCache",
+    "PrefixStatistics",
+    "Prompt",
+    "Prompts",
+    "PythonType",
+    "Reply",
+    "Sampler",
+    "Score",
+    "Session",
+    "Stage",
+    "StepEngine",
+    "Stream",
+    "TextChunk",
+    "Timings",
+    "TokenLogprobs",
+    "Tokenizer",
+    "ToolCall",
+    "Truncation",
+    "View",
+    "Vocabulary",
+]

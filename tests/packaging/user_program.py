@@ -1,0 +1,128 @@
+"""A user's program that annotates every public type. `test_user_program.py` checks it with mypy and pyright."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import guideway as gw
+from guideway import types
+from guideway.compiler import CompileLimits, acompile
+from guideway.errors import BudgetTooSmallError, LimitExceededError, ModelNotFoundError, RejectedTokenError
+from guideway.masks import apply, new_rows
+from guideway.matcher import advance_and_fill, fill_masks, forced_tokens
+from guideway.sampling import Dry, Mirostat
+from guideway.search import beam_search, smc
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+
+
+def load(name: str) -> gw.Model | None:
+    try:
+        return gw.load(name, context_size=512)
+    except ModelNotFoundError as error:
+        print(error)
+        return None
+
+
+def values(model: gw.Model) -> None:
+    text: str = gw.generate(model, "Hello", max_tokens=8)
+    person: Person = model.generate("Ada is 36", Person, temperature=0.7, seed=3)
+    people: list[Person] = model.generate("Ada is 36", Person, n=3)
+    texts: list[str] = gw.generate(model, ["a", "b"], stop="\n")
+    nested: list[list[str]] = gw.generate(model, ["a", "b"], gw.Regex("[ab]+"), n=2)
+    cut: Person | None = gw.generate(model, "Ada", Person, allow_truncation=True)
+    kept: list[Person | Exception | None] = gw.generate(model, ["a", "b"], Person, return_exceptions=True)
+    record: Person = gw.extract(model, "Ada is 36", Person)
+    records: list[Person] = model.extract(["Ada is 36"], Person)
+    print(text, person, people, texts, nested, cut, kept, record, records)
+
+
+def details(model: gw.Model) -> None:
+    result: gw.Generation[Person] = gw.complete(model, "Ada", Person, logprobs=2, return_kv_cache=True)
+    results: list[types.Generation[str]] = model.complete(["a", "b"])
+    samples: list[types.Generation[str | None]] = model.complete("a", gw.Regex("a"), n=2, allow_truncation=True)
+    step: types.TokenLogprobs = result.steps[0]
+    other: types.Alternative = step.alternatives[0]
+    timings: types.Timings = result.timings
+    reason: types.FinishReason = result.finish_reason
+    truncation: types.Truncation | None = result.cut
+    captures: types.Captures = result.captures
+    state: types.GenerationState = result.state
+    kv_cache: types.KVCache | None = state.kv_cache
+    again = gw.resume(model, state.edited(model, "{"), max_tokens=40)
+    view: types.View = types.View(model, result)
+    scores: list[types.Score] = gw.score(model, "yes or no?", ["yes", "no"], end=True)
+    print(results, samples, other.probability, timings, reason, truncation, captures, kv_cache, again, view, scores)
+
+
+def streams(model: gw.Model) -> None:
+    chunks: types.Stream[str] = gw.stream(model, "a")
+    several: types.Stream[types.TextChunk] = model.stream(["a", "b"])
+    parts: types.Stream[types.PartialValue[Person]] = gw.stream_values(model, "a", Person)
+    extracted: Iterator[types.PartialValue[Person]] = model.stream_extract("Ada is 36", Person)
+    last: Person | None = [*extracted][-1].value
+    print("".join(chunks), [one.text for one in several], [one.fields for one in parts], last)
+
+
+async def concurrent(model: gw.Model) -> None:
+    person: Person = await gw.agenerate(model, "Ada", Person)
+    text: str = await model.agenerate("a")
+    result: gw.Generation[Person] = await gw.acomplete(model, "Ada", Person)
+    records: list[Person] = await gw.aextract(model, ["Ada is 36"], Person)
+    chunks: AsyncIterator[str] = gw.astream(model, "a")
+    parts: AsyncIterator[types.PartialValue[Person]] = model.astream_values("a", Person)
+    automaton: gw.Automaton = await acompile(Person, model, limits=CompileLimits(max_states=100_000))
+    print(person, text, result, records, [c async for c in chunks], [p async for p in parts], automaton)
+
+
+def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
+    tokenizer: gw.Tokenizer = model.tokenizer
+    vocabulary: gw.Vocabulary = tokenizer.vocabulary
+    sampler = gw.Sampler(temperature=0.8, top_p=0.9, dry=Dry(), mirostat=None)
+    adaptive: types.Sampler = gw.Sampler(temperature=1.0, mirostat=Mirostat())
+    opened: gw.Session = model.session(seed=1, sampler=sampler)
+    with opened as session:
+        ids: list[int] = session.feed("Hello")
+        change: types.Change = session.set_text("Hello, ")
+        session.constrain(constraint)
+        made: list[int] = session.complete(max_tokens=20)
+        counts: types.Counts = session.counts
+        start: types.KVCache = session.kv_cache()
+        logits: NDArray[np.float32] = session.logits()
+    matcher: gw.Matcher = gw.compile(constraint, vocabulary).matcher()
+    needed: int = matcher.min_tokens_to_complete()
+    rows = new_rows(1, len(vocabulary))
+    fill_masks([matcher], rows)
+    any_left: bool = apply(logits, rows[0])
+    try:
+        advance_and_fill([matcher], forced_tokens(matcher, tokenizer), rows)
+    except (RejectedTokenError, LimitExceededError) as error:
+        print(error)
+    print(ids, change, made, counts, start.nbytes, needed, any_left, adaptive)
+
+
+def search(model: gw.Model) -> None:
+    best: list[gw.Generation[Person]] = beam_search(model, "Ada", Person, width=2)
+    posterior: types.Posterior = smc(model, "Ada", Person, particles=4)
+    weights: NDArray[np.float64] = posterior.weights
+    probabilities: Mapping[str, float] = posterior.probabilities()
+    print(best, weights, probabilities)
+
+
+def tools(model: gw.Model) -> None:
+    calls = gw.ToolCalls([gw.Tool("weather", {"type": "object"})], family="hermes")
+    requests: list[gw.GenerationRequest] = [gw.GenerationRequest("a", calls, top_k=3, temperature=1.0)]
+    try:
+        reply: types.Reply = gw.generate(model, "a", calls)
+        found: list[types.ToolCall] = list(reply.calls)
+        print(found, gw.generate(model, requests))
+    except BudgetTooSmallError as error:
+        print(error)

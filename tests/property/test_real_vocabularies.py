@@ -1,0 +1,162 @@
+"""Real vocabularies: masks compared with the oracle, and all tokenizations of valid texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from tests.oracle import regular
+
+from . import schemas, vocabularies, wide
+from .crowd import Crowd
+from .spellings import respelled
+from .wide import Cutter
+from .worlds import PROFILES
+
+VOCABULARIES = tuple(wide.FILES)
+EXACT = PROFILES[-1]
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_masks(name: str) -> None:
+    assert wide.compared(name, 200, 1) > 3
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_masks_where_short_cuts_are_taken(name: str) -> None:
+    assert wide.compared(name, 120, 2, aimed=True) > 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"[一-龥]{1,12}[a-z]", "我知"),
+        (r"[^一-鿿]{20}日{0,40}", "a"),
+        (r"日[\u0080-\uffff]*(?:\w\d){2}", "日é"),
+        (r"[^\x00-\x7f]{3,}\S{2}|x", "é"),
+    ],
+)
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
+    """Those that begin alike are taken at once, and not where a count or what stands behind it says otherwise."""
+    cutter = Cutter(name, random.Random(1))
+    quick = cutter.vocabulary
+    plain = vocabularies.limited(wide.tokenizer(name).vocabulary, shortcuts=0)
+    crowd = Crowd.compiled(gw.Regex(pattern), [quick, plain])
+    row = np.zeros((len(quick.token_bytes) + 31) // 32, np.uint32)
+    tokens = cutter.cut(text.encode())
+    assert tokens
+    for token in tokens:
+        crowd.fill_mask(row)  # `Mismatch` where one says otherwise
+        if token != tokens[-1]:  # which is the end
+            crowd.advance(token)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aimed", [False, True])
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_thousands_of_masks(name: str, aimed: bool) -> None:
+    print(f"{name}: 2,500 masks of {wide.compared(name, 2500, 100, aimed=aimed)} constraints, {aimed=}")
+
+
+def drawn(cutter: Cutter, seeds: range, each: int) -> int:
+    """Schemas drawn at random, values that the oracle takes, in any spelling."""
+    done = 0
+    for seed in seeds:
+        case, texts = schemas.draw(seed, 2)
+        oracle = case.oracle(EXACT[0])
+        spelled = [respelled(cutter.rng, json.loads(text)) for text in texts for _ in range(2)]
+        try:
+            done += cutter.taken(gw.JsonSchema(case.schema, **EXACT[1]), list(filter(oracle.matches, spelled)), each)
+        except (gw.errors.UnsupportedError, gw.errors.UnsatisfiableError):
+            continue
+        finally:
+            regular.forget()
+    return done
+
+
+def published(step: int, first: int) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Schemas of MaskBench and their valid instances; skips where the data is not there."""
+    home = Path(os.environ.get("GUIDEWAY_DATA") or Path(__file__).parents[3] / "shared" / "data") / "maskbench-dev"
+    if not home.is_dir():
+        pytest.skip(f"no MaskBench schemas in {home}")
+    for path in sorted(home.glob("*.json"))[first::step]:
+        given = json.loads(path.read_text(encoding="utf-8"))
+        yield path.stem, given["schema"], [test["data"] for test in given["tests"] if test["valid"]]
+
+
+def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, int]:
+    """Published instances in other spellings and tokens; how many, and of how many schemas."""
+    done = compiled = 0
+    for _, schema, values in published(step, first):
+        try:
+            source = gw.JsonSchema(schema, profile="exact")
+            done += cutter.taken(source, [respelled(cutter.rng, value) for value in values], each)
+        except (
+            gw.errors.InvalidConstraintError,
+            gw.errors.UnsupportedError,
+            gw.errors.LimitExceededError,
+        ):  # one has a reference that leads nowhere
+            continue
+        except gw.errors.UnsatisfiableError:  # one needs a property that its `oneOf` refuses
+            assert not values
+            continue
+        compiled += 1
+    return done, compiled
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_every_way_to_cut_a_valid_text(name: str) -> None:
+    assert drawn(Cutter(name, random.Random(1)), range(60), 3) > 100
+
+
+def test_published_instances() -> None:
+    done, compiled = instances(Cutter("tekken", random.Random(2)), 23, 5, 2)
+    assert compiled > 5
+    assert done > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_many_tokenizations(name: str) -> None:
+    cutter = Cutter(name, random.Random(3))
+    print(f"{name}: {drawn(cutter, range(1000, 3000), 5)} texts of drawn schemas")
+    print("{} texts of {} published schemas".format(*instances(cutter, 1, 0, 5)))
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_masks_that_each_leave_tokens_out(name: str) -> None:
+    """Several strings at once, each nearly free: what one leaves out another may allow."""
+    tokenizer = wide.tokenizer(name)
+    some = {"type": "string", "not": {"enum": ["abc", "hello", "the"]}}
+    lists: list[dict[str, Any]] = [
+        {"items": {"type": "string", "maxLength": 6}, "maxItems": 2},
+        {"items": some, "minItems": 2},
+        {"items": {"type": "string", "maxLength": 9}, "minItems": 2, "maxItems": 5},
+    ]
+    automaton = gw.compile(gw.JsonSchema({"anyOf": [{"type": "array", **one} for one in lists]}), tokenizer)
+    table = tokenizer.vocabulary.token_bytes
+    rng, ids = random.Random(5), {token: i for i, token in enumerate(table) if token}
+    text, walk = b'["the", "hello"]', []
+    while text:
+        piece = next(text[:n] for n in range(len(text), 0, -1) if text[:n] in ids)
+        walk.append(ids[piece])
+        text = text[len(piece) :]
+    for _ in range(2):  # found, and found again
+        matcher = automaton.matcher()
+        row = np.zeros(matcher.words, np.uint32)
+        for token in walk:
+            matcher.advance(token)
+            matcher.fill_mask(row)
+            bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+            for other in rng.sample(range(len(table)), 3000):
+                if table[other]:
+                    assert bits[other] == (matcher.validate([other]) == 1), (token, other)

@@ -1,0 +1,291 @@
+"""No call delays the steps of other sequences: hostile compiles beside steps, counted holds, forks, and few threads."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway import constraints as sources
+from guideway._kernel import Automaton, Vocabulary, fill_masks
+from guideway.compiler.compilation import encode
+
+WORKERS = 2
+DELAY = 10e-3  # seconds that a step may take longer beside others
+PIECE = 10_000  # units of work, some 10 ns each; see kernel/include/guideway/store_lock.h
+TURN = 300_000
+numbers = itertools.count()
+
+
+def vocabulary() -> Vocabulary:
+    """Every byte, and 20,000 tokens of up to eight letters, quotes and digits."""
+    rng = random.Random(3)
+    some = {bytes(rng.choices(b'abcdefghinorstu ",:{}[]0123', k=rng.randrange(2, 9))) for _ in range(20_000)}
+    tokens = [bytes([b]) for b in range(256)] + sorted(some) + [b"<end>"]
+    return Vocabulary(tokens, [len(tokens) - 1], [])
+
+
+def program(constraint: object) -> bytes:
+    return encode(sources.of(constraint).grammar())
+
+
+def hostile(count: int = 120) -> bytes:
+    """New at each call; it takes most of a second to compile."""
+
+    def pattern(i: int) -> str:
+        n = 8 + i % 3
+        claims = (
+            f"(?=[abc]*a[abc]{{{n}}}b[abc]*$)(?=[abc]*b[abc]{{{n - 1}}}a[abc]*$)(?=[abc]*c[abc]{{{n - 2}}}c[abc]*$)"
+        )
+        return f"^{claims}[abc]*(x{next(numbers)})?$"
+
+    names = {f"k{i}": {"type": "string", "pattern": pattern(i)} for i in range(count)}
+    return program(gw.JsonSchema({"type": "object", "properties": names}))
+
+
+FRIENDLY = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer", "minimum": 0, "maximum": 150},
+        "tags": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 8},
+    },
+    "required": ["name", "age", "tags"],
+}
+
+
+def legal(row: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+
+
+def walked(automaton: Automaton, seed: int, steps: int, took: list[float] | None = None) -> list[tuple[int, bytes]]:
+    """A random walk: its tokens, with the mask at each; how long each step took."""
+    rng, matcher, made = random.Random(seed), automaton.matcher(), []
+    row = np.zeros(matcher.words, np.uint32)
+    while len(made) < steps and not matcher.is_finished:
+        start = time.perf_counter()
+        matcher.fill_mask(row)
+        middle = time.perf_counter()
+        token = int(rng.choice(legal(row)))
+        before = time.perf_counter()
+        matcher.advance(token)
+        if took is not None:
+            took.append(middle - start + time.perf_counter() - before)
+            time.sleep(1e-4)
+        made.append((token, row.tobytes()))
+    return made
+
+
+@contextmanager
+def beside(work: Callable[[], object]) -> Iterator[None]:
+    ends, errors = threading.Event(), []
+
+    def repeat() -> None:
+        while not ends.is_set():
+            try:
+                work()
+            except gw.GuidewayError as error:
+                errors.append(error)
+                return
+
+    threads = [threading.Thread(target=repeat) for _ in range(WORKERS)]
+    for one in threads:
+        one.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        for one in threads:
+            one.join()
+    assert not errors
+
+
+def times(table: Vocabulary, steps: int) -> np.ndarray:
+    took: list[float] = []
+    compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
+    for seed in itertools.count():
+        walked(compiled, seed, 60, took)
+        if len(took) >= steps:
+            return np.array(took)
+    raise AssertionError
+
+
+def test_steps_beside_hostile_compiles() -> None:
+    """2,000 steps: the slowest in a hundred takes at most 10 ms longer than beside threads that only compute.
+
+    The machine may be busy, and steps then wait for a core. So the run to compare with has as many threads, which hold
+    no lock of ours, and the better of three runs counts.
+    """
+    big = bytes(1 << 22)
+    alone = times(vocabulary(), 2000)
+    with beside(lambda: hashlib.sha256(big)):
+        computing = times(vocabulary(), 2000)
+    allowed = max(np.percentile(alone, 99), np.percentile(computing, 99)) + DELAY
+    programs = [hostile() for _ in range(12)]
+    found = []
+    for _ in range(3):
+        table, some = vocabulary(), iter(programs)
+        with beside(lambda some=some, table=table: Automaton.compile(table, next(some, programs[0]))):
+            took = times(table, 2000)
+        found.append(np.percentile(took, 99))
+        if found[-1] <= allowed:
+            break
+    assert min(found) <= allowed, (found, allowed)
+
+
+def test_other_threads_run_while_one_waits() -> None:
+    """A step that waits for a compile, and a compile, leave the interpreter to others."""
+    table, longest, last = vocabulary(), 0.0, time.perf_counter()
+    compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
+    one, end = hostile(), threading.Event()
+
+    def compile_and_step() -> None:
+        other = threading.Thread(target=Automaton.compile, args=(table, one))
+        other.start()
+        for seed in range(20):
+            walked(compiled, seed, 40)
+        other.join()
+        end.set()
+
+    thread = threading.Thread(target=compile_and_step)
+    thread.start()
+    waits = []
+    while not end.is_set():
+        now = time.perf_counter()
+        waits.append(now - last)
+        last = now
+        time.sleep(1e-4)
+    thread.join()
+    longest = sorted(waits)[-max(len(waits) // 100, 1)]
+    assert longest < 0.1  # the old kernel held the interpreter for as long as the compile took
+
+
+def test_holds_are_counted() -> None:
+    """While a step waits, no more than a turn of work is done; no call works longer than a piece with the GIL."""
+    table = vocabulary()
+    compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
+    expected = [
+        walked(Automaton.compile(vocabulary(), program(gw.JsonSchema(FRIENDLY))), seed, 60) for seed in range(6)
+    ]
+    with beside(lambda: Automaton.compile(table, hostile(40))):
+        for round_ in range(40):
+            assert walked(compiled, round_ % 6, 60) == expected[round_ % 6]
+            fresh = Automaton.compile(table, program(gw.JsonSchema({**FRIENDLY, "minProperties": round_ % 3})))
+            matcher = fresh.matcher()
+            matcher.forced_bytes(), matcher.min_tokens_to_complete(), matcher.completion(), matcher.mask_digest()
+            assert matcher.validate([token for token, _ in expected[0]]) >= 1
+            matcher.fill_mask_within(np.zeros(matcher.words, np.uint32), 40)
+    found = table._locking()
+    assert found["most_delayed"] <= TURN + 30 * PIECE, found
+    assert found["most_with_gil"] <= 30 * PIECE, found
+    assert found["preempted"] + found["windows"] > 0, found
+
+
+def test_a_matcher_in_two_threads_is_used_by_one_at_a_time() -> None:
+    table = vocabulary()
+    compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
+    expected = walked(compiled, 1, 60)
+    matcher = compiled.matcher()
+    for token, _ in expected:
+        matcher.advance(token)
+    row, rows = np.zeros(matcher.words, np.uint32), np.zeros((20, matcher.words), np.uint32)
+    matcher.fill_mask(row)
+    wrong = []
+
+    def fill() -> None:
+        mine = np.zeros(matcher.words, np.uint32)
+        for _ in range(200):
+            matcher.fill_mask(mine)
+            if not np.array_equal(mine, row):
+                wrong.append(mine)
+
+    with beside(lambda: Automaton.compile(table, hostile(10))):
+        threads = [threading.Thread(target=fill) for _ in range(2)]
+        for one in threads:
+            one.start()
+        for _ in range(50):
+            fill_masks([matcher] * 20, rows, 4)
+            assert (rows == row).all()
+        for one in threads:
+            one.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_of_a_fork_during_a_compile_can_use_the_vocabulary() -> None:
+    table = vocabulary()
+    compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
+    expected = walked(compiled, 1, 40)
+    with beside(lambda: Automaton.compile(table, hostile(60))):
+        for _ in range(5):
+            time.sleep(0.05)
+            child = os.fork()
+            if child == 0:
+                good = 1
+                try:
+                    again = Automaton.compile(table, program(gw.JsonSchema({**FRIENDLY, "minProperties": 2})))
+                    good = int(walked(compiled, 1, 40) != expected or not again.stats()["nodes"])
+                finally:
+                    os._exit(good)
+            for _ in range(600):
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    break
+                time.sleep(0.1)
+            else:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+                raise AssertionError("the child waits for a lock that nobody holds")
+            assert status == 0
+            assert walked(compiled, 1, 40) == expected
+
+
+def limited(setup: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: 400 threads are wanted, and the system gives few."""
+    code = f"""
+        import resource, sys
+        import numpy as np
+        import guideway as gw
+        from guideway import sources
+        from guideway._kernel import Automaton, Vocabulary, fill_masks
+        from guideway.compiler.automata import encode
+        table = Vocabulary([bytes([b]) for b in range(256)] + [b"<end>"], [256], [])
+        matcher = Automaton.compile(table, encode(sources.of(gw.JsonSchema({{"type": "object"}})).grammar())).matcher()
+        rows, row = np.zeros((4000, matcher.words), np.uint32), np.zeros(matcher.words, np.uint32)
+        matchers = [matcher.fork() for _ in range(4000)]
+        {setup}
+        fill_masks(matchers, rows, threads=400)
+        matcher.fill_mask(row)
+        sys.exit(0 if (rows == row).all() else 3)
+    """
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and limits as Linux has them")
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (24 << 20), resource.RLIM_INFINITY))",
+        "resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))",
+    ],
+    ids=["address space", "processes"],
+)
+def test_masks_are_filled_where_the_system_gives_few_threads(setup: str) -> None:
+    done = limited(setup)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,115 @@
+"""Costs of single calls that once grew beyond all bounds, in CPU time with room for slow machines."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+
+BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[256])
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """CPU time of this thread: the smaller one of two calls."""
+    found = []
+    for _ in range(2):
+        start = time.thread_time()
+        call()
+        found.append(time.thread_time() - start)
+    return min(found)
+
+
+def properties(count: int, **more: Any) -> dict[str, Any]:
+    named = {f"p{i}": {"type": "integer"} for i in range(count)}
+    return {"type": "object", "properties": named, "additionalProperties": False, **more}
+
+
+@pytest.mark.parametrize("profile", ["generation", "exact"])
+def test_completions_of_many_optional_properties(profile: Any) -> None:
+    def call() -> None:
+        automaton = gw.compile(gw.JsonSchema(schema, profile=profile), BYTES, cache=False)
+        start = time.thread_time()
+        automaton.matcher().min_tokens_to_complete()
+        spent.append(time.thread_time() - start)
+
+    spent: list[float] = []
+    schema = properties(700, minProperties=350)
+    for _ in range(2):
+        call()
+    assert min(spent) < 0.15  # 3.2 s where each name was planned for by itself
+
+
+@pytest.mark.parametrize("profile", ["generation", "exact"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"minProperties": 4},
+        {"minProperties": 5, "required": ["p6"]},
+        {"minProperties": 4, "maxProperties": 5, "required": ["p2", "p0"]},
+        {"minProperties": 3, "required": ["p2"], "additionalProperties": {"type": "boolean"}},
+        {"minProperties": 9, "additionalProperties": {"type": "null"}},
+    ],
+)
+def test_shortest_completions_of_some_properties(profile: Any, more: dict[str, Any]) -> None:
+    """Whatever comes first: the completion has the length that was promised, and fits."""
+    schema = properties(7, **more)
+    schema["properties"]["p1"] = {"type": "string", "minLength": 20}
+    schema["properties"]["p5"] = {"type": "boolean"}
+    source = gw.JsonSchema(schema, profile=profile, whitespace="compact")
+    automaton = gw.compile(source, BYTES)
+    for start in (b"", b'{"p5":true', b'{"p3":1,"p', b'{"p1":"', b'{"p0":1,"p2":2', b'{"p2"'):
+        matcher = automaton.matcher()
+        if matcher.validate(list(start)) != len(start):
+            continue
+        for byte in start:
+            matcher.advance(byte)
+        rest = bytes(matcher.completion())
+        assert matcher.min_tokens_to_complete() == len(rest) + 1
+        source.parse((start + rest).decode())
+
+
+def test_many_alternatives_that_hold_themselves() -> None:
+    """Each level would multiply the alternatives where every one entered its value by itself."""
+    names = [f"k{i}" for i in range(70)]
+    branches = [{"type": "object", "required": [name], "properties": {"not": {"$ref": "#/$defs/q"}}} for name in names]
+    schema = {"$defs": {"q": {"type": "object", "anyOf": [*branches, {"maxProperties": 0}]}}, "$ref": "#/$defs/q"}
+    automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), BYTES)
+    text = '{"k0": 1, "not": ' * 12 + '{"k1": 2}' + "}" * 12
+    assert automaton.matcher().validate([*text.encode(), 256]) == len(text) + 1
+    wrong = '{"k0": 1, "not": ' * 12 + '{"x": 2}' + "}" * 12
+    assert automaton.matcher().validate([*wrong.encode(), 256]) < len(wrong) + 1
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_items_that_must_differ(inner: bool) -> None:
+    """Whether another item may come is known without a search for the shortest ones."""
+    text = {"type": "string"}
+    item: dict[str, Any] = {
+        "type": "object",
+        "properties": dict.fromkeys(("display", "root", "edition", "version", "target", "repository"), text),
+        "required": ["root", "edition"],
+    }
+    if inner:
+        item["properties"]["deps"] = {"type": "array", "uniqueItems": True, "items": copy.deepcopy(item)}
+    schema = {"type": "array", "uniqueItems": True, "items": item}
+    value = '{"root": "a", "edition": "b"}'
+    deps = ', "deps": [' + value + "]}" if inner else "}"
+    start = '[{"root": "a", "edition": "b"' + deps + ', {"root": "c"'
+
+    def call() -> None:
+        automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), vocabulary, cache=False)
+        matcher = automaton.matcher()
+        for byte in start.encode():
+            matcher.fill_mask(row)
+            matcher.advance(byte)
+
+    tokens = [*(bytes([b]) for b in range(256)), b"", b"},", b"}, {", b'"}, {"', b"], [", b'"]}, {"', b'": "', b'", "']
+    vocabulary = gw.Vocabulary(tokens, eos_ids=[256], special_ids=[256])
+    row = np.zeros((len(tokens) + 31) // 32, np.uint32)
+    assert seconds(call) < 0.5
