@@ -261,7 +261,7 @@ def limited(setup: str) -> subprocess.CompletedProcess[str]:
         import guideway as gw
         from guideway import constraints
         from guideway._kernel import Automaton, Vocabulary, fill_masks
-        from guideway.compiler.automata import encode
+        from guideway.compiler.compilation import encode
         table = Vocabulary([bytes([b]) for b in range(256)] + [b"<end>"], [256], [])
         matcher = Automaton.compile(table, encode(constraints.of(gw.JsonSchema({{"type": "object"}})).grammar())).matcher()
         rows, row = np.zeros((4000, matcher.words), np.uint32), np.zeros(matcher.words, np.uint32)
