@@ -307,5 +307,5 @@ def test_score(run: Run, folder: Path) -> None:
     assert (code, "1 of 2 results are errors" in err) == (2, True)
     first, second = (json.loads(line) for line in out.splitlines())
     assert len(first["scores"]) == 3
-    assert second == {"prompt": "Zoë", "error": "ValueError: there must be at least one option"}
+    assert second == {"prompt": "Zoë", "error": "ValueError: options must have at least one item"}
     assert run("score", "Ada", "a", "a", *MODEL)[0] == 2

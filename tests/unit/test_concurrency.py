@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway import constraints as sources
+from guideway import constraints
 from guideway._kernel import Automaton, Vocabulary, fill_masks
 from guideway.compiler.compilation import encode
 
@@ -38,7 +38,7 @@ def vocabulary() -> Vocabulary:
 
 
 def program(constraint: object) -> bytes:
-    return encode(sources.of(constraint).grammar())
+    return encode(constraints.of(constraint).grammar())
 
 
 def hostile(count: int = 120) -> bytes:
@@ -259,11 +259,11 @@ def limited(setup: str) -> subprocess.CompletedProcess[str]:
         import resource, sys
         import numpy as np
         import guideway as gw
-        from guideway import sources
+        from guideway import constraints
         from guideway._kernel import Automaton, Vocabulary, fill_masks
-        from guideway.compiler.automata import encode
+        from guideway.compiler.compilation import encode
         table = Vocabulary([bytes([b]) for b in range(256)] + [b"<end>"], [256], [])
-        matcher = Automaton.compile(table, encode(sources.of(gw.JsonSchema({{"type": "object"}})).grammar())).matcher()
+        matcher = Automaton.compile(table, encode(constraints.of(gw.JsonSchema({{"type": "object"}})).grammar())).matcher()
         rows, row = np.zeros((4000, matcher.words), np.uint32), np.zeros(matcher.words, np.uint32)
         matchers = [matcher.fork() for _ in range(4000)]
         {setup}

@@ -7,6 +7,7 @@ places.py     the schemas that are reachable, by number
 terms.py      the analysis of one schema; reading.py: keywords -> terms; opposites.py: negation
 bundles.py    assertions per type, and how two of them merge
 expand.py     sets of schemas -> alternatives; choices.py: applicators; rivals.py: `oneOf`; evaluated.py: `unevaluated*`
+cases.py      objects divided by the values of their keys, where too many alternatives result; formulas.py: Boolean formulas
 limits.py     the budgets of the expansion
 straight.py   fast path: simple schemas -> nodes
 lowering.py   alternatives -> nodes; objects.py, scalars.py, numbers.py, common.py; keys.py: classes of keys

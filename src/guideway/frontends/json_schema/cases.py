@@ -102,6 +102,7 @@ class _Cases(Formulas):
         self._same: dict[Any, int] = {}
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, Group]] = []
+        self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[Group] = []  # those that bound all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
 
@@ -177,6 +178,7 @@ class _Cases(Formulas):
             if part.demands:
                 raise TooHard
             for group in part.groups:
+                self._orders.append(tuple(group.names))
                 for name, one in group.names.items():
                     self._note(name, one)
                 if not group.patterns and group.extra and group.extra != NOTHING:
@@ -653,13 +655,18 @@ class _Cases(Formulas):
                 names.update(dict.fromkeys(banned, NOTHING))
                 told.update(dict.fromkeys(banned))
         if told or closed is not None:
-            ordered = {name: names.get(name, ANYTHING) for name in self._keys if name in told}
+            ordered = {name: names.get(name, ANYTHING) for name in self._in_order(told)}
             groups.insert(0, Group(ordered, (), closed))
         for held, group in self._listed:
             if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
                 groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
         part.groups = tuple(groups)
         return part
+
+    def _in_order(self, told: dict[str, None]) -> dict[str, None]:
+        """The keys in the order of the schemas whose keys are all among them, then in that of all schemas."""
+        lists = [names for names in self._orders if all(name in told for name in names)]
+        return dict.fromkeys((*(name for names in lists for name in names), *(n for n in self._keys if n in told)))
 
     def _demand(self, clause: Negated, cube: Cube) -> Demand:
         ways: dict[str, list[Want]] = {}
