@@ -16,7 +16,7 @@ help:                              ## list the commands
 demo: build                        ## extract records from plain sentences with the bundled model
 	$(BIN)/python -m guideway.cli demo
 test: .venv/.test                  ## tests that need no optional engine; one file: make test T=tests/unit/test_prompts.py
-	$(BIN)/python -m pytest -m "not engine and not slow" $(T)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not engine and not slow" $(T)
 test-slow: .venv/.test             ## tests that take minutes
 	$(BIN)/python -m pytest -m slow $(T)
 proofs: .venv/.test                ## compare masks of about 250,000 small cases with the oracle in tests/oracle; about 20 minutes

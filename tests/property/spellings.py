@@ -12,29 +12,34 @@ SPACES = ("", "", "", " ", "\n  ", "\t", " \r\n")
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
 
 
-def respelled(rng: random.Random, value: Any) -> str:
-    """Some JSON text of the value. Raises `ValueError` for what JSON cannot write."""
-    return "".join(_pieces(rng, value))
+def respelled(rng: random.Random, value: Any, *, digits_only: bool = False) -> str:
+    """Some JSON text of the value. Raises `ValueError` for what JSON cannot write.
+
+    `digits_only`: integers are written with digits only, as draft 4 requires.
+    """
+    return "".join(_pieces(rng, value, digits_only))
 
 
-def _pieces(rng: random.Random, value: Any) -> Iterator[str]:
+def _pieces(rng: random.Random, value: Any, digits_only: bool) -> Iterator[str]:
     yield rng.choice(SPACES)
     if isinstance(value, dict):
         yield "{"
         for n, key in enumerate(rng.sample(list(value), len(value))):
             yield from ("," if n else "", rng.choice(SPACES), text(rng, key), rng.choice(SPACES), ":")
-            yield from _pieces(rng, value[key])
+            yield from _pieces(rng, value[key], digits_only)
         yield from ("}" if value else rng.choice(SPACES) + "}",)
     elif isinstance(value, list):
         yield "["
         for n, item in enumerate(value):
             yield "," if n else ""
-            yield from _pieces(rng, item)
+            yield from _pieces(rng, item, digits_only)
         yield "]" if value else rng.choice(SPACES) + "]"
     elif isinstance(value, str):
         yield text(rng, value)
     elif isinstance(value, bool) or value is None:
         yield json.dumps(value)
+    elif digits_only and isinstance(value, int):
+        yield str(value)
     else:
         yield number(rng, value)
     yield rng.choice(SPACES)

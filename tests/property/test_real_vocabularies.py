@@ -99,7 +99,9 @@ def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, in
     for _, schema, values in published(step, first):
         try:
             source = gw.JsonSchema(schema, profile="exact")
-            done += cutter.taken(source, [respelled(cutter.rng, value) for value in values], each)
+            draft4 = isinstance(schema, dict) and "draft-04" in str(schema.get("$schema"))
+            texts = [respelled(cutter.rng, value, digits_only=draft4) for value in values]
+            done += cutter.taken(source, texts, each)
         except (
             gw.errors.InvalidConstraintError,
             gw.errors.UnsupportedError,

@@ -193,7 +193,7 @@ def test_rows_draw_as_they_say() -> None:
     assert named == [together[3].text]
     with pytest.raises(ValueError, match="sampler= and top_k= exclude each other"):
         gw.generate(MODEL, [gw.GenerationRequest("a", sampler=wild, top_k=2)])
-    with pytest.raises(ValueError, match="prompt 1 of 1: top_k and temperature 0 exclude each other"):
+    with pytest.raises(ValueError, match="prompt 1 of 1: top_k has no effect at temperature 0"):
         gw.generate(MODEL, [gw.GenerationRequest("a", top_k=2)], temperature=0.7)
     with pytest.raises(ValueError, match="prompt 1 of 1: temperature must be 0"):
         gw.generate(MODEL, [gw.GenerationRequest("a", temperature=-1.0)], sampler=calm)

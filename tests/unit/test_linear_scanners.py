@@ -13,7 +13,7 @@ import pytest
 import guideway as gw
 from guideway.constraints.tools import ToolCalls
 from guideway.frontends.cfg.lark import statements
-from guideway.frontends.regex.lookaround import tidy
+from guideway.frontends.regex.lookaround import minimal_automaton
 
 TOOLS = [gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})]
 REPLY = ToolCalls(TOOLS, family="hermes")
@@ -79,7 +79,7 @@ def test_partition_refinement_agrees_with_moores() -> None:
                     row.setdefault(rng.randrange(count), []).append(symbol)
             rows.append(row)
         accepting = [rng.random() < 0.4 for _ in range(count)]
-        graph = tidy(rows, accepting)
+        graph = minimal_automaton(rows, accepting)
         classes = moore(rows, accepting)
         assert len(getattr(graph, "states", ())) == classes
         merged += classes < count

@@ -43,5 +43,7 @@ def of_path(path: Path) -> TokenizerBackend:
         raise InvalidFileError(f"{path} is not a Tekken tokenizer: {error}") from error
     backend = backend_of(made)
     if backend is None:
-        raise UnsupportedTokenizerError(f"{path}: this version of mistral-common returned an unknown {type(made).__qualname__}")
+        raise UnsupportedTokenizerError(
+            f"{path}: this version of mistral-common returned an unknown {type(made).__qualname__}"
+        )
     return backend

@@ -127,7 +127,9 @@ def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
     """Return the backend of a serialized model with the tokens that a wrapper adds."""
     processor = _load(model)
     if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
-        raise UnsupportedTokenizerError("sentencepiece models with space suffixes (treat_whitespace_as_suffix) are not supported")
+        raise UnsupportedTokenizerError(
+            "sentencepiece models with space suffixes (treat_whitespace_as_suffix) are not supported"
+        )
     ids = list(range(processor.get_piece_size()))
     named = {processor.id_to_piece(i): i for i, control in zip(ids, processor.is_control(ids), strict=True) if control}
     custom = by_custom({**named, **{token.text: token.id for token in added if token.special}})

@@ -204,7 +204,9 @@ class Tokenizer:
         width = max(map(len, rows), default=0)
         fill = self.pad_id if pad_id is None else self.vocabulary.checked([pad_id])[0]
         if fill is None and any(len(row) < width for row in rows):
-            raise UnsupportedTokenizerError("the texts need padding, and the tokenizer has no padding or EOS token; pass pad_id")
+            raise UnsupportedTokenizerError(
+                "the texts need padding, and the tokenizer has no padding or EOS token; pass pad_id"
+            )
         ids = np.full((len(rows), width), 0 if fill is None else fill, dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
         for number, row in enumerate(rows):

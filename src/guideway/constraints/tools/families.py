@@ -193,7 +193,7 @@ _SIGNS = (
 
 
 def family_of(chat_template: str) -> str:
-    """Return the name of the family whose tool calls a chat template writes. Raises `UnsupportedError` if it is unknown."""
+    """Return the name of the family whose tool calls a chat template writes. Raises `UnsupportedError` if unknown."""
     for signs, name in _SIGNS:
         if all(sign in chat_template for sign in signs):
             return name
