@@ -1,7 +1,8 @@
-"""What simple keywords say, type by type: a `Bundle`. Two bundles merge into one that says both.
+"""Assertions per type (`Bundle`), and their conjunction (`merge`).
 
-A `Want` is a set of literals that a value must meet all at once: an even number is the schema at a place, the odd
-number after it is its negation; 0 is `true` and 1 is `false`. Parts of bundles are never changed once they are made.
+A `Want` is a conjunction of schema references, called literals. The literal 2n refers to schema n, and 2n+1 to its
+negation. The literal 0 is `true`, and 1 is `false`. A value meets a want if it meets all its literals. Parts of bundles
+are not changed after construction.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 @dataclass(slots=True, eq=False)
 class NumberPart:
-    """An interval, divisors, and single numbers.
+    """Assertions about numbers: an interval, divisors, and listed values.
 
-    `digits_only`: whether the text has neither fraction nor exponent (integers of draft 4 are defined by their text);
-    None: both are right.
+    `digits_only` says whether the text has neither fraction nor exponent, because draft 4 defines integers by their
+    text. None allows both.
     """
 
     low: int | Decimal | None = None
@@ -72,12 +73,15 @@ class NumberPart:
 
 
 WHOLE_DIGITS = NumberPart(multiple=(1,), digits_only=True)
-"""The integers of draft 4: `1.0` and `1e2` are numbers, but no integers."""
+"""The integers of draft 4. `1.0` and `1e2` are numbers, but not integers."""
 
 
 @dataclass(slots=True, eq=False)
 class StringPart:
-    """Lengths in code points, tests (whether it holds, "pattern" or "format", its text, its place), single strings."""
+    """Assertions about strings: lengths in code points, tests, and listed values.
+
+    A test has four fields: whether it must hold, its kind ("pattern" or "format"), its text, and its JSON Pointer.
+    """
 
     fewest: int = 0
     most: int | None = None
@@ -88,7 +92,12 @@ class StringPart:
 
 @dataclass(slots=True, eq=False)
 class ArrayPart:
-    """`contains`: from which position, what, how many at least and at most. `twins`: two items are equal."""
+    """Assertions about arrays.
+
+    Attributes:
+        contains: The first index, the condition, the minimum count and the maximum count.
+        twins: Whether the array must contain duplicates (two equal items).
+    """
 
     prefix: tuple[Want, ...] = ()
     rest: Want = ANYTHING
@@ -101,9 +110,11 @@ class ArrayPart:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """`properties`, `patternProperties` (pattern, place, what) and what all other keys must be, of one schema.
+    """Property rules of one schema: `properties`, `patternProperties` and the condition on all other keys.
 
-    `listed`: whether the schema names its properties, be it none.
+    Attributes:
+        patterns: The pattern, its JSON Pointer and the condition on the value.
+        listed: Whether the schema has `properties`, even if it is empty.
     """
 
     names: dict[str, Want] = field(default_factory=dict)
@@ -114,8 +125,11 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class Demand:
-    """Some key that is none of `names`, matches `inside` but none of `outside`, and is (not) one of the strings of
-    `keys`, must have such a value. Or one of the keys of `named` has the value that is given with it."""
+    """An existential property: an object must have some key with a given value.
+
+    The key is none of `names`, matches all patterns of `inside` and none of `outside`, and meets `keys`. Its value
+    meets `value`. Alternatively, a key of `named` has a value that meets the condition listed with it.
+    """
 
     value: Want
     names: frozenset[str] = _NO_NAMES
@@ -127,7 +141,10 @@ class Demand:
 
 @dataclass(slots=True, eq=False)
 class ObjectPart:
-    """All groups hold at once; `keys`: what every key, as a string, must be."""
+    """Assertions about objects.
+
+    All groups (property rules) must hold. Every key, as a string, must meet `keys`.
+    """
 
     groups: tuple[Group, ...] = ()
     required: dict[str, None] = field(default_factory=dict)
@@ -140,7 +157,11 @@ class ObjectPart:
 
 @dataclass(slots=True, eq=False)
 class Bundle:
-    """The types as bits, and what is said about each; None: nothing. `boxes`: the only arrays and objects."""
+    """The allowed types as bits, and the assertions about each type.
+
+    None means that there is no assertion. `boxes` (constant arrays and objects) lists the only allowed arrays and
+    objects.
+    """
 
     types: int = ALL
     number: NumberPart | None = None
@@ -151,7 +172,7 @@ class Bundle:
 
     @property
     def free(self) -> bool:
-        """Whether it says nothing beyond its types."""
+        """Whether the bundle asserts nothing except its types."""
         return not (self.number or self.string or self.array or self.object) and self.boxes is None
 
 
@@ -159,7 +180,7 @@ FREE = Bundle()
 
 
 def join(left: Want, right: Want) -> Want:
-    """Both wants as one; `NOTHING` where they plainly contradict each other."""
+    """Return the conjunction of two wants, or `NOTHING` if a literal of one is negated in the other."""
     if not left or left is right:
         return right
     if not right:
@@ -171,7 +192,7 @@ def join(left: Want, right: Want) -> Want:
 
 
 def merge(left: Bundle, right: Bundle) -> Bundle | None:
-    """What says both; None where no type is left."""
+    """Return the conjunction of two bundles, or None if no type remains."""
     types = left.types & right.types
     if right.free and left.types == types:
         return left
@@ -210,7 +231,7 @@ def merge(left: Bundle, right: Bundle) -> Bundle | None:
 
 
 def says(bundle: Bundle, other: Bundle) -> bool:
-    """Whether a bundle plainly says all that a small other one says."""
+    """Whether a bundle syntactically implies another, small one."""
     if bundle.types & ~other.types or other.boxes is not None:
         return False
     if (other.number and bundle.types & NUMBER) or (other.string and bundle.types & STRING):
@@ -232,7 +253,7 @@ def says(bundle: Bundle, other: Bundle) -> bool:
 
 
 def _highest(left: int | None, right: int | None) -> int | None:
-    """The stricter of two upper limits."""
+    """The smaller of two upper limits."""
     return right if left is None else left if right is None else min(left, right)
 
 
@@ -272,7 +293,7 @@ def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
 
 
 def is_void(part: NumberPart) -> bool:
-    """Whether no number lies between the bounds."""
+    """Whether the interval is empty."""
     low, high = part.low, part.high
     if low is None or high is None:
         return False
@@ -280,7 +301,7 @@ def is_void(part: NumberPart) -> bool:
 
 
 def within(value: int | Decimal, part: NumberPart) -> bool:
-    """Whether a number is what the part says, however it is written."""
+    """Whether a number meets all assertions about its value. The spelling is not considered."""
     if part.low is not None and (value < part.low or (part.open_low and value == part.low)):
         return False
     if part.high is not None and (value > part.high or (part.open_high and value == part.high)):
@@ -348,7 +369,7 @@ def _arrays(left: ArrayPart, right: ArrayPart) -> ArrayPart | None:
 
 
 def tidy_array(part: ArrayPart) -> ArrayPart | None:
-    """The same with what can never be cut off; None where no length is left."""
+    """Tighten the maximum length by positions that allow no value. Return None if no length remains."""
     most = part.most
     for i, want in enumerate(part.prefix):
         if want is NOTHING or 1 in want:
@@ -382,5 +403,5 @@ def _objects(left: ObjectPart, right: ObjectPart) -> ObjectPart | None:
 
 
 def box_key(value: object) -> str:
-    """What two equal arrays or objects share."""
+    """A key that equal arrays or objects share."""
     return identity(value)

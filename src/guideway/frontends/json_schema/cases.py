@@ -1,12 +1,13 @@
-"""Objects that a combination of schemas allows, as alternatives: case by case of what stands at a key.
+"""Divides the objects that a conjunction of schemas allows into alternatives, by the values of their keys.
 
-The combination becomes a Boolean formula. Its variables are the keys that some schema names: the values of a key fall
-into classes that the schemas distinguish, and one more class says that the key is absent. Other assertions (about all
-other keys, about the number of entries) are variables with two classes. The formula is split by the variable that
-leaves the least, so that a discriminator, required or not, decides before anything is multiplied; classes that leave
-the same formula stay together. A negated conjunction that needs an entry of some kind is kept as a demand.
+The conjunction becomes a Boolean formula. Its variables are the keys that some schema names. The values of a key are
+partitioned into the classes that the schemas distinguish. One more class means that the key is absent. Other assertions
+(about all other keys, or about the number of entries) are variables with two classes. The formula is split by the
+variable that leaves the smallest formulas. Therefore a discriminator, required or not, is decided before disjunctions
+are multiplied. Classes that leave the same formula are not separated. A negated conjunction that requires some entry is
+kept as a demand (an existential property).
 
-This is Shannon expansion into a multi-valued decision diagram of which each path is one alternative (Bryant,
+This is Shannon expansion into a multi-valued decision diagram. Each of its paths is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
 """
 
@@ -72,7 +73,7 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 
 class _Key:
-    """A key: the literals that some schema asserts of its value, and the classes into which they divide it."""
+    """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
 
     __slots__ = ("classes", "full", "literals", "masks", "name")
 
@@ -80,13 +81,19 @@ class _Key:
         self.name = name
         self.literals: dict[int, None] = {}
         self.classes: list[Want] = []
-        self.masks: dict[int, int] = {}  # by literal, the classes in which it holds
+        self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
         self.full = 0
 
 
 def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
-    """The objects that meet a want, as alternatives; the other types of which all values meet it; and those of which
-    this is not known. Raises `TooHard`.
+    """Divide the objects that meet a want into alternatives.
+
+    Returns:
+        The alternatives; the bits of the other types of which every value meets the want; and the other types for which
+        the result depends on the value.
+
+    Raises:
+        TooHard: If the formula is too large or not expressible.
     """
     return _Cases(expander).run(wanted)
 
@@ -95,15 +102,15 @@ class _Cases(Formulas):
     def __init__(self, expander: Expander) -> None:
         super().__init__()
         self._expander = expander
-        self._keys: dict[str, int] = {}  # names -> variables
-        self._vars: list[_Key | None] = []  # None: a variable of another kind
+        self._keys: dict[str, int] = {}  # key name -> variable
+        self._vars: list[_Key | None] = []  # None: the variable is not a key
         self._atoms: dict[Any, int] = {}
         self._formulas: dict[int, Formula] = {}
         self._same: dict[Any, int] = {}
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, Group]] = []
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
-        self._open: list[Group] = []  # those that bound all keys that they do not name
+        self._open: list[Group] = []  # groups with a condition on all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
 
     def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
@@ -116,13 +123,13 @@ class _Cases(Formulas):
             elif found:
                 whole_types |= types
         self._formulas.clear()
-        for place in order:  # inner ones first
+        for place in order:  # inner schemas first
             self._formulas[place] = self._read(self._term(place))
         whole = self._all([self._formula(one) for one in sorted(wanted)])
         return self._split(whole), whole_types, other_types
 
     def _of_type(self, types: int, order: list[int], wanted: Want) -> bool | None:
-        """Whether all values of a type meet a want, or none does; None where it depends on the value."""
+        """Whether all values of a type meet a want (True) or none does (False). None: it depends on the value."""
         formulas = self._formulas
         formulas.clear()
         for place in order:
@@ -131,7 +138,7 @@ class _Cases(Formulas):
             if own.types & types:
                 part = own.number if types == NUMBER else own.string if types == STRING else own.array
                 if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.boxes):
-                    formulas[place] = One((), True)  # what is not known
+                    formulas[place] = One((), True)  # an opaque formula: the result is unknown
                     continue
             parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in term.also)]
             parts += (fork.kind == "when" or self._fork(fork) for fork in term.forks)
@@ -139,13 +146,13 @@ class _Cases(Formulas):
         made = self._all([self._formula(one) for one in sorted(wanted)])
         return made if isinstance(made, bool) else None
 
-    # -- what is said
+    # -- formulas of schemas
 
     def _term(self, literal: int) -> Term:
         return self._expander.term(self._expander.places[literal >> 1])
 
     def _collect(self, wanted: Want) -> list[int]:
-        """Every schema that says something of the object itself, the inner ones first; and the keys they name."""
+        """The schemas that apply to the object itself, inner ones first. Also records the keys that they name."""
         order: list[int] = []
         depth = {one & ~1: 0 for one in wanted if one > 1}
         todo = [(one, False) for one in depth]
@@ -163,7 +170,7 @@ class _Cases(Formulas):
                 raise TooHard
             self._note_names(term)
             todo.append((literal, True))
-            for one in reversed(list(term.leads)):  # a stack: the first one is read first
+            for one in reversed(list(term.leads)):  # the worklist is a stack, so the first literal is read first
                 if one > 1 and one & ~1 not in done:
                     depth[one & ~1] = depth[literal] + 1
                     if depth[literal] > _MAX_DEPTH:
@@ -172,7 +179,7 @@ class _Cases(Formulas):
         return order
 
     def _note_names(self, term: Term) -> None:
-        """Notes the keys of a schema in the order in which objects of the generation profile have them."""
+        """Record the keys of a schema in the order that objects of the generation profile use."""
         part = term.own.object
         if part is not None:
             if part.demands:
@@ -209,7 +216,7 @@ class _Cases(Formulas):
                     key.literals[self._canonical(one)] = None
 
     def _canonical(self, literal: int) -> int:
-        """The first literal that says the same, of an even one."""
+        """The first even literal whose schema has the same content."""
         base = literal & ~1
         found = self._same_of.get(base)
         if found is None:
@@ -266,7 +273,7 @@ class _Cases(Formulas):
         return True if part is None else self._object(part)
 
     def _object(self, part: ObjectPart) -> Formula:
-        """What the keywords of one schema say of objects."""
+        """The formula of the object keywords of one schema."""
         cubes: list[Formula] = []
         for group in part.groups:
             made = self._group(group)
@@ -322,7 +329,7 @@ class _Cases(Formulas):
         return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
 
     def _bound(self, cube: Cube, name: str, wanted: Want) -> None:
-        """The key is absent, or its value meets a want."""
+        """Restrict a cube: the key is absent, or its value meets a want."""
         if not wanted:
             return
         var = self._var(name)
@@ -337,7 +344,7 @@ class _Cases(Formulas):
             cube[var] = bits
 
     def _limit_value(self, cube: Cube, var: int, literal: int, holds: bool) -> None:
-        """The key is absent, or its value meets a literal (or does not)."""
+        """Restrict a cube: the key is absent, or its value meets a literal (or, if not `holds`, violates it)."""
         key = self._vars[var]
         mask = key.masks.get(literal) if key is not None else None
         full = self._full[var]
@@ -354,7 +361,7 @@ class _Cases(Formulas):
         cube[known] = 2
 
     def _atom(self, key: Any, holds: ObjectPart, fails: ObjectPart) -> int:
-        """A variable of two classes: bit 0, it fails; bit 1, it holds."""
+        """A variable with two classes. Bit 0: the assertion fails. Bit 1: it holds."""
         var = self._atoms.get(key)
         if var is None:
             var = self._atoms[key] = len(self._vars)
@@ -367,7 +374,7 @@ class _Cases(Formulas):
     def _present(self, name: str) -> int:
         return self._full[self._var(name)] & ~ABSENT
 
-    # -- the classes of the values at a key
+    # -- classes of values
 
     def _var(self, name: str) -> int:
         var = self._keys[name]
@@ -379,7 +386,10 @@ class _Cases(Formulas):
         return var
 
     def _divide(self, key: _Key) -> None:
-        """The values that the literals distinguish: given scalars by counting, what else there is by trial."""
+        """Partition the values of a key.
+
+        Listed scalars are grouped by the literals that hold, other literals by trial.
+        """
         for group in self._open:
             if key.name not in group.names:
                 for one in group.extra or ():
@@ -392,7 +402,7 @@ class _Cases(Formulas):
         else:
             finite = {}
         others = [one for one in literals if one not in finite]
-        if len(others) > MAX_TRIED and not all(map(self._patterns, others)):  # each becomes a variable of its own
+        if len(others) > MAX_TRIED and not all(map(self._patterns, others)):  # each becomes a separate variable
             literals, others = list(finite), []
         for one in others:
             classes = self._tried(classes, one)
@@ -402,7 +412,7 @@ class _Cases(Formulas):
             key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
 
     def _finite(self, literal: int) -> list[Any] | None:
-        """The scalars that a literal lists, each with its type; None where it does more."""
+        """The scalars that a literal lists, each with its type. None if the literal is not a list of scalars."""
         term = self._term(literal)
         own = term.own
         if term.also or term.forks or term.left is not None or own.types & (ARRAY | OBJECT) or not own.types:
@@ -419,7 +429,7 @@ class _Cases(Formulas):
         return values
 
     def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Want, frozenset[int]]]:
-        """The classes of listed scalars, by the literals that list them, and all other values."""
+        """The classes of listed scalars, grouped by the literals that list them, and the class of all other values."""
         holders: dict[Any, set[int]] = {}
         for one, values in finite.items():
             for value in values:
@@ -449,7 +459,7 @@ class _Cases(Formulas):
         return made
 
     def _patterns(self, literal: int) -> bool:
-        """Whether it says no more than that a value is a string which matches patterns."""
+        """Whether a literal asserts only that the value is a string that matches patterns."""
         term = self._term(literal)
         own = term.own
         if term.also or term.forks or term.left is not None or own.types != STRING or own.string is None:
@@ -459,7 +469,7 @@ class _Cases(Formulas):
         return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
 
     def _has_no_text(self, wanted: Want) -> bool:
-        """Whether two patterns contradict each other."""
+        """Whether two patterns of a want are disjoint."""
         patterns = [one for one in sorted(wanted) if not one & 1 and self._patterns(one)]
         return any(self._are_apart(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
 
@@ -478,7 +488,7 @@ class _Cases(Formulas):
         return self._term(literal).own.string or StringPart()
 
     def _wanted(self, var: int, bits: int) -> Want:
-        """What a value of one of these classes must be."""
+        """The condition that a value is in one of these classes."""
         key = self._vars[var]
         if key is None:
             raise TooHard
@@ -503,7 +513,7 @@ class _Cases(Formulas):
         place = self._expander.places[0]
         return self._expander.any_of(place, tuple(self._expander.all_of(place, one) for one in each))
 
-    # -- the split
+    # -- the case split
 
     def _split(self, whole: Formula) -> list[ObjectPart]:
         found: list[ObjectPart] = []
@@ -529,11 +539,11 @@ class _Cases(Formulas):
         return found
 
     def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
-        """Whether the rest can be written as demands."""
+        """Whether every remaining formula can be written as a demand."""
         return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
 
     def _cases(self, one: All) -> list[Formula]:
-        """The formula divided: by a variable, or by the branches of its first choice."""
+        """Split the formula by a variable, or by the branches of its first disjunction."""
         best: list[Formula] | None = None
         least = float("inf")
         counts: dict[int, int] = {}
@@ -546,7 +556,8 @@ class _Cases(Formulas):
             weight = sum(map(self._weight, made))
             if weight < least:
                 best, least = made, weight
-        if best is not None and least <= product(map(self._weight, one.rest)):  # about what branches give
+        # an estimate of what a split by branches gives
+        if best is not None and least <= product(map(self._weight, one.rest)):
             return best
         branches = self._by_branches(one)
         return branches if best is None or sum(map(self._weight, branches)) <= least else best
@@ -554,7 +565,7 @@ class _Cases(Formulas):
     def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
         cells = [allowed]
-        for mask in masks:  # classes that no part of the formula distinguishes stay together
+        for mask in masks:  # do not separate classes that no part of the formula distinguishes
             cells = [cell for whole in cells for cell in (whole & mask, whole & ~mask) if cell]
         same: dict[Any, int] = {}
         left: dict[Any, tuple[Formula, ...] | None] = {}
@@ -572,7 +583,7 @@ class _Cases(Formulas):
         ]
 
     def _by_branches(self, one: All) -> list[Formula]:
-        """The formula by the options of the part that has fewest."""
+        """Split by the options of the part that has the fewest."""
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
             demand = isinstance(part, Negated) and self._is_demand(part)
@@ -601,7 +612,7 @@ class _Cases(Formulas):
     # -- alternatives
 
     def _emitted(self, one: All) -> ObjectPart | None:
-        """The objects of a cube with demands; None where there is plainly none."""
+        """The objects of a cube with demands. None if the conjunction is contradictory."""
         cube = one.cube
         part = ObjectPart()
         names: dict[str, Want] = {}
@@ -664,7 +675,7 @@ class _Cases(Formulas):
         return part
 
     def _in_order(self, told: dict[str, None]) -> dict[str, None]:
-        """The keys in the order of the schemas whose keys are all among them, then in that of all schemas."""
+        """Order the keys: first by the schemas whose keys are all in `told`, then by the order of first occurrence."""
         lists = [names for names in self._orders if all(name in told for name in names)]
         return dict.fromkeys((*(name for names in lists for name in names), *(n for n in self._keys if n in told)))
 

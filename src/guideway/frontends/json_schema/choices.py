@@ -1,7 +1,8 @@
-"""What an applicator offers, as choices: for `anyOf` and its like, for the opposite of a schema, for what is left over.
+"""Computes the choices that an applicator offers: for `anyOf` and similar keywords, negations and `unevaluated*`.
 
-A choice is a bundle (or nothing), literals that must hold besides, and what was evaluated, where that is known already.
-Literals whose evaluations count are written as their complement.
+A choice has three fields: a bundle or None, literals that must also hold, and the evaluated keys and items if they are
+already known. A literal whose evaluations are tracked is written as its bitwise complement. Such a signed literal is
+called a mark.
 """
 
 from __future__ import annotations
@@ -45,40 +46,44 @@ _NO_OBJECT = Bundle(ALL & ~OBJECT)
 
 
 def marks_of(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
-    """Positive literals as their complement where what they evaluate counts."""
+    """Replace positive literals by their complement if their evaluations are tracked."""
     if not tracked:
         return literals
     return tuple(one if one & 1 or not one else ~one for one in literals)
 
 
 class Choices(Places):
-    """Of a document. What a search through choices finds is known to those who search (`Expander`)."""
+    """The choices of one document. The subclass `Expander` implements the search through them."""
 
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
         self._offers: dict[tuple[Fork, bool | None], list[Choice] | None] = {}
-        self._misses: dict[int, list[Choice]] = {}  # by literal, as the next
+        self._misses: dict[int, list[Choice]] = {}  # by literal, also in the next two
         self._rests: dict[tuple[int, bool | None], list[Choice]] = {}
         self._bares: dict[int, int] = {}
 
     def alternatives(self, wanted: Want) -> list[Bundle]:
-        """What a value must be to meet them all."""
+        """Return the disjunctive normal form of a want."""
         raise NotImplementedError
 
     def search(self, wanted: Want, tracked: bool | None) -> list[tuple[Bundle, Evaluated]]:
-        """The same with what is evaluated."""
+        """Return the disjunctive normal form of a want, each bundle with what it evaluates."""
         raise NotImplementedError
 
     def has_no_value(self, wanted: Want) -> bool:
-        """Whether no value can meet a want, as far as is worth looking."""
+        """Whether no value can meet a want. The search is bounded; False may mean that it was not decided."""
         raise NotImplementedError
 
     def spend_pairs(self, count: int) -> None:
-        """Count pairs of alternatives that are compared. Raises `LimitExceededError`."""
+        """Count compared pairs of alternatives.
+
+        Raises:
+            LimitExceededError: If too many pairs are compared.
+        """
         raise NotImplementedError
 
     def choices(self, fork: Fork, exactly: bool | None) -> list[Choice] | None:
-        """What a fork offers; None where it says nothing."""
+        """The choices of a fork (disjunction). None if the fork asserts nothing."""
         key = (fork, exactly)
         if key not in self._offers:
             self._offers[key] = self._offer(fork, exactly)
@@ -124,7 +129,7 @@ class Choices(Places):
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
-        """The choices; those that say no more than which scalars there may be become one."""
+        """Combine the choices that only list scalars into one choice."""
         numbers: set[int | Decimal] = set()
         strings: dict[str, None] = {}
         types = 0
@@ -157,7 +162,10 @@ class Choices(Places):
     def _none_of(
         self, among: Sequence[int], literals: Sequence[int], faces: list[list[Bundle]], beside: Bundle, marks: Marks
     ) -> list[Choice]:
-        """The marks, and none of some branches. Where a key tells those apart, its value leaves at most one to miss."""
+        """The choices for the marks and the negation of some branches.
+
+        If a discriminator separates these branches, then its value leaves at most one branch to negate.
+        """
         name, told = discriminator(among, faces, self._term_of) if len(among) > 2 else ("", {})
         marks = (*marks, *(literals[j] ^ 1 for j in among if j not in told))
         bundle = None if beside is FREE else beside
@@ -172,7 +180,10 @@ class Choices(Places):
         return [(one, here, None) for one, here in both if one is not None]
 
     def _face(self, literal: int, beside: Bundle) -> list[Bundle]:
-        """What a branch comes down to where it stands; a few given arrays and objects as what their parts must be."""
+        """The face of a branch: its alternatives, merged with the rest of the schema.
+
+        A small number of constant arrays and objects is expanded to conditions on their items and entries.
+        """
         made = []
         for bundle in self.alternatives(want(literal)):
             few = bundle.boxes is not None and len(bundle.boxes) <= MAX_OPENED
@@ -181,7 +192,7 @@ class Choices(Places):
         return [bundle for bundle in both if bundle is not None]
 
     def _tagged(self, name: str, tags: set[str], sign: int) -> Bundle:
-        """Objects whose value at a key is one of the strings (or, by the sign, none of them)."""
+        """Objects with a key whose value is one of the strings (or, if `sign` is 1, none of them)."""
         value = self.value_literal(self.places[0], {"enum": sorted(tags)}) ^ sign
         return Bundle(OBJECT, object=ObjectPart((Group({name: want(value)}),), {name: None}))
 
@@ -189,7 +200,11 @@ class Choices(Places):
         return self.term(self.places[literal >> 1])
 
     def _any_evaluated(self, fork: Fork, exactly: bool) -> list[Choice]:
-        """Which branches hold decides what is evaluated: every set of those that evaluate anything."""
+        """The choices of a disjunction with tracked evaluations.
+
+        The set of branches that hold determines what is evaluated, so each subset of the evaluating branches is a
+        choice.
+        """
         telling = [one for one in fork.literals if self._evaluates(one)]
         others = [one for one in fork.literals if one not in telling]
         if len(telling) > MAX_TOLD_APART:
@@ -208,7 +223,7 @@ class Choices(Places):
         return made
 
     def _evaluates(self, literal: int) -> bool:
-        """Whether a schema, or one that holds in its place, evaluates anything."""
+        """Whether a schema, or a schema that applies to the same value, evaluates any key or item."""
         seen, todo = set(), [literal]
         while todo:
             one = todo.pop()
@@ -238,7 +253,7 @@ class Choices(Places):
         return self._misses[place.literal]
 
     def _not_chosen(self, fork: Fork) -> list[Choice]:
-        """None of the branches; or, where one must be, two of them."""
+        """The negation of a disjunction: none of the branches, or for `oneOf` also two of them."""
         literals = fork.literals
         if len(literals) < 3 or 0 in literals:
             made: list[Choice] = [(None, tuple(one ^ 1 for one in literals), None)]
@@ -253,7 +268,10 @@ class Choices(Places):
         return made
 
     def with_left(self, place: Place, term: Term, exactly: bool | None) -> list[Choice]:
-        """A schema with `unevaluated*`: what the rest of it comes down to, each with what is left over."""
+        """The choices of a schema with `unevaluated*`.
+
+        Each is an alternative of the other keywords, with the condition on its unevaluated parts.
+        """
         key = (place.literal, exactly)
         if key not in self._rests:
             keys, items = (None if one is None else want(one) for one in term.left or (None, None))
@@ -269,7 +287,7 @@ class Choices(Places):
         return self._rests[key]
 
     def _items(self, place: Place, items: Want | None, seen: Evaluated) -> Want | None:
-        """What an item that misses `unevaluatedItems` must be: none that `contains` has found."""
+        """The condition on an item that violates `unevaluatedItems`: it also matches no tracked `contains`."""
         if items is None:
             return None
         wanted = items
@@ -278,7 +296,7 @@ class Choices(Places):
         return wanted
 
     def _bare(self, place: Place) -> int:
-        """The literal of the schema without its `unevaluated*`."""
+        """The literal of the schema without its `unevaluated*` keywords."""
         if place.literal not in self._bares:
             made = Place(2 * len(self.places), place.schema, place.pointer, place.resource, place.scope)
             term = self.term(place)
@@ -291,10 +309,10 @@ class Choices(Places):
             self._bares[place.literal] = made.literal
         return self._bares[place.literal]
 
-    # -- given arrays and objects
+    # -- constant arrays and objects
 
     def unboxed(self, bundle: Bundle) -> list[Bundle]:
-        """Given arrays and objects that something else is said about become what their parts must be."""
+        """Expand constant arrays and objects that have further assertions to conditions on their items and entries."""
         if bundle.string and bundle.string.given and bundle.string.tests:
             bundle = replace(bundle, string=tested(bundle.string))
             bundle.types &= ~0 if bundle.string else ~STRING

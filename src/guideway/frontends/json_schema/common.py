@@ -1,4 +1,4 @@
-"""What the grammars of a style have in common: expressions and nodes that are made once."""
+"""Expressions and nodes that all grammars of one style share, built once."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "com
 
 SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
-DIGITS = "digits"  # the integers of draft 4, as a kind of values
+DIGITS = "digits"  # the integers of draft 4, as a kind of value
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 
 
 @cache
 def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
-    """Of arrays and of objects, by level."""
+    """The punctuation of arrays and of objects, by level."""
     levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
     return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
 
 
 class Common:
-    """What the grammars of a style have in common. `first`: what most of them hold, as it is written."""
+    """Shared expressions of one style. `first` holds the expressions that most of its grammars contain."""
 
     def __init__(self, style: Style) -> None:
         self.style = style
@@ -46,18 +46,18 @@ class Common:
         self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
 
     def quoted(self, language: Regular) -> Regular:
-        """As `Style.quoted`, in fewer calls."""
+        """`Style.quoted`, inlined for speed."""
         return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
         return self.quoted(Literals((name,)))
 
     def _anything(self, number: int) -> tuple[Node, ...]:
-        """The nodes of any value, from this number on."""
+        """The nodes of an arbitrary value. The first of them has the given number."""
         return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
 
     def _string(self, fewest: int, most: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
-        """The strings of so many characters that pass the tests."""
+        """The leaf of strings with these length limits that pass the tests."""
         if not (fewest or tests) and most is None:
             return Leaf(string(None, self.style))
         part, left = StringPart(fewest, most), tests
@@ -71,7 +71,7 @@ class Common:
         return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
-        """Null, booleans, numbers and strings, as far as they are among the kinds of values."""
+        """Null, booleans, numbers and strings, restricted to the given kinds of values."""
         scalars = []
         if "number" in kinds or "integer" in kinds or DIGITS in kinds:
             part = None if "number" in kinds else WHOLE_DIGITS if DIGITS in kinds else NumberPart(multiple=(1,))
@@ -83,14 +83,14 @@ class Common:
 
 
 def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf | Number, ...]:
-    """The words of the kinds, and scalars: all texts as one."""
+    """The literals of the kinds, and scalars. All texts are combined into one leaf."""
     words = tuple(word for kind, _, word in VALUES if kind in kinds)
     texts: list[Regular] = [Literals(words)] if words else []
     texts += [one.text for one in scalars if type(one) is Leaf]
     return (*((Leaf(either(texts)),) if texts else ()), *[one for one in scalars if type(one) is Number])
 
 
-_COMMON: dict[int, Common] = {}  # by the identity of styles, which they keep: content takes a while to be hashed
+_COMMON: dict[int, Common] = {}  # by identity of the style, which the entry keeps alive: hashing its content is slower
 
 
 def common_of(style: Style) -> Common:
@@ -103,7 +103,7 @@ def common_of(style: Style) -> Common:
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    """The nodes of any JSON value, the same in all grammars of a style but for the number of what is inside."""
+    """The nodes of any JSON value. Only the node number `inside` differs between grammars of a style."""
     grammar.first = common_of(style).first
     return _any_value(style, inside, level)
 

@@ -1,7 +1,7 @@
-"""Why a schema has no instance: the keywords that cannot be met together.
+"""Finds why a schema is unsatisfiable: a minimal set of keywords that cannot be met together.
 
-Found by leaving out one keyword after the other, for as long as there is still no instance: what remains is a smallest
-set of them (a deletion filter; Chinneck and Dravnieks, "Locating minimal infeasible constraint sets", 1991).
+A deletion filter removes one keyword at a time, and keeps it removed if there is still no instance (Chinneck and
+Dravnieks, "Locating minimal infeasible constraint sets", 1991).
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ from guideway.jsontext.pointer import pointer
 __all__ = ["MAX_PLACES", "MAX_TRIALS", "conflict"]
 
 MAX_TRIALS = 60
-"""How many keywords are left out on trial."""
+"""The maximum number of trial deletions."""
 
 MAX_PLACES = 500
-"""How many schemas a document may have for this to be tried."""
+"""The maximum number of schemas in a document for which the search is tried."""
 
 
 _Box = tuple[dict[str, Any], str, list[str], bool]
-"""What has parts to leave out, where it stands, which ones, and whether these are schemas (else keywords)."""
+"""A dict with removable members: the dict, its JSON Pointer, the members, and whether they are schemas."""
 
 
 def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[str]:
-    """The places of the keywords that leave nothing of the schema at `place`; none where that was not found out.
+    """Return the JSON Pointers of a minimal set of conflicting keywords, or an empty list if none was found.
 
-    `document`: of dicts and lists, and free to be changed; `is_empty`: whether it has no instance as it stands.
+    Args:
+        document: Dicts and lists, which are modified during the search.
+        place: The JSON Pointer of the unsatisfiable schema.
+        is_empty: Whether the document in its current state has no instance.
     """
     schema = _at(document, place)
     if not isinstance(schema, dict):
@@ -72,7 +75,7 @@ def _at(document: Any, place: str) -> Any:
 
 
 def _inside(value: Any, where: str) -> Iterator[_Box]:
-    """The schemas in what was kept, a schema or a list of them."""
+    """Yields the schemas in a value that was kept: a schema or a list of schemas."""
     if isinstance(value, dict):
         yield value, where, _keywords(value), False
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What became of every keyword that was reached, as data."""
+"""Reports how every reachable keyword is treated, as data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ __all__ = ["contract"]
 
 
 def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
-    """Every keyword that was reached: its schema's JSON Pointer, its name, and its status: "enforced", "refused", "no
-    effect", or "annotation" and perhaps what is strange about that.
+    """Report every reachable keyword.
+
+    Returns:
+        Rows of the JSON Pointer of the schema, the name of the keyword, and its status. The status is "enforced",
+        "refused", "no effect" or "annotation", optionally with a note.
     """
     found: dict[tuple[str, str], str] = {}
     for place in expander.places[1:]:
@@ -26,7 +29,7 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
         dialect = place.resource.dialect
         named = schema.get("type", sorted(ALL_TYPES))
         names = named if isinstance(named, list) else [named]
-        types = frozenset(name for name in names if isinstance(name, str))  # of a schema that was not read: anything
+        types = frozenset(name for name in names if isinstance(name, str))  # an invalid `type` gives no names
         types |= {"number"} if "integer" in types else frozenset()
         for name, value in schema.items():
             row = None
@@ -45,7 +48,7 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
 
 @cache
 def _note(name: str, dialect: Dialect) -> str:
-    """The status of a name that asserts nothing: most likely that was not meant where it looks like a keyword."""
+    """The status of a name that asserts nothing, with a note if the name resembles a keyword."""
     if name in dialect.unknown:
         return f"annotation: no keyword of {dialect.name}"
     if name in NOTES or name in KEYWORDS:

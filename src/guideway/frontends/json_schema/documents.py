@@ -1,7 +1,7 @@
-"""Documents and the resources in them: which schema a `$ref`, an anchor or a `$dynamicRef` means.
+"""Documents and their resources: resolves `$ref`, anchors and `$dynamicRef`.
 
-A resource is a schema with an identifier of its own (or a whole document); its URI is the base of the references in
-it. Nothing is ever fetched: documents come from the caller, and the metaschemas with the package.
+A resource is a document, or a schema with an identifier. Its URI is the base of the references in it. Nothing is
+downloaded: documents are supplied by the caller, and the package contains the metaschemas.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ __all__ = ["Documents", "Resource", "simple_dialect"]
 
 
 class Resource:
-    """A schema with its own URI. `anchors`: the schemas it names; `dynamic`: those named for `$dynamicRef`."""
+    """A schema with a URI.
+
+    Attributes:
+        anchors: The schemas that it names.
+        dynamic: The schemas that it names for `$dynamicRef`.
+    """
 
     __slots__ = ("anchors", "dialect", "dynamic", "place", "recursive", "root", "scanned", "uri")
 
@@ -45,7 +50,7 @@ class Resource:
 
 
 class Documents:
-    """The document at hand, those it may refer to, and where in them each resource begins."""
+    """The main document, the documents that it may refer to, and the resources in them."""
 
     def __init__(
         self, document: object, dialect: Dialect | None, supplied: Mapping[str, object], nested_ids: bool
@@ -53,11 +58,11 @@ class Documents:
         self.supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
         self._default = dialect or DEFAULT_DIALECT
         self.resources: dict[str, Resource] = {}
-        self.owners: dict[int, Resource] = {}  # by identity of their roots, which they keep
+        self.owners: dict[int, Resource] = {}  # by identity of the root schemas, which the resources keep alive
         self.dynamic = False  # whether any schema is named for a dynamic reference
         self.main = self._enter("", document, "", nested_ids)
 
-    # -- what is where
+    # -- resources
 
     def _enter(self, uri: str, document: object, place: str, scan: bool) -> Resource:
         dialect = self._dialect(document, place, self._default)
@@ -74,7 +79,7 @@ class Documents:
         return resource
 
     def _scan(self, resource: Resource, document: dict[str, object], place: str) -> None:
-        """Find identifiers and anchors, where schemas can stand only."""
+        """Find identifiers and anchors at the positions where schemas are allowed."""
         todo: list[tuple[object, str, Resource]] = [(document, place, resource)]
         while todo:
             schema, at, home = todo.pop()
@@ -139,7 +144,7 @@ class Documents:
     # -- references
 
     def resource(self, uri: str) -> Resource | None:
-        """The resource of a URI, out of the documents at hand."""
+        """The resource of a URI, from the documents supplied by the caller or the metaschemas."""
         found = self.resources.get(uri)
         if found is None:
             document = self.supplied.get(uri)
@@ -150,7 +155,7 @@ class Documents:
         return found
 
     def resolve(self, reference: str, home: Resource, place: str) -> tuple[object, str, Resource]:
-        """The schema that a reference means, its place, and its resource."""
+        """The schema that a reference refers to, its JSON Pointer, and its resource."""
         uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
@@ -187,12 +192,12 @@ class Documents:
 
 
 def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
-    """The dialect of a document with a plain identifier if any, which names a known one if any; None: look closer."""
+    """The dialect of a document that needs no search for identifiers. None: the document needs the general analysis."""
     if type(document) is not dict or "$recursiveAnchor" in document:
         return None
     for own in (document.get("$id"), document.get("id")):
         if type(own) is str and ("[" in own or "]" in own or not own.isascii()):
-            return None  # perhaps no URI
+            return None  # possibly not a URI
     name = document.get("$schema")
     if name is None:
         return given or DEFAULT_DIALECT
@@ -200,10 +205,10 @@ def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
 
 
 def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
-    """A reference against its base: the URI, and the fragment."""
+    """Resolve a reference against its base. Returns the URI and the fragment."""
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
-    except ValueError as problem:  # brackets that are no address
+    except ValueError as problem:  # invalid brackets in the host
         raise InvalidConstraintError(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
     return uri, fragment
 
@@ -221,7 +226,7 @@ def _id_of(schema: object, dialect: Dialect) -> str:
 
 @cache
 def _metaschemas() -> dict[str, str]:
-    """URI -> file."""
+    """Maps the URI of a metaschema to its file name."""
     folder = files(__package__).joinpath("metaschemas")
     listing = read_json(folder.joinpath("index.json").read_text("utf-8"))
     return {str(uri): str(name) for uri, name in listing.items()} if isinstance(listing, dict) else {}

@@ -1,4 +1,7 @@
-"""What the keywords of a schema evaluate, and what that leaves for `unevaluatedProperties` and `unevaluatedItems`."""
+"""Computes which keys and items a schema evaluates.
+
+The rest is subject to `unevaluatedProperties` and `unevaluatedItems`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ __all__ = ["NOTHING_EVALUATED", "Evaluated", "evaluated_by", "left_over", "misse
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Keys by name and pattern (or all), items by count (or all) and by what `contains` looks for (literals)."""
+    """Evaluated keys by name and pattern (or all); evaluated items by count (or all) and by `contains` (literals)."""
 
     names: frozenset[str] = frozenset()
     patterns: tuple[tuple[str, str], ...] = ()
@@ -49,7 +52,13 @@ NOTHING_EVALUATED = Evaluated()
 
 
 def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None) -> Evaluated:
-    """By the keywords of one schema alone. `old_items`: `items` may be a list; `contains`: a literal that counts."""
+    """What the keywords of one schema evaluate, without its in-place applicators.
+
+    Args:
+        found: The keywords of the schema.
+        old_items: Whether `items` may be a list.
+        contains: The literal of `contains` if it evaluates items.
+    """
     names, patterns = found.get("properties"), found.get("patternProperties")
     prefix, items = found.get("prefixItems"), found.get("items")
     if old_items and isinstance(items, list):
@@ -65,7 +74,7 @@ def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None
 
 
 def left_over(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> Bundle | None:
-    """The bundle, where what was not evaluated must meet `keys` and `items` (None: nothing is said)."""
+    """Assert that unevaluated entries meet `keys` and unevaluated items meet `items`. None means no assertion."""
     made = Bundle()
     if keys is not None and not seen.all_keys:
         patterns = tuple((pattern, at, ANYTHING) for pattern, at in seen.patterns)
@@ -77,7 +86,7 @@ def left_over(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | 
 
 
 def missed(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> list[Bundle]:
-    """The bundle, where something that was not evaluated meets `keys` or `items` (None: nothing is said)."""
+    """Assert that some unevaluated entry meets `keys`, or some unevaluated item meets `items`. None means no option."""
     made: list[Bundle | None] = []
     if keys is not None and not seen.all_keys:
         demand = Demand(keys, seen.names, (), seen.patterns)

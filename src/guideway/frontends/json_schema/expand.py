@@ -1,7 +1,8 @@
-"""Wants -> bundles: what a set of schemas, positive and negative, comes down to, as alternatives that may overlap.
+"""Expands wants (conjunctions of possibly negated schema references) to disjunctive normal form.
 
-The search keeps its own stack. A state is a bundle, the literals still to read, and the forks still to take; a fork
-whose options contradict the bundle is cut off at once, so that tags and types decide before anything is multiplied.
+The result is a list of bundles, which may overlap. The search uses an explicit stack. A state consists of a bundle, the
+literals to read, and the forks (disjunctions) to branch on. An option that contradicts the bundle is discarded
+immediately. Therefore discriminators and types are decided before disjunctions are multiplied.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["Expander"]
 
 
 class Expander(Choices):
-    """What wants come down to."""
+    """Expands wants to bundles. Results are cached per want."""
 
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
@@ -45,11 +46,14 @@ class Expander(Choices):
         self._limit = MAX_STEPS
         self._ahead = False
         self._work = 0
-        self._most = 0  # where a short search is given up; 0: nowhere
+        self._most = 0  # the work limit of the first, short search; 0: none
         self._at = ""
 
     def alternatives(self, wanted: Want) -> list[Bundle]:
-        """What a value must be to meet them all: any of these bundles. None: no value can."""
+        """Return the disjunctive normal form of a want: a value meets it if it meets any bundle.
+
+        An empty list means that no value meets the want.
+        """
         found = self._known.get(wanted)
         if found is None:
             found = self._known[wanted] = self._alternatives(wanted)
@@ -88,16 +92,16 @@ class Expander(Choices):
             self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
 
     def _shape(self, literal: int) -> Hashable | None:
-        """What equal schemas with choices share; None for others."""
+        """A cache key for equal schemas with forks. None for other schemas."""
         place = self.places[literal >> 1]
         if not self.term(place).forks or not isinstance(place.schema, dict) or not place.schema:
             return None
-        if len(self.documents.owners) > 1:  # whose references may lead elsewhere
+        if len(self.documents.owners) > 1:  # references of equal schemas may resolve differently
             return None
         return literal & 1, box_key(place.schema), id(place.resource), place.scope
 
     def _first_or_cases(self, wanted: Want) -> list[Bundle]:
-        """By a short search; where it finds too much, objects are divided by cases; else by a long search."""
+        """Run a short search. If its result is too large, divide objects by cases. If that fails, run a long search."""
         found: list[Bundle] | None = None
         depth = self._depth
         problem: LimitExceededError | None = None
@@ -110,7 +114,8 @@ class Expander(Choices):
         except LimitExceededError as error:
             problem = error
             if work + MAX_WORK_FIRST <= self._work <= self._most_work():
-                self._work = work + MAX_WORK_FIRST // 10  # it is done anew, with less
+                # the search is repeated, so only a tenth of its work is charged
+                self._work = work + MAX_WORK_FIRST // 10
         self._depth = depth
         self._most = 0
         self._steps, self._limit = 0, MAX_STEPS
@@ -128,7 +133,7 @@ class Expander(Choices):
         return [bundle for bundle, _ in self.search(wanted, None)]
 
     def _by_cases(self, wanted: Want) -> list[Bundle]:
-        """Values of other types by search, objects by cases."""
+        """Expand the other types by search, and objects by cases."""
         parts, whole, others = objects_by_cases(self, wanted)
         made = [Bundle(whole)] if whole else []
         for types in others:
@@ -137,7 +142,7 @@ class Expander(Choices):
         return made + [Bundle(OBJECT, object=part) for part in parts]
 
     def _check_circles(self, start: int) -> None:
-        """Refuse references that lead back without any text in between."""
+        """Raise an error if references form a cycle that consumes no text."""
         if start in self._sound:
             return
         path: list[tuple[int, list[int]]] = [(start, self._leads(start))]
@@ -161,7 +166,13 @@ class Expander(Choices):
         return [one >> 1 for one in self.term(self.places[number]).leads if one > 1]
 
     def search(self, wanted: Want, tracked: bool | None, start: Bundle = FREE) -> list[tuple[Bundle, Evaluated]]:
-        """Depth first. `tracked`: None, or record what is evaluated (True: exactly so much; False: at least)."""
+        """Search depth first.
+
+        Args:
+            wanted: The conjunction to expand.
+            tracked: None, or whether to record exactly what is evaluated (True) or a lower bound of it (False).
+            start: The bundle of the first state.
+        """
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
@@ -188,14 +199,14 @@ class Expander(Choices):
         return found
 
     def spend_pairs(self, count: int) -> None:
-        """Only a short search is given up for them: cases need no pairs."""
+        """Count compared pairs. Only a short search is aborted, because the division by cases needs no pairs."""
         if self._limit < MAX_STEPS:
             self._steps += count
             if self._steps > self._limit:
                 raise LimitExceededError(f"at {self._at!r}: too many pairs of alternatives to compare", self._at)
 
     def _spend(self, work: int, place: str) -> None:
-        """Count the work on the whole document; what one place may cost is counted apart."""
+        """Count the work on the whole document. The work on a single place is counted separately."""
         self._work += work
         if self._work > (self._most or self._most_work()):
             raise LimitExceededError(f"at {place!r}: too many alternatives in all, up to here", place)
@@ -204,7 +215,7 @@ class Expander(Choices):
         return MAX_WORK + 20 * len(self.places)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
-        """Read the literals that wait; False where they contradict each other."""
+        """Read the waiting literals. Returns False if they contradict each other."""
         while state.waiting:
             mark = state.waiting.pop()
             if mark in state.done:
@@ -244,7 +255,10 @@ class Expander(Choices):
         return True
 
     def _branches(self, state: _State) -> list[_State]:
-        """The states that the narrowest of the forks leads to; the forks that say nothing new are dropped."""
+        """The successor states for the fork with the fewest live options.
+
+        Forks that are already satisfied are removed.
+        """
         best: list[Choice] | None = None
         at = -1
         for number, fork in reversed(list(enumerate(state.forks))):
@@ -268,7 +282,7 @@ class Expander(Choices):
         return made
 
     def _live(self, state: _State, choices: list[Choice]) -> list[Choice] | None:
-        """What is left of a fork, each choice with the state's bundle; None where one of them holds already."""
+        """The live options of a fork, each merged with the state's bundle. None if one option already holds."""
         live: list[Choice] = []
         self._spend(len(choices), self._at)
         telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
@@ -287,7 +301,7 @@ class Expander(Choices):
         return live
 
     def _agrees(self, bundle: Bundle, mark: int) -> bool:
-        """Whether what a positive literal plainly says leaves any type."""
+        """Whether the own assertions of a positive literal leave any type."""
         literal = ~mark if mark < 0 else mark
         if literal & 1 or not literal:
             return True
@@ -295,7 +309,7 @@ class Expander(Choices):
         return term.left is not None or term.own is FREE or merge(bundle, term.own) is not None
 
     def _is_dead(self, bundle: Bundle, added: ObjectPart) -> bool:
-        """Whether a key that was just asked for can have no value."""
+        """Whether a newly required key can have no value."""
         part = bundle.object
         if part is None or bundle.types != OBJECT:
             return False
@@ -306,7 +320,7 @@ class Expander(Choices):
         return False
 
     def has_no_value(self, wanted: Want) -> bool:
-        """Whether no value can meet a want, as far as is worth looking."""
+        """Whether no value can meet a want. The search is bounded; False may mean that it was not decided."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
         before = self._depth, self._steps, self._limit, self._ahead
@@ -325,9 +339,16 @@ class Expander(Choices):
 
 @dataclass(slots=True, eq=False)
 class _State:
-    """What is known, what was evaluated, what waits to be read, and the choices still to make.
+    """A search state.
 
-    `waiting` and `done` hold literals; one whose evaluations count is written as its complement.
+    `waiting` and `done` hold marks: literals, written as their complement if their evaluations are tracked.
+
+    Attributes:
+        bundle: The assertions so far.
+        evaluated: What was evaluated so far.
+        waiting: The marks to read.
+        forks: The forks to branch on, each as its options.
+        done: The marks that were read.
     """
 
     bundle: Bundle

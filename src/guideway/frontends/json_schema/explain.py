@@ -1,4 +1,4 @@
-"""What a schema enforces, in rows, and instances of it drawn from its automaton; for refused schemas too."""
+"""Explains what a schema enforces, with example instances. Refused schemas are explained too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from guideway.grammar.recognizer import byte_automaton
 __all__ = ["Explanation", "draw_examples", "explain"]
 
 MAX_BYTES = 160
-"""How long an example may grow before it is brought to an end."""
+"""The length in bytes at which an example is completed."""
 
 _END = 256
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
@@ -26,8 +26,14 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`contract`: (pointer, keyword, status), where the status may be "refused"; `refusals`: a reason by pointer;
-    `examples`: texts of the schema, none where it is refused; `conflict`: why it has none, at `place`.
+    """The explanation of a schema.
+
+    Attributes:
+        contract: Rows (JSON Pointer, keyword, status); the status may be "refused".
+        refusals: A reason by JSON Pointer.
+        examples: Texts of instances; empty if the schema is refused.
+        conflict: Why the schema has no instance.
+        place: The JSON Pointer of the conflict.
     """
 
     contract: list[tuple[str, str, str]]
@@ -38,7 +44,12 @@ class Explanation:
 
 
 def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
-    """All about a schema. Raises `InvalidConstraintError` and `LimitExceededError` as `JsonSchema` does."""
+    """Explain a schema.
+
+    Raises:
+        InvalidConstraintError: As for `JsonSchema`.
+        LimitExceededError: As for `JsonSchema`.
+    """
     expander = Expander(documents)
     try:
         grammar = Lowering(expander, style).run()
@@ -50,7 +61,7 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
 
 
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
-    """Different texts of a grammar: a shortest one first, then random ones. Raises what `compile` does."""
+    """Draw distinct texts of a grammar: a shortest one first, then random ones. Raises the errors of `compile`."""
     automaton = byte_automaton(grammar)
     found = {automaton.matcher().completion().decode("utf-8", "replace"): None}
     rng = random.Random(seed)
@@ -62,7 +73,7 @@ def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
 
 
 def _walk(matcher: Any, rng: random.Random) -> str:
-    """Random bytes, rather letters than others, for as long as the text can still be brought to an end in time."""
+    """Draw random bytes, with a preference for letters, while the text can still be completed within the limit."""
     import numpy as np
 
     text = bytearray()

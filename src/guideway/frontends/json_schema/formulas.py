@@ -1,6 +1,6 @@
-"""Boolean formulas over variables of several classes: conjunctions, disjunctions, "exactly one", and their negations.
+"""Boolean formulas over multi-valued variables: conjunction, disjunction, "exactly one", and negation.
 
-A cube is a conjunction: for each of its variables the classes that are allowed, as bits.
+A cube is a conjunction. It maps each of its variables to the classes that are allowed, as bits.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["ABSENT", "All", "AnyOf", "Cube", "Formula", "Formulas", "Negated", "
 ABSENT = 1
 """The bit of the class "the key is absent"."""
 
-Cube = dict[int, int]  # by variable, the classes that are allowed; all of these hold at once
+Cube = dict[int, int]  # variable -> allowed classes; a conjunction
 
 
 class TooHard(Exception):
-    """The formula is too large, or says what it cannot express."""
+    """The formula is too large, or contains an assertion that it cannot express."""
 
 
 class All:
-    """A conjunction of clauses and sums (`rest`) and of a cube."""
+    """A conjunction of a cube and of other formulas (`rest`)."""
 
     __slots__ = ("cube", "rest")
 
@@ -34,7 +34,7 @@ class All:
 
 
 class Negated:
-    """Some assertion of a cube fails."""
+    """The negation of a cube: some of its assertions fail."""
 
     __slots__ = ("cube",)
 
@@ -52,7 +52,7 @@ class AnyOf:
 
 
 class One:
-    """Exactly one of the parts; or, if not `holds`, none or several."""
+    """Exactly one of the parts holds; or, if not `holds`, none or several do."""
 
     __slots__ = ("holds", "parts")
 
@@ -65,16 +65,19 @@ Formula = bool | All | Negated | AnyOf | One
 
 
 class Formulas:
-    """Those of one set of variables. A value that fails what is said of it is present: some variables imply others."""
+    """Operations on the formulas of one set of variables.
+
+    Some variables imply others: a value that fails an assertion is present.
+    """
 
     def __init__(self) -> None:
-        self._full: list[int] = []  # by variable, all its classes
+        self._full: list[int] = []  # by variable, the bits of all its classes
         self._is_key: list[bool] = []
-        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}  # of other variables: holds, fails
-        self._value_of: dict[
-            int, tuple[int, int]
-        ] = {}  # of variables that say what a value meets: the key's, a literal
-        self._values_at: dict[int, list[int]] = {}  # the other way round
+        # other variables -> the objects where it holds, and where it fails
+        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}
+        # variable of an assertion about a value -> (variable of its key, literal)
+        self._value_of: dict[int, tuple[int, int]] = {}
+        self._values_at: dict[int, list[int]] = {}  # variable of a key -> variables of assertions about its value
         self._work = 0
 
     def _spend(self, work: int) -> None:
@@ -83,7 +86,7 @@ class Formulas:
             raise TooHard
 
     def _all(self, parts: Iterable[Formula]) -> Formula:
-        """The conjunction; what its cube decides is taken out of the rest."""
+        """The conjunction. Formulas in the rest are simplified by what the cube decides."""
         self._spend(1)
         cube: Cube = {}
         rest: list[Formula] = []
@@ -130,7 +133,10 @@ class Formulas:
         return All(cube, tuple(rest))
 
     def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
-        """What a value fails to meet is present; an absent one fails nothing. False: a contradiction."""
+        """Propagate implications. Returns False on a contradiction.
+
+        A value that fails an assertion is present. An absent value fails no assertion.
+        """
         owner = self._value_of.get(var)
         if owner is not None:
             if bits == 1:
@@ -177,7 +183,7 @@ class Formulas:
         return AnyOf(tuple(made)) if made else False
 
     def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
-        """Exactly one of the parts; or, by the flag, not exactly one."""
+        """Exactly one of the parts holds; or, if not `holds`, not exactly one does."""
         self._spend(1)
         made: list[Formula] = []
         true = 0
@@ -228,7 +234,7 @@ class Formulas:
         return self._any(missed)
 
     def _assumed(self, one: Formula, given: Cube) -> Formula:
-        """The formula where the given cube holds."""
+        """Simplify a formula under the assumption that the given cube holds."""
         if isinstance(one, bool):
             return one
         if isinstance(one, (All, Negated)):
@@ -260,7 +266,7 @@ class Formulas:
         return self._any(parts) if isinstance(one, AnyOf) else self._one(parts, one.holds)
 
     def _is_demand(self, one: Negated) -> bool:
-        """Whether it asks for some entry, of which there are several ways."""
+        """Whether the negated cube is an existential property, which can be met in several ways."""
         others = 0
         for var, bits in one.cube.items():
             if not self._is_key[var]:
@@ -292,7 +298,7 @@ class Formulas:
                 self._count_vars(part, counts, masks)
 
     def _weight(self, one: Formula, negated: bool = False) -> float:
-        """About how many alternatives a formula, or its opposite, has."""
+        """An estimate of the number of alternatives of a formula, or of its negation."""
         self._spend(1)
         if isinstance(one, bool):
             return float(one is not negated)
@@ -315,7 +321,7 @@ class Formulas:
 
 
 def shape_of(one: Formula) -> Any:
-    """What equal formulas share; others may share it only if they are the same object."""
+    """A key that equal formulas share. The key of a formula without a structural key is the identity of the object."""
     if isinstance(one, All) and not one.rest:
         return frozenset(one.cube.items())
     if isinstance(one, Negated):

@@ -1,8 +1,10 @@
-"""Whether a schema allows a text, however it is written, and where it does not: in time linear in the text.
+"""Validates a text against a schema, in any spelling, and locates the first violation.
 
-That items must all be different is not asked of the automaton, which would have to carry along what every item was.
-Arrays in which items repeat are found in the text; the automaton then reads it once more, with another bracket where
-such an array begins: one that arrays of different items do not know.
+The time is linear in the text.
+
+The automaton does not check that items are unique, because it would need to store all items. Instead, arrays with
+duplicates are found in the text. The automaton then reads the text again, with a special opening bracket for these
+arrays. Arrays with unique items do not accept this bracket.
 """
 
 from __future__ import annotations
@@ -26,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["Judge"]
 
 _TOKEN = re.compile(r'[ \t\r\n]*([{}\[\],:]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],:"]+)')
-_REPEATING = "\x01"  # which stands in no JSON text
+_REPEATING = "\x01"  # a control character, which no JSON text contains
 _SHOWN = 60
 
 
 class Judge:
-    """Of the JSON texts that a grammar derives.
+    """Validates JSON texts against a grammar.
 
-    `exact`: whether that is every text of every value. Raises what `compile` does, but for `UnsatisfiableError`: such a
-    grammar allows nothing.
+    `exact` says whether the grammar derives every text of every value. The constructor raises the errors of `compile`,
+    except `UnsatisfiableError`: such a grammar allows nothing.
     """
 
     def __init__(self, grammar: Grammar, exact: bool) -> None:
@@ -44,7 +46,11 @@ class Judge:
             self._automaton = byte_automaton(_told_apart(grammar) if self._apart else grammar)
 
     def check(self, text: str) -> None:
-        """Of a text that is JSON: `InvalidTextError` says where its value is not allowed."""
+        """Validate a text that is JSON.
+
+        Raises:
+            InvalidTextError: Where the value is not allowed.
+        """
         at = self._refused_at(text)
         if at is not None:
             raise self._problem(text, at)
@@ -61,7 +67,10 @@ class Judge:
             raise _invalid(text, start, f"the items {first} and {second} are equal, where all must differ")
 
     def _refused_at(self, text: str) -> int | None:
-        """The first character that cannot be taken, or the length of a text that cannot end there; None: it fits."""
+        """The first character that is rejected, or the length of the text if it is incomplete.
+
+        None: the text is valid.
+        """
         if self._automaton is None:
             return 0
         data = text.encode("utf-8", "surrogatepass")
@@ -69,7 +78,7 @@ class Judge:
         return None if taken > len(data) else len(data[:taken].decode("utf-8", "ignore"))
 
     def _problem(self, text: str, at: int) -> InvalidTextError:
-        """What is wrong with a text whose character there cannot be taken."""
+        """Describe the violation at a rejected character."""
         here = before = None
         for here in _tokens(text):
             if here.end > at:
@@ -77,7 +86,7 @@ class Judge:
             before = here
         scalar = before is not None and before.end == at and before.text[0] in "-0123456789"
         if before is not None and (here is before or (scalar and self._refused_at(text[:at] + " ") == at)):
-            here = before  # a number that could have gone on
+            here = before  # a number that could continue
         if here is None:
             return _invalid(text, at, "it cannot end here")
         shown = here.text if len(here.text) <= _SHOWN else here.text[:_SHOWN] + "…"
@@ -94,7 +103,7 @@ class Judge:
         return _invalid(text, here.start, what)
 
     def _instead(self, text: str, at: int) -> str:
-        """A shortest end of the text from there on, in words."""
+        """A shortest completion of the text from this offset, as part of an error message."""
         if self._automaton is None:
             return ""
         matcher = self._automaton.matcher()
@@ -111,7 +120,10 @@ def _invalid(text: str, at: int, what: str) -> InvalidTextError:
 
 
 def _told_apart(grammar: Grammar) -> Grammar:
-    """The same without `unique`; arrays that are not may also begin with the bracket of those in which items repeat."""
+    """The grammar without `unique`.
+
+    Arrays without `unique` also accept the special bracket, which marks arrays with duplicates.
+    """
     made = Grammar(list(grammar.nodes), list(grammar.places), grammar.root)
     for number, node in enumerate(grammar.nodes):
         if not isinstance(node, Array):
@@ -127,7 +139,7 @@ def _told_apart(grammar: Grammar) -> Grammar:
 
 
 class _Token(NamedTuple):
-    """A piece of a JSON text. `key`: whether it is one."""
+    """A token of a JSON text. `key` says whether it is an object key."""
 
     start: int
     end: int
@@ -136,8 +148,8 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """The pieces of a text that is JSON."""
-    opened: list[bool] = []  # whether it is an object
+    """The tokens of a text that is JSON."""
+    opened: list[bool] = []  # for each open container, whether it is an object
     last = ""
     for found in _TOKEN.finditer(text):
         piece, (start, end) = found[1], found.span(1)
@@ -150,8 +162,8 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _pointer_at(text: str, at: int) -> str:
-    """The JSON Pointer of the value that begins or ends with the piece there; of a comma, that of what it stands in."""
-    path: list[str | int] = []  # in each of the open arrays and objects
+    """The JSON Pointer of the value that begins or ends at the token there. For a comma, that of its container."""
+    path: list[str | int] = []  # the current key or index in each open container
     for token in _tokens(text):
         if token.key:
             path[-1] = json.loads(token.text)
@@ -167,14 +179,15 @@ def _pointer_at(text: str, at: int) -> str:
 
 
 def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Where arrays begin in which an item comes again, and the numbers of two equal ones.
+    """The offsets of arrays with duplicates, and the indices of two equal items.
 
-    Every value gets a number that only its equals share: scalars by what they are, others by the numbers inside.
+    Every value gets a number that only equal values share. Scalars are identified by their value, containers by the
+    numbers of their parts.
     """
     numbers: dict[Any, int] = {}
-    opened: list[tuple[int, list[Any]]] = []  # where it begins, and what is in it
+    opened: list[tuple[int, list[Any]]] = []  # the offset of each open container, and its parts
     key: str | None = None
-    keys: list[str | None] = []  # of what is open
+    keys: list[str | None] = []  # the key of each open container
     for token in _tokens(text):
         piece, start = token.text, token.start
         if piece in ",:":
@@ -202,7 +215,7 @@ def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _twins(items: list[int]) -> tuple[int, int]:
-    """The places of the first item that comes again."""
+    """The index of the first occurrence of a repeated item, and the index of the repetition."""
     seen: dict[int, int] = {}
     for at, one in enumerate(items):
         if seen.setdefault(one, at) < at:
@@ -211,7 +224,7 @@ def _twins(items: list[int]) -> tuple[int, int]:
 
 
 def _scalar(piece: str) -> object:
-    """What equal scalars share: of numbers the sign, the digits without zeros around them, and where they stand."""
+    """A key that equal scalars share. For numbers: the sign, the significant digits, and the exponent."""
     if piece[0] == '"':
         return json.loads(piece)
     if piece[0] not in "-0123456789":

@@ -1,4 +1,7 @@
-"""Keys as a language: which patterns a name matches, and the classes into which patterns part the other keys."""
+"""Languages of keys: which patterns a name matches, and the key classes of all other names.
+
+A key class is the set of keys that match the same patterns.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "language_is_empty", "matches"]
 
 MAX_CLASSES = 64
-"""Into how many classes the patterns of one object may part its keys."""
+"""The maximum number of key classes of one object."""
 
 MAX_TESTS = 32
-"""How many patterns that list no names one object may have: which of them meet is searched for."""
+"""The maximum number of patterns of one object that are not lists of names. Their intersections are computed."""
 
 MAX_STATES = 25_000
-"""How many states the search for these classes may come to, for all patterns of an object together."""
+"""The maximum number of states in the computation of key classes, for all patterns of an object together."""
 
 MAX_TEXTS = 64
-"""How many keys a pattern may list in its parts and still be read as their names."""
+"""The maximum number of keys that a composed pattern may list to be treated as names."""
 
 MAX_NAMES = 4096
-"""How many keys a list of literals (an enum) may have and still be read as their names; of more a class is made."""
+"""The maximum number of keys in a list of literals (an enum) to be treated as names. A longer list is a key class."""
 
-Test = tuple[Hashable, Regular]  # what it is known by in all schemas, and its language
+Test = tuple[Hashable, Regular]  # an identifier that is unique across schemas, and the language
 
 
 def _leaf(language: Regular) -> Grammar:
@@ -41,7 +44,7 @@ def _leaf(language: Regular) -> Grammar:
 
 
 class _Same:
-    """A language that is known by a name: hashing it does not walk it."""
+    """A language that is compared by its identifier, because hashing the language would traverse it."""
 
     __slots__ = ("language", "name")
 
@@ -80,9 +83,10 @@ def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
 
 
 def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
-    """The classes of keys that the tests tell apart: which tests they pass, and their language. Empty ones are not.
+    """The nonempty key classes: which tests their keys pass, and their language.
 
-    Raises `LimitExceededError` where they are too many, or too hard to find.
+    Raises:
+        LimitExceededError: If there are too many classes, or if they need too many states.
     """
     if len(tests) > MAX_TESTS:
         raise LimitExceededError(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
@@ -97,8 +101,8 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
 @lru_cache(maxsize=1024)
 def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
-    searched = single_bytes(MAX_STATES)  # of its own: what it takes does not depend on what came before
-    apart: set[tuple[_Same, _Same]] = set()  # tests that no key passes together
+    searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls
+    apart: set[tuple[_Same, _Same]] = set()  # pairs of disjoint tests
     for number, test in enumerate(tests):
         apart.update(
             (other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched)
@@ -133,7 +137,7 @@ def _pair(apart: set[tuple[_Same, _Same]], one: _Same, other: _Same) -> bool:
 
 
 def language_is_empty(language: Regular) -> bool:
-    """Whether a language has no text. Raises `LimitExceededError` where that takes too many states to find out."""
+    """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
     return is_empty(_leaf(language), single_bytes(MAX_STATES))
 
 
@@ -141,7 +145,7 @@ _DEEPEST = 16
 
 
 def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
-    """All texts of a language that is plainly a short list; else None. A list of literals may be longer."""
+    """All texts of a language that is syntactically a short list, else None. A list of literals may be longer."""
     if not deepest:
         return None
     if isinstance(language, Literals):

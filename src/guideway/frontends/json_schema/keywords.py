@@ -1,4 +1,4 @@
-"""Every keyword of JSON Schema: what its value must be, and which types it speaks about. What the drafts differ in."""
+"""Every keyword of JSON Schema: the shape of its value, the types it applies to, and the differences between drafts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TYPE_NAMES = ALL_TYPES | {"integer"}
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A row: the shape of the value, and the types it speaks about."""
+    """A table row: the expected shape of the value, and the types that the keyword applies to."""
 
     expected: str
     fits: Callable[[object], bool]
@@ -99,7 +99,7 @@ def _is_name_map(value: object) -> bool:
 
 
 def _is_divisor(value: object) -> bool:
-    return _is_number(value) and value > 0  # type: ignore[operator]  # a number, as the first half says
+    return _is_number(value) and value > 0  # type: ignore[operator]  # a number, by the first operand
 
 
 KEYWORDS: dict[str, Keyword] = {
@@ -147,8 +147,10 @@ KEYWORDS: dict[str, Keyword] = {
     "exclusiveMaximum": Keyword(*_LIMIT, _NUMBER),
     "multipleOf": Keyword("a number above 0", _is_divisor, _NUMBER),
 }
-"""Every keyword that asserts something. All others are annotations, and so is what the specification does not know
-(`nullable`, `discriminator`), `then` and `else` without `if`, and `minContains` without `contains`.
+"""Every assertion keyword and applicator.
+
+All others are annotations: keywords that are not in the specification (`nullable`, `discriminator`), `then` and `else`
+without `if`, and `minContains` without `contains`.
 """
 
 NOTES = frozenset(
@@ -170,23 +172,23 @@ SCHEMAS = frozenset(
 )
 SCHEMA_LISTS = frozenset({"anyOf", "allOf", "oneOf", "prefixItems", "items"})
 SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
-"""Where schemas can stand: as a value, in a list, or in an object."""
+"""The positions of subschemas: as a value, in a list, or in an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between the drafts, as far as it matters here."""
+    """The differences between drafts."""
 
     name: str
-    unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts: annotations in this one
-    ref_alone: bool = False  # `$ref` hides the keywords beside it
+    unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts, which are annotations in this one
+    ref_alone: bool = False  # `$ref` disables its sibling keywords
     items_list: bool = False  # `items` may be a list, with `additionalItems`
     id_keyword: str = "$id"
     anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
     dynamic_refs: bool = False  # `$dynamicRef`
-    bool_limits: bool = False  # `exclusiveMinimum` is a boolean beside `minimum`
+    bool_limits: bool = False  # `exclusiveMinimum` is a boolean that modifies `minimum`
     digits_only: bool = False  # the text of an integer has neither fraction nor exponent
-    contains_evaluates: bool = False  # what `contains` finds is not left for `unevaluatedItems`
+    contains_evaluates: bool = False  # items that match `contains` are evaluated for `unevaluatedItems`
 
 
 _SINCE_2020 = frozenset({"prefixItems", "$dynamicRef"})
@@ -253,7 +255,11 @@ def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Diale
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of a short name (`"draft-07"`, `"2020-12"`) or a URI; `InvalidConstraintError` lists the names."""
+    """The dialect with a short name (`"draft-07"`, `"2020-12"`) or a URI.
+
+    Raises:
+        InvalidConstraintError: If there is none; the message lists the names.
+    """
     for uri, dialect in DIALECTS.items():
         if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
             return dialect
@@ -268,7 +274,7 @@ BOOLS_ONCE = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 
 
 def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Keyword | None:
-    """The row of a keyword whose value has been looked at; None for an annotation."""
+    """Check the value of a keyword. Returns its row, or None for an annotation."""
     row = KEYWORDS.get(name)
     if row is None or name in dialect.unknown:
         return None
@@ -287,5 +293,5 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
 
 
 def name_of(part: str) -> str:
-    """The key that a part of a JSON Pointer stands for."""
+    """The key that a part of a JSON Pointer encodes."""
     return part.replace("~1", "/").replace("~0", "~")

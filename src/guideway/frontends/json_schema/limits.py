@@ -1,4 +1,4 @@
-"""How much work one schema may be, as counts: the same schema is refused, or not, on every machine."""
+"""Work limits for one schema. They are counts, so a schema is accepted or refused equally on every machine."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ __all__ = [
 ]
 
 MAX_ALTERNATIVES = 10_000
-"""How many alternatives one place may come down to."""
+"""The maximum number of alternatives of one node."""
 
 MAX_STEPS = 25_000
-"""How many choices may be looked at to find them."""
+"""The maximum number of search steps for one node."""
 
 MAX_OPENED = 16
-"""How many given arrays and objects of a branch of `oneOf` are looked into."""
+"""The maximum number of constant arrays and objects of a `oneOf` branch that are expanded."""
 
 MAX_WORK = 200_000
-"""How many choices may be looked at in all, besides some for each schema of the document."""
+"""The maximum number of search steps for a document, plus a number for each of its schemas."""
 
 MAX_STEPS_AHEAD = 500
-"""How many choices may be looked at to see that the value of a required key cannot be."""
+"""The maximum number of search steps to find that the value of a required key is unsatisfiable."""
 
 MAX_LOOKAHEAD = 4
-"""How deep the value of a required key is looked into before its object is given up."""
+"""The maximum nesting depth at which the value of a required key is checked for satisfiability."""
 
 MAX_NESTED = 50
-"""How deep `oneOf` and `unevaluated*` may stand in one another, at one place of the value."""
+"""The maximum nesting depth of `oneOf` and `unevaluated*` that apply to the same value."""
 
 MAX_TOLD_APART = 10
-"""How many branches of one `anyOf` may decide what is left for `unevaluated*`."""
+"""The maximum number of `anyOf` branches that evaluate keys or items, if `unevaluated*` depends on them."""
 
 MAX_WIDE = 250
-"""How many objects may be the alternatives of one node if such nodes stand in one another: what is open multiplies."""
+"""The maximum number of object alternatives of a node if such nodes are nested: parser states multiply."""
 
 MAX_STEPS_FIRST = 3_000
-"""How many choices are looked at before objects are divided by cases."""
+"""The maximum number of search steps before objects are divided by cases."""
 
 MAX_WORK_FIRST = 20_000
-"""How many options are looked at before objects are divided by cases."""
+"""The maximum total work of the first search, before objects are divided by cases."""
 
 MAX_CASES = 1000
-"""How many alternatives the objects of one place may have that are divided by cases."""
+"""The maximum number of alternatives in a division by cases."""
 
 MAX_CLASSES = 128
-"""How many classes of values of one key are distinguished then."""
+"""The maximum number of value classes of one key in a division by cases."""
 
 MAX_DEMANDS = 6
-"""How many demands one such alternative may have."""
+"""The maximum number of demands of one alternative in a division by cases."""
 
 MAX_FORMULA = 2_000
-"""How many schemas may take part in one division by cases."""
+"""The maximum number of schemas in a division by cases."""
 
 MAX_SPLITS = 100_000
-"""How much work one division by cases may be."""
+"""The maximum work of one division by cases."""
 
 MAX_TRIED = 4
-"""How many assertions about the value of one key are combined with each other to find which can hold together."""
+"""The maximum number of assertions about the value of one key that are combined with each other."""

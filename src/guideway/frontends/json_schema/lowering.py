@@ -1,4 +1,7 @@
-"""Wants -> nodes: one node per want, made from a list of what is still to do. Nothing recurses on the schema."""
+"""Lowers wants to grammar nodes, one node per want, with an explicit worklist.
+
+Schemas are not traversed recursively.
+"""
 
 from __future__ import annotations
 
@@ -55,16 +58,19 @@ from guideway.jsontext.pointer import pointer
 __all__ = ["MAX_NODES", "Lowering"]
 
 MAX_BOXES = 2000
-"""How many given arrays and objects may be the alternatives of one node: all of them are open at once."""
+"""The maximum number of constant arrays and objects that are alternatives of one node, because all are open at once."""
 
 MOST_TYPES = 7
-"""How many types there are, as bundles tell them."""
+"""The number of types that bundles distinguish."""
 
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
 
 class Lowering:
-    """One walk over one document; or what `straight` leaves of it, whose grammar and nodes are then its own."""
+    """Lowers one document.
+
+    If `straight` is given, lowers only the schemas that the fast path does not handle, into the same grammar.
+    """
 
     def __init__(self, expander: Expander, style: Style, straight: Straight | None = None) -> None:
         self._expander = expander
@@ -74,18 +80,19 @@ class Lowering:
         self._deepest = MAX_INDENTED if style.whitespace == "indented" else 0
         levels = range(self._deepest + 1)
         self._numbers: list[dict[Want, int]] = [{} for _ in levels]
-        self._singles: list[dict[int, int]] = [{} for _ in levels]  # of wants of one literal, and of none (0)
-        self._plain: list[dict[Term, int]] = [{} for _ in levels]  # of terms that are the same wherever they stand
+        # of wants with one literal, and of the empty want (0)
+        self._singles: list[dict[int, int]] = [{} for _ in levels]
+        self._plain: list[dict[Term, int]] = [{} for _ in levels]  # of terms that are independent of their location
         self._values: list[dict[str, int]] = [{} for _ in levels]
         self._todo: list[tuple[int, Any, Any]] = [] if straight is None else straight.todo
-        self._level = 0  # of what is being made, where lines are indented
+        self._level = 0  # the nesting level of the current node, for indented output
         self._texts: dict[StringPart | None, Regular] = {}
         self._punctuation = punctuation(style)
         self._objects = Objects(expander, style, self._node)
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
-        """The grammar; `UnsupportedError` names every place that is refused."""
+        """Build the grammar. Raises `UnsupportedError` with every refused location."""
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
             self.define(*self._todo.pop())
@@ -97,7 +104,7 @@ class Lowering:
         return self._grammar
 
     def define(self, number: int, wanted: Want | _Given, level: int) -> None:
-        """Make the node of what was put aside."""
+        """Define a node from the worklist."""
         self._level = level
         if isinstance(wanted, _Given):
             self._define_value(number, wanted.value, level)
@@ -110,11 +117,15 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Make the node of a schema of the document."""
+        """Define the node of a schema of the document."""
         self.define(number, want(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+        """The number of the target's node if a schema is only a reference.
+
+        Returns:
+            The number; -1 if the target has no value; None if the schema has other keywords.
+        """
         literal = self._literal(schema, place)
         if literal == 1:
             return -1
@@ -125,12 +136,12 @@ class Lowering:
         return expander.literal(schema, pointer_of(place) or "", expander.documents.main, ())
 
     def finish(self) -> None:
-        """Refuse what cannot be enforced, or is too wide."""
+        """Refuse schemas that cannot be enforced, or that have too many nested alternatives."""
         self._raise_refusals()
         self._check_breadth()
 
     def _check_breadth(self) -> None:
-        """Refuse what would open thousands of alternatives at once while a text is read."""
+        """Refuse nested alternatives that would open thousands of parser states at once."""
         nodes = self._grammar.nodes
         wide = {i for i, node in enumerate(nodes) if isinstance(node, Alternative) and len(node.parts) > MAX_WIDE}
         wide = {i for i in wide if sum(isinstance(nodes[part], Object) for part in nodes[i].parts) > MAX_WIDE}  # type: ignore[union-attr]  # alternatives, as above
@@ -148,7 +159,7 @@ class Lowering:
                 todo += new
 
     def _node(self, wanted: Want) -> int:
-        """The number of the node of a want, of a value inside what is being made; it is defined later."""
+        """The number of the node of a want for a value inside the current node. It is defined later."""
         level = min(self._level + 1, self._deepest)
         if len(wanted) < 2:
             return self._single_at(next(iter(wanted), 0), level)
@@ -188,14 +199,14 @@ class Lowering:
         return found
 
     def _define_anything(self, number: int, level: int) -> None:
-        """The node of any JSON value, as its level has it."""
+        """Define the node of any JSON value at a level."""
         inside = number if level == self._deepest else self._single_at(0, level + 1)
         scalar, array, object_ = anything(self._grammar, self._style, inside, level)
         nodes = [scalar, *self._frames(array, level), *self._frames(object_, level)]
         self._grammar.define(number, Alternative(tuple(map(self._grammar.add, nodes))))
 
     def _frames(self, frame: Array | Object | None, level: int) -> list[Node]:
-        """The frame; where lines are indented, an empty one is written on one line."""
+        """The array or object. In indented output, an empty one is a separate node on one line."""
         if frame is None:
             return []
         marks = frame.punctuation
@@ -210,7 +221,7 @@ class Lowering:
         return bool(frame.demands) or any(entry.required for entry in frame.properties)
 
     def _define(self, number: int, wanted: Want, place: str) -> None:
-        """One node that is any of the alternatives."""
+        """Define one node as the disjunction of all alternatives."""
         bundles = self._expander.alternatives(wanted)
         if len(bundles) == 1 and (made := self._single(bundles[0], place)) is not None:
             self._grammar.define(number, made)
@@ -236,7 +247,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def _single(self, bundle: Bundle, place: str) -> Node | None:
-        """The node of values of one type, as most are; None for others."""
+        """The node of a bundle with a single type, which is the common case. None for other bundles."""
         types = bundle.types
         if types == STRING:
             return Leaf(self._string(bundle.string, place))
@@ -315,12 +326,12 @@ class Lowering:
         return Array(marks, prefix, rest, fewest, most, unique, counts)
 
     def _at(self, keyword: str, place: str) -> str:
-        """The place of the keyword, if it stands in the schema there."""
+        """The JSON Pointer of the keyword, if the schema at this place has it."""
         here = (one.schema for one in self._expander.places if one.pointer == place)
         return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
 
     def _all_differ(self, part: ArrayPart, most: int | None) -> bool:
-        """Whether the items are of different types, each: no two of them can be equal."""
+        """Whether the items have pairwise disjoint types, so that no two of them can be equal."""
         if most is None or most > MOST_TYPES:
             return False
         seen = 0
@@ -334,7 +345,7 @@ class Lowering:
         return True
 
     def _item(self, wanted: Want, counted: list[tuple[int, Want, int, int | None]], at: int, place: str) -> Value:
-        """The ways to read an item; those of counters with a most exclude each other."""
+        """The ways to read an item. Ways are mutually exclusive with respect to counters that have a maximum."""
         ways: list[tuple[int, Want]] = [(0, wanted)]
         for j, (start, what, _, limit) in enumerate(counted):
             if at < start:
@@ -352,17 +363,17 @@ class Lowering:
         return value_of(ways, self._node)
 
     def _without(self, wanted: Want, what: Want) -> list[Want]:
-        """What meets `wanted` and not all of `what`, parted so that no two overlap."""
+        """A disjoint partition of the values that meet `wanted` but violate `what`."""
         found, held = [], wanted
         for literal in sorted(what):
             found.append(join(held, frozenset((literal ^ 1,))))
             held = join(held, frozenset((literal,)))
         return found
 
-    # -- given arrays and objects
+    # -- constant arrays and objects
 
     def _given_boxes(self, boxes: dict[str, object], texts: list[Regular], place: str) -> list[int]:
-        """As one text each where the style leaves no choice, else as nodes."""
+        """Add constants as one text each if the style determines the text, else return their nodes."""
         if not self._style.fixed:
             if len(boxes) > MAX_BOXES:
                 what = f"more than {MAX_BOXES} given arrays and objects, each of which may be written in many ways"
@@ -382,7 +393,7 @@ class Lowering:
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
-        """The node of one given value, where it can be written in several ways."""
+        """Define the node of a constant that can be written in several ways."""
         node: Node
         marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):
@@ -401,13 +412,13 @@ class Lowering:
             node = made if isinstance(made, Number) else Leaf(made)
         self._grammar.define(number_, node)
 
-    # -- what is not possible
+    # -- refusals
 
     def _refuse(self, problem: UnsupportedError, place: str) -> None:
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
 
     def _raise_refusals(self) -> None:
-        """One error for all of them."""
+        """Raise one error for all refusals."""
         if not self.refusals:
             return
         lines = [f"at {place!r}: {what}" for place, what in self.refusals.items()]
@@ -418,7 +429,7 @@ class Lowering:
 
 
 class _Given(NamedTuple):
-    """One value that is put aside."""
+    """A constant in the worklist."""
 
     value: object
 
@@ -427,6 +438,6 @@ _Part = TypeVar("_Part")
 
 
 def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:
-    """Each part once; only None, which says nothing, where it is among them."""
+    """The distinct parts. If None is among them, only None, because it asserts nothing."""
     found = dict.fromkeys(parts)
     return [None] if None in found else list(found)

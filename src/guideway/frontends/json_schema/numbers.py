@@ -1,6 +1,6 @@
-"""Numbers between bounds as digits: which decimal texts lie in a range.
+"""Regular languages of decimal numbers within bounds.
 
-Everything is exact: bounds are decimals, and comparing with a bound is a walk along its digits. Texts have no leading
+The computation is exact: bounds are decimals, and a comparison with a bound follows its digits. Texts have no leading
 zeros, no exponent and no `-0`.
 """
 
@@ -14,10 +14,10 @@ from guideway.grammar.regular import EMPTY, NEVER, Regular, both, cat, chars, ei
 __all__ = ["INTEGER_DIGITS", "NUMBER_DIGITS", "Bounds", "integers", "numbers"]
 
 INTEGER_DIGITS = 19
-"""How many digits a generated integer has at most, where its bounds do not ask for more."""
+"""The maximum number of digits of a generated integer, unless its bounds need more."""
 
 NUMBER_DIGITS = 16
-"""How many digits a generated number has at most before the point, and after it, as long as its bounds have fewer."""
+"""The maximum number of digits of a generated number before and after the point, unless its bounds need more."""
 
 _DIGIT = chars("09")
 _NON_ZERO = chars("19")
@@ -25,7 +25,7 @@ _NON_ZERO = chars("19")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a number; None: none on that side."""
+    """The bounds of a number. None means unbounded."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -37,7 +37,7 @@ class Bounds:
         return Bounds(_negated(self.high), _negated(self.low), self.open_high, self.open_low)
 
     def digits(self) -> tuple[int, int]:
-        """The most digits that a bound has before its point, and after it."""
+        """The maximum number of digits of a bound before the point, and after it."""
         found = [_split(bound.copy_abs()) for bound in (self.low, self.high) if bound is not None]
         return max((len(whole) for whole, _ in found), default=1), max((len(part) for _, part in found), default=0)
 
@@ -53,7 +53,7 @@ def _split(value: Decimal) -> tuple[str, str]:
 
 
 def integers(bounds: Bounds) -> Regular:
-    """The whole numbers within the bounds."""
+    """The integers within the bounds."""
     low, high = bounds.low, bounds.high
     if low is not None:
         rounded = low.to_integral_value(ROUND_CEILING)
@@ -72,7 +72,8 @@ def numbers(bounds: Bounds) -> Regular:
 def _signed(bounds: Bounds, whole_digits: int, part_digits: int) -> Regular:
     whole, part = bounds.digits()
     most_whole = max(whole_digits, whole)
-    most_part = part_digits and max(part_digits, part + 1)  # one more: between neighbours there is room
+    # one more digit, so that there is a number between adjacent bounds
+    most_part = part_digits and max(part_digits, part + 1)
     below = _magnitudes(bounds.flipped(), most_whole, most_part, zero=False)
     above = _magnitudes(bounds, most_whole, most_part, zero=True)
     parts = [above] if above is not NEVER else []
@@ -81,7 +82,7 @@ def _signed(bounds: Bounds, whole_digits: int, part_digits: int) -> Regular:
 
 
 def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> Regular:
-    """The numbers without sign within the bounds, 0 among them or not."""
+    """The unsigned numbers within the bounds, with or without 0."""
     size = _Sizes(most_whole, most_part)
     low, high, open_low = bounds.low, bounds.high, bounds.open_low
     if low is None or low < 0 or (low == 0 and not zero):
@@ -103,7 +104,7 @@ class _Sizes:
     part: int
 
     def above(self, bound: Decimal, strictly: bool) -> Regular:
-        """Those of at least `bound`, or above it."""
+        """Numbers greater than or equal to `bound`, or greater than it."""
         whole, part = _split(bound)
         parts = [self._wholes(len(whole) + 1, self.whole)] if whole != "0" else [self._wholes(1, self.whole)]
         parts += [] if whole == "0" else _same_length(whole, greater=True)
@@ -119,7 +120,7 @@ class _Sizes:
         return either(found)
 
     def below(self, bound: Decimal, strictly: bool) -> Regular:
-        """Those of at most `bound`, or below it."""
+        """Numbers less than or equal to `bound`, or less than it."""
         whole, part = _split(bound)
         smaller: list[Regular] = []
         if whole != "0":
@@ -136,18 +137,18 @@ class _Sizes:
         return either(found)
 
     def _wholes(self, fewest: int, most: int) -> Regular:
-        """Whole numbers, not 0, with so many digits."""
+        """Positive whole numbers with `fewest` to `most` digits."""
         return cat(_NON_ZERO, repeat(_DIGIT, fewest - 1, most - 1)) if fewest <= most else NEVER
 
     def _any_part(self) -> Regular:
         return optional(cat(".", repeat(_DIGIT, 1, self.part))) if self.part else EMPTY
 
     def _digit_and_rest(self, low: int, high: int, before: int) -> tuple[Regular, Regular]:
-        """A digit in a range and any digits after it, where `before` digits of the part came already."""
+        """A digit in a range, and any digits after it. The digit has `before` digits of the part before it."""
         return chars((48 + low, 48 + high)), repeat(_DIGIT, 0, self.part - before - 1)
 
     def _more_than_zeros(self, start: str, before: int) -> list[Regular]:
-        """`start`, then zeros, then a digit that is none, then any: more than `start` alone."""
+        """`start`, zeros, a nonzero digit, and any digits: every extension that is greater than `start`."""
         room = self.part - before
         if room <= 0:
             return []
@@ -156,7 +157,7 @@ class _Sizes:
         ]
 
     def _equal(self, part: str) -> list[Regular]:
-        """What may follow the bound's whole digits so that the two are equal."""
+        """The suffixes after the bound's whole digits that make the number equal to the bound."""
         if not self.part:
             return [] if part else [EMPTY]
         zeros = repeat(literal("0"), 0 if part else 1, self.part - len(part))
@@ -164,7 +165,7 @@ class _Sizes:
 
 
 def _same_length(whole: str, greater: bool) -> list[Regular]:
-    """Whole numbers of as many digits (no leading zero) that are greater, or smaller."""
+    """Whole numbers with the same number of digits (no leading zero) that are greater, or smaller."""
     found: list[Regular] = []
     for k, char in enumerate(whole):
         digit = int(char)

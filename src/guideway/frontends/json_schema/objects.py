@@ -1,4 +1,4 @@
-"""What is said of objects -> their nodes: entries by name, and the classes of all other keys."""
+"""Lowers object assertions to nodes: entries by name, and the key classes of all other keys."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, eit
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
 
 MAX_READINGS = 256
-"""In how many ways one entry or item may be read, where demands and counters tell them apart."""
+"""The maximum number of ways to read one entry or item, if demands and counters distinguish them."""
 
-Ways = list[tuple[int, Want]]  # the marks of demands or counters, and what a value read so must be
-Holds = Callable[[Test], bool]  # whether a key, or a class of keys, passes a test
+Ways = list[tuple[int, Want]]  # the marks of demands or counters, and the condition on a value that is read so
+Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
 Tests = dict[tuple[str, object], Test]
 _SERIALS = count()
 _SILENT = Group()
 
 
 def check_readings(found: int, place: str) -> None:
-    """Refuse what would be read in too many ways."""
+    """Raise an error if a value has too many ways to be read."""
     if found > MAX_READINGS:
         raise LimitExceededError(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
 
@@ -42,16 +42,16 @@ def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:
 
 
 class Objects:
-    """Those of one document. `node_of` gives the number of the node of a want."""
+    """Lowers the objects of one document. `node_of` returns the number of the node of a want."""
 
     def __init__(self, expander: Expander, style: Style, node_of: Callable[[Want], int]) -> None:
         self._expander = expander
         self._style = style
         self._node_of = node_of
-        self._serial = next(_SERIALS)  # names its tests of keys, which are remembered for longer than it lives
+        self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
 
     def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
-        """The node of an object; None where there is none."""
+        """The node of an object. None if there is no such object."""
         if len(part.groups) < 2 and not (part.demands or part.keys or part.banned):
             group = part.groups[0] if part.groups else _SILENT
             if not group.patterns:
@@ -87,7 +87,7 @@ class Objects:
         return Object(marks, tuple(entries), others, ordered, part.fewest, most, demands)
 
     def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
-        """What `properties`, `required` and `additionalProperties` of one schema say, as most objects are."""
+        """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
         required, key_of, node_of = part.required, self._style.strings, self._node_of
         others = ANYTHING if group.extra is None else group.extra
         wants = {**group.names, **{name: others for name in required if name not in group.names}}
@@ -105,7 +105,7 @@ class Objects:
         return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
 
     def _tests(self, part: ObjectPart) -> Tests:
-        """What keys are asked: patterns, and whether they are the strings of some schema."""
+        """The tests of keys: patterns, and conditions on keys as strings."""
         tests: Tests = {}
         found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
         for demand in part.demands:
@@ -125,7 +125,7 @@ class Objects:
         return ((self._serial, wanted), language)
 
     def _names(self, part: ObjectPart, tests: Tests) -> dict[str, None]:
-        """The keys that are looked at one by one."""
+        """The keys that are handled individually."""
         names: dict[str, None] = {}
         for group in part.groups:
             names.update(dict.fromkeys(group.names))
@@ -142,7 +142,7 @@ class Objects:
         return names
 
     def _by_pattern(self, group: Group, inner: Want | None, holds: Holds, tests: Tests) -> Want:
-        """What one group says of a key (or a class of keys) that passes some tests."""
+        """The condition of one group on a key (or a key class) that passes some tests."""
         wanted, hit = inner or ANYTHING, inner is not None
         for pattern, _, one in group.patterns:
             if holds(tests["pattern", pattern]):
@@ -158,7 +158,7 @@ class Objects:
         tests: Tests,
         place: str,
     ) -> Value:
-        """The ways to read the value of a key, by the demands that it meets."""
+        """The ways to read the value of a key (or of the keys of a class), by the demands that it meets."""
         ways: Ways = [(0, wanted)]
         for bit, demand in enumerate(part.demands):
             value = demand.value
@@ -170,7 +170,7 @@ class Objects:
             asked = [(("pattern", one), True) for one, _ in demand.inside]
             asked += [(("pattern", one), False) for one, _ in demand.outside]
             if demand.keys:
-                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as _tests has them
+                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as in _tests
             if given is None and any(holds(tests[key]) is not should for key, should in asked):
                 continue
             split = []
@@ -183,13 +183,13 @@ class Objects:
         return value_of(ways, self._node_of)
 
     def _open(self, part: ObjectPart, names: dict[str, None], tests: Tests, place: str) -> tuple[Property, ...]:
-        """The classes of all other keys."""
+        """The key classes of all other keys."""
         closed = (
             self._style.closed
             and any(group.listed for group in part.groups)
             and all(group.extra is None for group in part.groups)
         )
-        # The keys of a list that is no longer than that are among the names.
+        # The keys of a finite list are among the names.
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()

@@ -1,4 +1,4 @@
-"""What a schema's opposite says: the ways in which a value can miss what a term says."""
+"""Negates a term: the ways in which a value can violate it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ from guideway.frontends.json_schema.terms import Fork, Term, want
 __all__ = ["Option", "bundle_of_value", "opposites"]
 
 Option = tuple[Bundle | None, tuple[int, ...]]
-"""What must hold: a bundle, and literals."""
+"""A bundle and literals, all of which must hold."""
 
 
 def bundle_of_value(value: Any, literal_of: Callable[[Any], int]) -> Bundle:
-    """An array or object as what its items and entries must be. `literal_of` gives the literal of a value."""
+    """The conditions on the items or entries of a constant array or object.
+
+    `literal_of` returns the literal of a constant.
+    """
     if isinstance(value, list):
         items = tuple(want(literal_of(item)) for item in value)
         return Bundle(ARRAY, array=ArrayPart(items, NOTHING, len(items), len(items)))
@@ -41,7 +44,7 @@ def bundle_of_value(value: Any, literal_of: Callable[[Any], int]) -> Bundle:
 
 
 def opposites(term: Term, literal_of: Callable[[Any], int]) -> list[Option]:
-    """The ways in which a value can miss what a term says, `unevaluated*` left aside: any of them."""
+    """Return the negation of a term as a disjunction. `unevaluated*` and the forks `any` and `one` are not included."""
     own = term.own
     options: list[Option] = []
     if own.types != ALL:
@@ -90,7 +93,7 @@ def _other_fork(fork: Fork) -> list[Option]:
             part = ObjectPart(required={fork.name: None}, banned=frozenset((name,)))
             options += [(Bundle(OBJECT, object=part), ())] if name != fork.name else []
         return options
-    return []  # of a choice between branches: the expander knows which of them meet
+    return []  # negations of `any` and `one` are made by Choices, which knows which branches overlap
 
 
 def _other_numbers(part: NumberPart) -> list[NumberPart]:
@@ -119,7 +122,7 @@ def _other_strings(part: StringPart) -> list[StringPart]:
 
 
 def _opposite(one: Want) -> Want:
-    """Of a want of one literal, as terms have them."""
+    """The negation of a want with at most one literal, as terms have them."""
     return want(next(iter(one)) ^ 1) if one else NOTHING
 
 

@@ -1,4 +1,4 @@
-"""The places of a document that were reached, by literal: what schemas are, and where their references lead."""
+"""The graph of the schemas of a document that were reached, numbered by literal, with resolved references."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ __all__ = ["Places"]
 
 
 class Places:
-    """Literals are even numbers for places, odd ones for their opposites; 0 is `true`, 1 is `false`."""
+    """Assigns literals to schemas.
+
+    An even literal refers to a schema at a place, and the next odd literal to its negation. The literal 0 is `true`,
+    and 1 is `false`.
+    """
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
         self.places: list[Place] = [Place(0, True, "", documents.main, ())]
-        self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}  # by identity of schemas, which places keep
+        # by identity of schemas, which the places keep alive
+        self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
         self._values: dict[str, int] = {}
         self.refusals: dict[str, str] = {}
         self.contract: list[tuple[str, str]] = []
@@ -32,7 +37,7 @@ class Places:
         return self.literal(main.root, main.place, main, (main,) if self.documents.dynamic else ())
 
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
-        """The literal of a schema; schemas that are only a reference are those that they lead to."""
+        """The literal of a schema. A schema that is only a reference has the literal of its target."""
         seen: set[tuple[int, tuple[Resource, ...]]] = set()
         while isinstance(schema, dict):
             if not schema:
@@ -58,7 +63,7 @@ class Places:
         return 0 if schema else 1
 
     def is_own(self, place: Place) -> bool:
-        """Whether a schema of the document at hand, wherever it is met, is this place."""
+        """Whether every occurrence of this schema in the main document has the literal of this place."""
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 
     def _only_ref(self, schema: dict[str, Any], resource: Resource) -> bool:
@@ -95,7 +100,7 @@ class Places:
         return (*scope, home)
 
     def child(self, place: Place, schema: object, names: tuple[str | int, ...]) -> int:
-        """The literal of a schema inside that at a place."""
+        """The literal of a subschema."""
         if schema is True:
             return 0
         if schema is False:
@@ -105,7 +110,7 @@ class Places:
         if owners and id(schema) in owners:
             resource = owners[id(schema)]
             scope = self._scope(scope, resource)
-        if type(schema) is dict and schema and "$ref" not in schema:  # as most are: what `literal` does, in one piece
+        if type(schema) is dict and schema and "$ref" not in schema:  # the common case: `literal`, inlined
             key = (id(schema), scope)
             found = self._literals.get(key)
             if found is None:
@@ -122,19 +127,19 @@ class Places:
         return self.literal(found, where, home, scope)
 
     def _refuse(self, problem: UnsupportedError, place: str) -> int:
-        """A schema that is not known: it is refused in the end, and forbids all until then."""
+        """Record a schema that cannot be resolved. It is treated as `false`, and the document is refused in the end."""
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1
 
     def value_literal(self, place: Place, schema: dict[str, Any]) -> int:
-        """The literal of a schema of a given value, which is made here."""
+        """The literal of a generated schema of constants."""
         key = box_key(schema)
         if key not in self._values:
             self._values[key] = self.literal(schema, place.pointer, place.resource, place.scope)
         return self._values[key]
 
     def any_of(self, place: Place, literals: tuple[int, ...]) -> Want:
-        """Any of the literals, as a want."""
+        """The disjunction of the literals, as a want."""
         if 0 in literals:
             return ANYTHING
         made = Place(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
@@ -143,7 +148,7 @@ class Places:
         return frozenset((made.literal,))
 
     def all_of(self, place: Place, wanted: Want) -> int:
-        """A want as one literal."""
+        """The conjunction of a want, as one literal."""
         if len(wanted) < 2:
             return next(iter(wanted), 0)
         literals = tuple(sorted(wanted))
@@ -153,13 +158,13 @@ class Places:
         return made.literal
 
     def term(self, place: Place) -> Term:
-        """What the schema at a place says."""
+        """The term of the schema at a place."""
         if place.term is None:
             place.term = read_schema(place, self.child, self._reference)
         return place.term
 
     def plain_term(self, place: Place) -> Term | None:
-        """The term of a schema which says no more than a type; None for others."""
+        """The term of a schema that asserts at most one type. None for other schemas."""
         if place.term is None and len(place.schema) > MAX_PLAIN:
             return None
         term = self.term(place)

@@ -1,4 +1,4 @@
-"""A schema is read once: each keyword adds what it says to the bundle of its term, or a fork."""
+"""Reads the keywords of a schema into a term. Each keyword adds assertions to the bundle, literals, or a fork."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ __all__ = [
 ]
 
 MAX_COUNT = 2**31 - 1
-"""The greatest count of characters or items that is told apart; no text is longer."""
+"""The maximum count of characters or items that is distinguished. No text is longer."""
 
 TYPE_BITS = {"null": 1, "boolean": 6, "number": 8, "integer": 8, "string": 16, "array": 32, "object": 64}
 
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
 MAX_PLAIN = 4
-"""How many keywords and annotations a schema may have that is looked at as one that says no more than a type."""
+"""The maximum number of members of a schema that is checked for being a single type."""
 
 Child = Callable[[Place, object, tuple["str | int", ...]], int]
 
 
 class _Reading:
-    """What has been seen of a schema so far."""
+    """The state of reading one schema."""
 
     __slots__ = ("also", "bundle", "child", "forks", "place")
 
@@ -83,9 +83,15 @@ class _Reading:
 
 
 def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int]) -> Term:
-    """The term of a schema. `child` gives the literal of a schema inside it, `ref` that of a reference.
+    """Return the term of a schema.
 
-    Raises `InvalidConstraintError` where a keyword's value has the wrong shape.
+    Args:
+        place: The schema at its location.
+        child: Returns the literal of a subschema.
+        ref: Returns the literal of a reference.
+
+    Raises:
+        InvalidConstraintError: If the value of a keyword has the wrong shape.
     """
     schema = place.schema
     if not isinstance(schema, dict):
@@ -130,7 +136,7 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
 
 
 def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Term | None:
-    """The term of a schema (with such keywords) that says no more than a type, or nothing: one of a few."""
+    """The shared term of a schema with these keywords that asserts at most one type. None for other schemas."""
     if not names:
         return _FREE
     if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
@@ -140,7 +146,7 @@ def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Ter
 
 
 def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None, int | None] | None:
-    """What `unevaluatedProperties` and `unevaluatedItems` say."""
+    """The literals of `unevaluatedProperties` and `unevaluatedItems`."""
     if "unevaluatedProperties" not in found and "unevaluatedItems" not in found:
         return None
     names = ("unevaluatedProperties", "unevaluatedItems")
@@ -149,7 +155,7 @@ def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None
 
 
 def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) -> Bundle:
-    """`enum` and `const`. Given arrays and objects beside other keywords become a schema of their own."""
+    """Read `enum` and `const`. Constant arrays and objects become a separate schema if there are other assertions."""
     values = found[name] if name == "enum" else [found[name]]
     made = bundle_of_values(values)
     if made.boxes and not bundle.free:
@@ -159,7 +165,7 @@ def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) 
 
 
 def _settled(bundle: Bundle) -> Bundle:
-    """The new bundle without parts of types that are not allowed; a type whose part cannot be met is no type."""
+    """Remove parts of excluded types from a new bundle, and types whose part is unsatisfiable."""
     types = bundle.types
     number, string, array, object_ = bundle.number, bundle.string, bundle.array, bundle.object
     if number and is_void(number):
@@ -179,7 +185,7 @@ def _settled(bundle: Bundle) -> Bundle:
     return bundle
 
 
-# -- keywords: each adds what it says
+# -- keywords: each adds its assertions
 
 
 def _type(r: _Reading, value: Any, found: dict[str, Any]) -> None:
@@ -195,7 +201,7 @@ def _type(r: _Reading, value: Any, found: dict[str, Any]) -> None:
 
 
 def bundle_of_values(values: list[Any]) -> Bundle:
-    """Exactly these values."""
+    """The bundle that allows exactly these values."""
     types = 0
     numbers: set[int | Decimal] = set()
     strings: dict[str, None] = {}
@@ -278,7 +284,7 @@ def _counter(part: str, slot: str, name: str) -> Callable[[_Reading, Any, dict[s
 
 
 def listed_texts(pattern: str) -> dict[str, None] | None:
-    """The texts that a pattern lists; None if it does more."""
+    """The texts that a pattern lists. None if it is not a list."""
     found = _LIST.fullmatch(pattern)
     return dict.fromkeys((found[1] or found[2]).split("|")) if found else None
 
@@ -323,7 +329,7 @@ def _unique(r: _Reading, value: Any, found: dict[str, Any]) -> None:
 
 
 def _group(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-    """`properties`, `patternProperties` and `additionalProperties`, whichever comes first."""
+    """Read `properties`, `patternProperties` and `additionalProperties` together, at the first of them."""
     part = r.object
     if part.groups:
         return

@@ -1,4 +1,4 @@
-"""Which branches of `oneOf` a value may fit together; where none can, "exactly one" is "any"."""
+"""Determines which branches of `oneOf` overlap. If none do, "exactly one" is equivalent to "any"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from guideway.frontends.json_schema.terms import Term
 __all__ = ["discriminator", "plainly_said", "rivals_of"]
 
 MAX_PAIRED = 300
-"""How many branches of `oneOf` are compared with each other where no one tag or value tells all of them apart."""
+"""The maximum number of `oneOf` branches that are compared pairwise if no discriminator separates all of them."""
 
 TermOf = Callable[[int], Term]
 IsDead = Callable[[Want], bool]
@@ -36,8 +36,15 @@ def rivals_of(
     place: str,
     spend: Callable[[int], None],
 ) -> list[list[int]]:
-    """For each branch the others that a value may fit as well. `faces`: what each branch comes down to; `is_dead`:
-    whether no value can meet a want; `spend` counts the pairs that are compared.
+    """For each branch, return its rivals: the other branches that may accept the same value.
+
+    Args:
+        literals: The branches.
+        faces: The alternatives of each branch.
+        term_of: Returns the term of a literal.
+        is_dead: Whether no value can meet a want.
+        place: The JSON Pointer for errors.
+        spend: Counts the pairs that are compared.
     """
     rivals: list[list[int]] = [[] for _ in literals]
     if _values_differ(faces) or _tags_differ(faces, term_of):
@@ -54,7 +61,7 @@ def rivals_of(
 
 
 def _can_meet(left: Bundle, right: Bundle, is_dead: IsDead) -> bool:
-    """Whether a value may fit both, as far as is seen at once: types, given values, required keys."""
+    """Whether two bundles may overlap, by a shallow check of types, listed values and required keys."""
     both = merge(left, right)
     if both is None:
         return False
@@ -66,7 +73,7 @@ def _can_meet(left: Bundle, right: Bundle, is_dead: IsDead) -> bool:
 
 
 def plainly_said(part: ObjectPart, name: str) -> Want:
-    """What is plainly said of a key."""
+    """The conditions on a key that do not depend on patterns."""
     wanted = ANYTHING
     for group in part.groups:
         inner = group.names.get(name)
@@ -77,7 +84,7 @@ def plainly_said(part: ObjectPart, name: str) -> Want:
 
 
 def _values_differ(faces: list[list[Bundle]]) -> bool:
-    """Whether all branches are given scalars, and none is in two of them."""
+    """Whether all branches are lists of scalars, and the lists are disjoint."""
     seen: set[object] = set()
     count = 0
     for bundle in (bundle for face in faces for bundle in face):
@@ -97,7 +104,7 @@ def _values_differ(faces: list[list[Bundle]]) -> bool:
 
 
 def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
-    """Whether the values of one required key tell all branches apart."""
+    """Whether some required key is a discriminator of all branches."""
     parts = [[bundle.object for bundle in face if bundle.types == OBJECT and bundle.boxes is None] for face in faces]
     if any(len(mine) != len(face) or None in mine for mine, face in zip(parts, faces, strict=True)):
         return False
@@ -119,7 +126,7 @@ def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
 
 
 def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None:
-    """The strings that a key may have, where they are given."""
+    """The strings that a key may have, if they are listed."""
     for group in part.groups:
         for literal in group.names.get(name, ()):
             if literal > 1 and not literal & 1:
@@ -132,7 +139,11 @@ def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None
 def discriminator(
     rivals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf
 ) -> tuple[str, dict[int, tuple[set[str], bool]]]:
-    """The key that tells most of some branches apart: for each of those its values, and whether it must be there."""
+    """The discriminator: the key that separates the most branches.
+
+    Returns:
+        The key, and for each separated branch its values and whether the key is required.
+    """
     best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
     parts = {j: [one.object for one in faces[j] if one.types == OBJECT and one.boxes is None] for j in rivals}
     parts = {j: mine for j, mine in parts.items() if len(mine) == len(faces[j]) and mine and None not in mine}

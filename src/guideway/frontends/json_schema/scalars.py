@@ -1,4 +1,4 @@
-"""What a bundle says about numbers and strings, as regular languages and number nodes."""
+"""Lowers assertions about numbers and strings to regular languages and number nodes."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ SPECIFIED_FORMATS = frozenset(
     )
     for name in line.split()
 )
-"""The formats of the specification: these are enforced. Any other name says nothing."""
+"""The formats of the specification, which are enforced. Any other name asserts nothing."""
 
 HARMLESS_FORMATS = frozenset({"password", "path"})
-"""Names that Pydantic gives to any string."""
+"""Formats that Pydantic adds to arbitrary strings."""
 
 _DIGIT = chars("09")
 _FREE_NUMBER = NumberPart()
@@ -91,10 +91,10 @@ def _free_digits(whole: bool) -> Regular:
 
 
 def number(part: NumberPart | None, style: Style) -> Regular | Number:
-    """The numbers that a part allows."""
+    """The language or node of the numbers that a part allows."""
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.given is None:
-        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has digits only
+        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)
     if not style.plain_numbers:
@@ -125,7 +125,7 @@ def _whole_cells(part: NumberPart) -> tuple[Cell, ...]:
 
 
 def _cells(part: NumberPart) -> tuple[Cell, ...]:
-    """One interval, or several around the numbers that are left out."""
+    """The interval of a part, split at excluded numbers."""
     multiple = tuple(map(Decimal, part.multiple))
     missing = tuple(map(Decimal, part.not_multiple))
     if part.given is not None:
@@ -149,7 +149,7 @@ def _cells(part: NumberPart) -> tuple[Cell, ...]:
 
 
 def text(part: StringPart | None, style: Style) -> Regular:
-    """The characters that a part allows. Raises what `pattern_language` does."""
+    """The language of the decoded strings that a part allows. Raises the errors of `pattern_language`."""
     if part is None:
         return ANY_TEXT
     parts: list[Regular] = []
@@ -158,7 +158,7 @@ def text(part: StringPart | None, style: Style) -> Regular:
         if language is not None:
             parts.append(language if holds else Not(language))
         elif not holds:
-            return Literals(())  # the opposite of what says nothing
+            return Literals(())  # the negation of a format that asserts nothing
     if part.given is not None:
         return both(Literals(tuple(part.given)), *parts)
     parts = of_length(parts, part.fewest, part.most)
@@ -174,9 +174,9 @@ def _free_string(spelling: Spelling) -> Regular:
 
 @cache
 def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
-    """The node of a type of scalars about which nothing is said but (of numbers) that they are whole.
+    """The node of a single scalar type without assertions, or of integers. None for other types.
 
-    Kept by the identity of `part`: that of a plain term, which all schemas share.
+    The cache uses the identity of `part`, which is the part of a plain term and therefore shared by all schemas.
     """
     if types == STRING:
         return Leaf(_free_string(style.spelling))
@@ -199,12 +199,12 @@ def any_scalar(style: Style) -> Leaf:
 
 @cache
 def any_key(style: Style) -> Regular:
-    """The key of an object about which nothing is said."""
+    """An arbitrary object key."""
     return shared(style.quoted(ANY_TEXT))
 
 
 def other_keys(names: tuple[str, ...], style: Style) -> Regular:
-    """Every key but these."""
+    """Every key except these."""
     return style.quoted(Not(Literals(names)))
 
 
@@ -223,7 +223,7 @@ def string(part: StringPart | None, style: Style) -> Regular:
 
 
 def tested(part: StringPart) -> StringPart | None:
-    """The same without the given strings that its patterns rule out."""
+    """Remove the listed strings that violate the patterns. Returns None if no string remains."""
     given, left = part.given or {}, []
     for test in part.tests:
         holds, kind, name, place = test
@@ -244,7 +244,12 @@ def _pattern(pattern: str) -> Regular:
 
 
 def pattern_language(pattern: str, place: str) -> Regular:
-    """The texts in which a pattern is found. Raises `UnsupportedError` and `InvalidConstraintError` with the place."""
+    """The texts in which a pattern is found.
+
+    Raises:
+        UnsupportedError: With the place.
+        InvalidConstraintError: With the place.
+    """
     try:
         return _pattern(pattern)
     except UnsupportedError as problem:
@@ -254,7 +259,7 @@ def pattern_language(pattern: str, place: str) -> Regular:
 
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
-    """None: it says nothing."""
+    """Return the language of a format, or None if the format is not asserted."""
     if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
@@ -263,5 +268,5 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
 
 
 def is_asserted(name: str, style: Style) -> bool:
-    """Whether the name of a format says which texts are allowed."""
+    """Whether the format restricts the allowed texts."""
     return style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS

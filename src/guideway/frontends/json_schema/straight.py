@@ -1,8 +1,9 @@
-"""A document read straight on: schemas that say one thing, as most do -> their nodes at once.
+"""The fast path: lowers simple schemas directly to grammar nodes.
 
-The keys of an object, the items of an array, bounds of a scalar. What says more, or is not plainly right, is left to
-terms and bundles (reading.py, expand.py, lowering.py), which documents that have nothing of it do without; of what is
-read here they make the same nodes.
+It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and branches whose types
+differ. All other schemas, and possibly invalid ones, are lowered by the general path (reading.py, expand.py,
+lowering.py). The general path is not constructed if no schema needs it. Both paths make the same nodes for the schemas
+that the fast path handles.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
 __all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
 
 MAX_NODES = 200_000
-"""How many nodes a schema may come to."""
+"""The maximum number of nodes of a schema."""
 
 _OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
 _ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
@@ -65,11 +66,11 @@ _SEVERAL = _ARRAY | _OBJECT | _STRING
 _ALL_KINDS = list(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
-_NEVER = -1  # in the place of a node's number: there is no value
+_NEVER = -1  # instead of a node number: there is no value
 
 
 def reserve(grammar: Grammar, place: Origin) -> int:
-    """A number for a node, as long as there are not too many."""
+    """Reserve a node number. Raises `LimitExceededError` if there are too many nodes."""
     found = grammar.reserve(place)
     if found > MAX_NODES:
         _refuse_nodes(place)
@@ -82,26 +83,32 @@ def _refuse_nodes(place: Origin) -> NoReturn:
 
 
 class Rest(Protocol):
-    """What makes the nodes that are not made here."""
+    """The general path, which makes the nodes that the fast path does not make."""
 
     def define(self, number: int, wanted: Any, level: int) -> None:
-        """One that was put aside in `todo`."""
+        """Define a node from the worklist `todo`."""
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """That of a schema."""
+        """Define the node of a schema."""
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+        """The number of the target's node if a schema is only a reference.
+
+        Returns:
+            The number; -1 if the target has no value; None if the schema has other keywords.
+        """
 
     def finish(self) -> None:
-        """Refuse what cannot be enforced."""
+        """Refuse schemas that cannot be enforced."""
 
 
 class Straight:
-    """One walk over one document, whose schemas have no identifiers within, in a style that knows no levels.
+    """Lowers one document in a style without indentation. The subschemas of the document have no identifiers.
 
-    `numbers`: of nodes, by the identity of schemas, which the document keeps; `plain`: by terms that are the same
-    wherever they stand; `todo`: nodes that are still to be made: what of, and its keywords (or level).
+    Attributes:
+        numbers: Node numbers by the identity of schemas, which the document keeps alive.
+        plain: Node numbers by terms that are independent of their location.
+        todo: The worklist: the node number, the schema or want, and the keywords of the schema or the level.
     """
 
     def __init__(
@@ -112,7 +119,7 @@ class Straight:
         self.numbers: dict[int, int] = {}
         self.plain: dict[Term, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
-        self._keys: dict[str, Regular] = {}  # the same key is one expression
+        self._keys: dict[str, Regular] = {}  # equal keys share one expression
         self._any = _NEVER
         self._dialect = dialect
         self._make_rest = rest
@@ -120,7 +127,7 @@ class Straight:
         self._common = common_of(style)
 
     def run(self) -> Grammar:
-        """The grammar; `UnsupportedError` names every place that is refused."""
+        """Build the grammar. Raises `UnsupportedError` with every refused location."""
         grammar, todo = self.grammar, self.todo
         root = self.number_of(self._document, "")
         if root == _NEVER:
@@ -145,7 +152,7 @@ class Straight:
 
     @property
     def rest(self) -> Rest:
-        """What makes the other nodes; it is made when it is needed."""
+        """The general path, constructed on first use."""
         if self._rest is None:
             self._rest = self._make_rest(self)
         return self._rest
@@ -165,7 +172,7 @@ class Straight:
         return number
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
-        """The number of a schema's node, -1: there is no value."""
+        """The number of a schema's node, or -1 if there is no value."""
         found = self.numbers.get(id(schema))
         if found is not None:
             return found
@@ -176,7 +183,7 @@ class Straight:
         return self.own_number(schema, place)
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
-        """The same of one that does not only refer to another, and is met for the first time."""
+        """The number of the node of a schema that is not only a reference and has no node yet."""
         names, grammar = _keywords_of(schema), self.grammar
         term = plain_term(schema, names, self._dialect) if len(names) < 2 else None
         if term is None:
@@ -203,14 +210,18 @@ class Straight:
         return known
 
     def _reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the node of what a schema only refers to, -1: there is no value; None: it says more."""
+        """The number of the target's node if a schema is only a reference.
+
+        Returns:
+            The number; -1 if the target has no value; None if the schema has other keywords.
+        """
         found = self._target(schema)
         if found is not None:
             return self.number_of(found, schema["$ref"][1:])
         return self.rest.reference(schema, place)
 
     def _target(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """The schema that another is a plain reference to."""
+        """The target of a schema that is only a simple reference. None for other schemas."""
         reference = schema["$ref"]
         alone = len(schema) == 1 or self._dialect.ref_alone or KEYWORD_NAMES.isdisjoint(schema.keys() - _REF)
         if not alone or type(reference) is not str or not reference.startswith("#/") or not _NO_ESCAPES(reference):
@@ -221,7 +232,7 @@ class Straight:
         return found if type(found) is dict and "$ref" not in found else None
 
     def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema with such keywords; None where a closer look is needed."""
+        """The node of a schema with these keywords. None if it needs the general path."""
         if not names.isdisjoint(self._dialect.unknown):
             return None
         kind = schema.get("type")
@@ -240,7 +251,7 @@ class Straight:
         return self._several(place, schema, names) if names <= _SEVERAL else None
 
     def _several(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema of several types, of which the keywords speak about all but numbers."""
+        """The node of a schema with several types, whose keywords do not apply to numbers."""
         kinds = schema["type"] if "type" in names else _ALL_KINDS
         if type(kinds) is not list or not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
@@ -264,12 +275,12 @@ class Straight:
         return nodes[0] if len(nodes) == 1 else Alternative(tuple([self.grammar.add(node, place) for node in nodes]))
 
     def _either(self, place: Origin, schema: dict[str, Any], name: str) -> Node | None:
-        """The node of `anyOf`, or of `oneOf` that types tell apart, each branch of one type."""
+        """The node of `anyOf`, or of `oneOf` with branches of distinct types. Each branch has one type."""
         branches = schema[name]
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
             return None
         if not all(type(one) is dict and not _TOLD.isdisjoint(one) for one in branches):
-            return None  # before a node is made of the others, which may be of no account
+            return None  # checked first, so that no node is made for the other branches in vain
         found: dict[str, list[Node]] = {}
         bare: set[str] = set()
         seen: set[int] = set()
@@ -323,7 +334,7 @@ class Straight:
             elif one is False:
                 value = _NEVER
             else:
-                return None  # which is refused, whatever else was made
+                return None  # invalid: the general path raises the error
             if value != _NEVER:
                 entries.append(Property(self._key(name), value, name in needed))
             elif name in needed:
@@ -390,7 +401,7 @@ class Straight:
             return None
         try:
             return self._common.string(least, most if "maxLength" in schema else None, tests)
-        except ConstraintError:  # which is raised again, with the place
+        except ConstraintError:  # the general path raises it again, with the place
             return None
 
     def _number(self, schema: dict[str, Any], whole: bool) -> Leaf | Number | None:

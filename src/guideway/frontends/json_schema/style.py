@@ -1,4 +1,4 @@
-"""How JSON is written: what the profile and its knobs come down to."""
+"""How JSON is written: profiles and their options."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ Numbers = Literal["plain", "any"]
 QUOTE = literal('"')
 INDENT = "  "
 MAX_INDENTED = 8
-"""Down to which level `whitespace="indented"` begins new lines: what stands deeper is written on one line."""
+"""The number of levels that are indented by `whitespace="indented"`. Deeper values are written on one line."""
 
 Formats = Literal["known", "annotate", "strict"]
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The choices that a profile stands for.
+    """The resolved options of a profile.
 
-    `closed`: an object whose schema gives `properties` but not `additionalProperties` has no other keys.
-    `plain_numbers`: no exponents, and no `1.0` for `1`; else every legal spelling.
+    Attributes:
+        closed: An object whose schema has `properties` but not `additionalProperties` allows no other keys.
+        plain_numbers: Numbers have no exponent, and `1.0` is not written for `1`. Otherwise every legal spelling is
+            allowed.
     """
 
     key_order: KeyOrder
@@ -55,22 +57,22 @@ class Style:
 
     @property
     def spelling(self) -> Spelling:
-        """How characters stand in strings."""
+        """How characters are written in strings."""
         return "json" if self.escapes == "canonical" else "json-any"
 
     @property
     def comma(self) -> str:
-        """What stands between two entries."""
+        """The separator of two entries."""
         return ", " if self.whitespace in ("one-line", "indented") else ","
 
     @property
     def colon(self) -> str:
-        """What stands between a key and its value."""
+        """The separator of a key and its value."""
         return ": " if self.whitespace in ("one-line", "indented") else ":"
 
     @property
     def fixed(self) -> bool:
-        """Whether a given value has one text."""
+        """Whether a constant has exactly one text."""
         return (
             self.key_order == "schema"
             and self.whitespace in ("one-line", "compact")
@@ -79,7 +81,7 @@ class Style:
         )
 
     def marks(self, brackets: str, level: int = 0) -> Punctuation:
-        """The punctuation of an array or object, which stands in `level` others."""
+        """The punctuation of an array or object that is nested in `level` others."""
         if self.whitespace == "indented" and level < MAX_INDENTED:
             line = "\n" + level * INDENT
             return Punctuation(brackets[0] + line + INDENT, "," + line + INDENT, ": ", line + brackets[1])
@@ -91,15 +93,15 @@ class Style:
 
     @property
     def key_of(self) -> Callable[[str], Regular]:
-        """Gives the only string that a key may be, as JSON."""
+        """A function that returns the expression of a single key, as JSON."""
         return _key_of(self.escapes)
 
     def new_key(self, key: str) -> Regular:
-        """The same as an object of its own, for who keeps it: keys that no other schema has are not worth a memo."""
+        """The expression of a key, not cached: a key that no other schema has is not worth a cache entry."""
         return _new_strings((key,), self.escapes)
 
     def quoted(self, language: Regular) -> Regular:
-        """The JSON strings whose characters are in the language."""
+        """The JSON strings whose decoded text is in the language."""
         return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
 
 
@@ -110,7 +112,7 @@ def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
 
 
 _strings = lru_cache(maxsize=16384)(_new_strings)
-"""The same objects for the same texts in all schemas."""
+"""Cached: the same texts give the same object in all schemas."""
 
 
 @cache
@@ -126,12 +128,15 @@ def make_style(
     numbers: Numbers | None,
     formats: Formats,
 ) -> Style:
-    """The profile with the knobs that were turned; `InvalidConstraintError` names what can be chosen."""
+    """The style of a profile and options.
+
+    Raises `InvalidConstraintError` with the allowed values of an invalid option.
+    """
     knobs = (profile, key_order, whitespace, escapes, numbers, formats)
     plain = key_order is None and whitespace is None and escapes is None and numbers is None and formats == "known"
     try:
         return (_PROFILES.get(profile) if plain else None) or _style(*knobs)
-    except TypeError:  # a list cannot be looked up; what is wrong with it is said as of any other value
+    except TypeError:  # an unhashable value: the uncached function raises the usual error
         return _style.__wrapped__(*knobs)
 
 
@@ -166,4 +171,4 @@ def _style(
 
 
 _PROFILES: dict[str, Style] = {name: _style(name, None, None, None, None, "known") for name in get_args(Profile)}
-"""As they are, without a look at every knob."""
+"""The profiles with default options."""

@@ -1,7 +1,7 @@
-"""What one schema of a document says: its own keywords as a bundle, and its applicators as forks.
+"""The analysis of one schema (a term): its own keywords as a bundle, and its in-place applicators as forks.
 
-A fork is a choice; its options say together what the applicator says. Terms are read in reading.py, and never changed
-once they are made; opposites are in opposites.py.
+A fork is a disjunction. Its options together are equivalent to the applicator. Terms are built in reading.py and are
+not changed after construction. Negation is in opposites.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ Scope = tuple[Resource, ...]
 
 
 class Place:
-    """A schema where it stands. `scope`: the resources gone through on the way, where dynamic references care."""
+    """A schema at a location.
+
+    `scope` is the dynamic scope: the resources that were entered on the path. It is empty if there are no dynamic
+    references.
+    """
 
     __slots__ = ("literal", "pointer", "resource", "schema", "scope", "term")
 
@@ -34,8 +38,11 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class Fork:
-    """A choice. `kind` "any" and "one": the literals; "if": condition, then, else; "when": `name` brings `needs` and a
-    literal. `beside`: what the schema says besides.
+    """A disjunction.
+
+    The kinds "any" and "one" have the branches as literals. The kind "if" has the literals of condition, then and else.
+    The kind "when" means that the key `name` requires the keys `needs` and a literal. `beside` is the bundle of the
+    other keywords.
     """
 
     kind: str
@@ -48,18 +55,25 @@ class Fork:
 
 @dataclass(slots=True, eq=False)
 class Term:
-    """`also`: literals that hold besides.
+    """The analysis of one schema.
 
-    `left`: what unevaluated properties and items must be (None: nothing is said).
+    Attributes:
+        own: The assertions of the schema's keywords, except its in-place applicators.
+        also: Literals that must also hold.
+        forks: Disjunctions, all of which must hold.
+        left: The conditions on unevaluated properties and items; None means no assertion.
+        `told`: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
+        leads: The literals that apply to the same value: those of `also` and `forks`.
+        plain: Whether the schema asserts a single type or nothing, so that all such schemas share the term.
     """
 
     own: Bundle = FREE
     also: tuple[int, ...] = ()
     forks: tuple[Fork, ...] = ()
     left: tuple[int | None, int | None] | None = None
-    told: tuple[dict[str, Any], bool, int | None] | None = None  # what `evaluates` looks at
-    leads: tuple[int, ...] = ()  # the literals of `also` and `forks`
-    plain: bool = False  # it says one type, or nothing: the same term in all schemas
+    told: tuple[dict[str, Any], bool, int | None] | None = None
+    leads: tuple[int, ...] = ()
+    plain: bool = False
 
     @property
     def evaluates(self) -> Evaluated:
@@ -68,5 +82,5 @@ class Term:
 
 
 def want(literal: int) -> Want:
-    """The literal as a want of its own."""
+    """The want that consists of one literal."""
     return frozenset((literal,)) if literal > 1 else NOTHING if literal else ANYTHING
