@@ -62,7 +62,7 @@ def load(
     )
 
 
-_Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and where its tokenizer comes from
+_Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and a function that returns its tokenizer
 
 
 def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:

@@ -1,4 +1,4 @@
-"""The commands together, and what all of them share."""
+"""The `typer` application with all commands, and their common error handling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     name="guideway",
     help="Constrained text generation: the output always fits.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # its tables say <bool> of flags, and cut names
+    rich_markup_mode=None,  # its tables show <bool> for flags, and cut names
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -53,8 +53,9 @@ def _shared(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit. An error of the library or a file, or a value it refuses, is one line on stderr and
-    status 2.
+    """Run one command and exit.
+
+    An error of the library, of a file, or of a rejected value is printed as one line on stderr, with status 2.
     """
     try:
         app(args=None if arguments is None else list(arguments))

@@ -1,4 +1,4 @@
-"""`guideway cache`: what is on disk, whether it is whole, and away with it."""
+"""`guideway cache`: show, verify and clear the on-disk compile cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _cache() -> disk.DiskCache:
 def show(
     files: Annotated[bool, typer.Option("--files", help="List every entry, least recently used first.")] = False,
 ) -> None:
-    """Where it is, how many entries of which kind, how many bytes."""
+    """Show the location of the cache, and its entries and bytes by kind."""
     found = _cache()
     entries = found.entries()
     used = sum(entry.size for entry in entries)
@@ -41,7 +41,7 @@ def show(
 
 @app.command()
 def verify() -> None:
-    """Check every entry against its checksum; damaged ones are dropped (they are made anew when needed)."""
+    """Check every entry against its checksum. Damaged entries are removed, and computed again when needed."""
     whole, damaged = _cache().verify()
     typer.echo(f"{whole} entries are whole, {len(damaged)} were damaged and dropped")
     for name in damaged:
@@ -52,6 +52,6 @@ def verify() -> None:
 
 @app.command()
 def clear() -> None:
-    """Remove every entry, of every format. Other files in the folder stay."""
+    """Remove all entries of all formats. Other files in the folder stay."""
     found = _cache()
     typer.echo(f"{found.root}: {found.clear()} entries removed")

@@ -1,4 +1,4 @@
-"""`guideway check`: whether a tokenizer, a constraint and an engine agree, with a report."""
+"""`guideway check`: reports whether a tokenizer, a constraint and an engine agree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(
     max_tokens: Annotated[int, typer.Option(min=1, help="How long they may be.")] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same cases.")] = 0,
 ) -> None:
-    """Hold the masks of a constraint, with your tokenizer and engine, to what fits; status 1 where they are wrong."""
+    """Check the masks of a constraint with your tokenizer and engine. The status is 1 if masks are wrong."""
     constraint = constraint_of(
         regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
     )

@@ -1,4 +1,4 @@
-"""`guideway demo`: the example sentences and their records, in one go."""
+"""`guideway demo`: extracts the example records from the example sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def demo(
     compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of tables.")] = False,
 ) -> None:
-    """Read the example sentences into the example records."""
+    """Extract the example records from the example sentences."""
     folder = examples or (INSTALLED if INSTALLED.is_dir() else CHECKOUT)
     types = load_type(f"{folder / 'records.py'}:RECORDS")
     if not isinstance(types, dict):

@@ -1,4 +1,4 @@
-"""`guideway explain`: what a schema enforces, with instances of it."""
+"""`guideway explain`: what a schema enforces, with sample instances."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def explain(
     ] = None,
     examples: Annotated[int, typer.Option(min=0, help="How many instances to draw.")] = 3,
 ) -> None:
-    """Say which keywords of a schema are enforced, and which are refused and why; draw some instances."""
+    """List the keywords of a schema that are enforced or refused, with reasons, and print sample instances."""
     options: dict[str, Any] = {"profile": profile, "formats": formats, "dialect": dialect, "examples": examples}
     try:
         found = explain_schema(read_file(schema), **options)

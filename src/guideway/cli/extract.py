@@ -1,4 +1,4 @@
-"""`guideway extract`: typed records out of texts."""
+"""`guideway extract`: typed records from texts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def extract(
     compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:
-    """Read texts into typed records, each guaranteed to fit its type."""
+    """Extract typed records from texts. Each record is guaranteed to fit its type."""
     output = load_output(type_name, schema)
     texts = read_texts(text)
     with load(model) as loaded:
@@ -43,7 +43,7 @@ def extract(
         for one in texts:
             try:
                 rows.append(extract_one(loaded, one, output, max_tokens=max_tokens, compare=compare))
-            except GuidewayError as error:  # of this text; the others may have their record
+            except GuidewayError as error:  # an error of this text; other texts may still give a record
                 if len(texts) == 1:
                     raise
                 failed += 1

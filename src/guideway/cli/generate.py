@@ -1,4 +1,4 @@
-"""`guideway generate`: text after a prompt, as it comes; or JSON lines for many prompts."""
+"""`guideway generate`: streams text after a prompt, or writes JSON lines for many prompts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
 ) -> None:
-    """Write on after a prompt, freely or under a constraint."""
+    """Continue a prompt, with or without a constraint."""
     if n is not None and temperature is None:
         temperature = 1.0
     options: Options = {
@@ -79,7 +79,7 @@ def generate(
         regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
     )
     lines = read_requests(prompt, (*CONSTRAINTS, *_OWN)) if many else [{"prompt": prompt}]
-    if html is not None and not html.parent.is_dir():  # said before it takes any time
+    if html is not None and not html.parent.is_dir():  # checked before anything runs
         raise UsageError(f"--html {html}: the folder {html.parent} does not exist")
     with load(model) as loaded:
         if not (many or as_json or n or html):
@@ -119,7 +119,7 @@ _OWN = (
 
 
 def _request(line: dict[str, Any]) -> GenerationRequest | Exception:
-    """A line of the file: "prompt", and what it has of its own: a constraint and some options; or its error."""
+    """Return the request of a line of the file ("prompt", and optionally a constraint and options), or its error."""
     own: Any = {name: line[name] for name in _OWN if name in line}
     try:
         constraint = row_constraint(line)
@@ -138,7 +138,7 @@ def _listed(group: Any) -> list[Any]:
 
 def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: int | None) -> dict[str, Any]:
     if isinstance(one, Exception):
-        message = re.sub(r"^prompt \d+ of \d+: ", "", str(one))  # it stands in its own line here
+        message = re.sub(r"^prompt \d+ of \d+: ", "", str(one))  # each message is on its prompt's own line
         return {**line, "error": f"{type(one).__name__}: {message}"}
     made = {
         **line,
@@ -153,7 +153,7 @@ def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: i
         made["cut"] = one.cut._asdict()
     if one.stopped_by is not None:
         made["stopped_by"] = one.stopped_by
-    if logprobs is not None:  # a page keeps them for itself
+    if logprobs is not None:  # the log-probabilities may be only for the HTML page
         made["logprob"] = one.logprob
         made["steps"] = [
             step._asdict() | {"alternatives": [a._asdict() for a in step.alternatives]} for step in one.steps

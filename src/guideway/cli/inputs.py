@@ -1,4 +1,4 @@
-"""What commands are given: texts, types and schemas, from arguments and files."""
+"""The inputs of commands: texts, types and schemas, from arguments and files."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
 
 
 class UsageError(ValueError):
-    """A command was called with arguments that it does not take."""
+    """A command was called with invalid arguments."""
 
 
 CARRIED = ("id", "meta")
-"""Keys of a line that go into its results as they are."""
+"""Keys of a line that are copied to its results."""
 
 
 def read_file(path: Path) -> str:
-    """The text of a file, without a byte order mark; "-" is standard input. Raises `InvalidFileError`."""
+    """Return the text of a file without a byte order mark; "-" is standard input. Raises `InvalidFileError`."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         return text.removeprefix("\ufeff")
@@ -45,9 +45,9 @@ def read_file(path: Path) -> str:
 
 
 def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The objects of a JSON lines file, each with a string under `key`. Raises `InvalidFileError` that names the line.
+    """Read the objects of a JSON lines file, each with a string under `key`. `InvalidFileError` names the line.
 
-    `known`: the keys that mean something, beside `key`; another one is refused, since it would silently do nothing.
+    `known`: the other keys that are allowed. Unknown keys raise an error, because they would have no effect.
     """
     found = []
     for number, line in enumerate(read_file(path).split("\n"), 1):  # splitlines would cut strings at U+2028
@@ -66,12 +66,12 @@ def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None
 
 
 def is_lines_file(given: str) -> bool:
-    """Whether this names JSON lines (a .jsonl file, or "-") rather than being a prompt itself."""
+    """Return whether this names JSON lines (a .jsonl file, or "-") and is not a prompt."""
     return given == "-" or (given.endswith(".jsonl") and len(given.split()) == 1)
 
 
 def read_requests(given: str, known: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines of such a file, each with a "prompt" and what else is `known`. Raises `InvalidFileError`."""
+    """Read the lines of such a file, each with a "prompt" and `known` keys. Raises `InvalidFileError`."""
     return read_lines(Path(given), "prompt", known)
 
 
@@ -87,7 +87,7 @@ _TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log
 
 
 def read_texts(given: str) -> list[str]:
-    """The texts: the argument itself, or a file's non-empty lines, or the "text" of each line of a .jsonl file."""
+    """Return the texts: the argument itself, a file's non-empty lines, or the "text" of each line of a .jsonl file."""
     path = Path(given)
     if given != "-" and not _is_file(path):
         if path.suffix in _TEXT_FILES and len(given.split()) == 1:
@@ -99,19 +99,22 @@ def read_texts(given: str) -> list[str]:
 
 
 def load_output(type_name: str | None, schema: Path | None) -> Any:
-    """What the output shall be: exactly one of a type and a schema file. Raises `UsageError`, `InvalidFileError`, `ConstraintError`."""
+    """Load the output type: exactly one of a type and a schema file.
+
+    Raises `UsageError`, `InvalidFileError`, `ConstraintError`.
+    """
     if type_name is not None and schema is None:
         return load_type(type_name)
     if schema is not None and type_name is None:
         try:
-            return JsonSchema(read_file(schema))  # its own reader: numbers stay exact, and depth costs no stack
+            return JsonSchema(read_file(schema))  # parsed by the library: numbers stay exact, and nesting uses no stack
         except ConstraintError as error:
             raise type(error)(f"{schema}: {error}", error.place) from error
     raise InvalidConstraintError("give either --type FILE.py:NAME or --schema FILE.json")
 
 
 def load_type(name: str) -> Any:
-    """A type by `FILE.py:NAME` or `MODULE:NAME`; the file is run. Raises `UsageError`, `InvalidFileError`."""
+    """Load a type by `FILE.py:NAME` or `MODULE:NAME`. The file is executed. Raises `UsageError`, `InvalidFileError`."""
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise UsageError(f"{name!r} is not the name of a type; expected FILE.py:NAME or MODULE:NAME")
@@ -127,16 +130,16 @@ def _module(place: str) -> ModuleType:
         if not place.endswith(".py"):
             return importlib.import_module(place)
         path = Path(place)
-        read_file(path)  # says what is wrong better than the import does
+        read_file(path)  # its errors are clearer than those of the import
         specification = importlib.util.spec_from_file_location(path.stem, path)
         if specification is None or specification.loader is None:
             raise UsageError(f"{place} is not a Python file")
         module = importlib.util.module_from_spec(specification)
-        sys.modules.setdefault(path.stem, module)  # types look their own module up to resolve what they name
+        sys.modules.setdefault(path.stem, module)  # types resolve names in their own module
         specification.loader.exec_module(module)
     except (InvalidFileError, UsageError):
         raise
-    except Exception as error:  # the file is the user's program: whatever it raises is why there is no type
+    except Exception as error:  # the file is the user's program, which may raise anything
         raise UsageError(f"cannot load {place}: {type(error).__name__}: {error}") from error
     return module
 
@@ -144,5 +147,5 @@ def _module(place: str) -> ModuleType:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a long sentence is no file name
+    except (OSError, ValueError):  # a long sentence is not a valid file name
         return False

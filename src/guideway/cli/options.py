@@ -1,4 +1,4 @@
-"""What several commands take by the same names: a model, and a constraint in one of many ways."""
+"""Options that several commands share: a model, and a constraint in one of several forms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OF_ROWS: dict[str, Any] = {
     "ebnf": Ebnf,
 }
 CONSTRAINTS = tuple(_OF_ROWS)
-"""By which keys a line of a file says its constraint."""
+"""The keys that define the constraint of a line."""
 
 
 def constraint_of(
@@ -59,7 +59,7 @@ def constraint_of(
     format_name: str | None,
     grammar: Path | None,
 ) -> Any:
-    """The one constraint that was given; None for none. Raises `ConstraintError`, `UsageError`."""
+    """Return the constraint that was given; None: there is none. Raises `ConstraintError`, `UsageError`."""
     given = {
         "--regex": regex is not None,
         "--type": type_name is not None,
@@ -83,7 +83,7 @@ def constraint_of(
 
 
 def row_constraint(line: Mapping[str, Any]) -> Any:
-    """What a line of a file says of its own; None for nothing. Raises `ConstraintError`, `TypeError`."""
+    """Return the constraint of a line of a file; None: there is none. Raises `ConstraintError`, `TypeError`."""
     named = [name for name in _OF_ROWS if name in line]
     if len(named) > 1:
         raise InvalidConstraintError(f"a line has one constraint, not {' and '.join(named)}")

@@ -1,4 +1,4 @@
-"""Records out of texts, and how they are shown: as a table, or as JSON lines."""
+"""Records extracted from texts, and their output as a table or as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_tab
 
 
 def some_failed(message: str) -> NoReturn:
-    """End a command whose results are written, but some of which are errors: a line on stderr and status 2."""
+    """Exit with status 2 and a line on stderr, if results are written but some of them are errors."""
     typer.echo(f"guideway: {message}", err=True)
     raise typer.Exit(2)
 
 
 _SHOWN = 240
-"""Characters of a text in the table; the rest is cut, with a mark."""
+"""The number of characters of a text in the table. Longer texts are cut with a mark."""
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """One text, its record, and what the model says when nothing holds it to the type."""
+    """One text, its record, and the model's output without the constraint."""
 
     text: str
     found: Generation[Any]
@@ -42,11 +42,11 @@ class Extracted:
 
     @property
     def record(self) -> Any:
-        """The value, as JSON has it."""
+        """The value as JSON data."""
         return to_jsonable_python(self.found.value)
 
     def as_json(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         line = {
             "text": self.text,
             "record": self.record,
@@ -62,7 +62,7 @@ class Extracted:
 
 
 def extract_one(model: ModelBase, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
-    """The record of one text; `compare`: also what the model writes freely after the same prompt."""
+    """Extract the record of one text. `compare`: also generate without the constraint from the same prompt."""
     source = constraints.of(output)
     found = complete(model, extraction(model, text, source), source, max_tokens=max_tokens)
     if not compare:
@@ -76,7 +76,7 @@ def extract_one(model: ModelBase, text: str, output: Any, *, max_tokens: int, co
 
 
 def make_console() -> Console:
-    """A console as wide as the terminal; wide enough for the table where there is no terminal to ask (a log)."""
+    """Return a console as wide as the terminal. Without a terminal (a log), it is wide enough for the table."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = 140
@@ -108,7 +108,7 @@ def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
 
 
 def show_summary(console: Console, rows: list[Extracted]) -> None:
-    """One line about all of them."""
+    """Print one line with a summary of all rows."""
     timed = [row.found.timings for row in rows]
     seconds = sum(t.model + t.mask + t.sample for t in timed)
     tokens, forced = sum(len(row.found.tokens) for row in rows), sum(row.found.forced for row in rows)
@@ -140,6 +140,6 @@ def _fields(record: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """One printable line: what a model or a file says must not move the cursor of a terminal."""
+    """Return one printable line. Control characters of the text must not move the cursor of a terminal."""
     line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

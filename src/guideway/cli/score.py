@@ -1,4 +1,4 @@
-"""`guideway score`: how probable each of some options is behind a prompt."""
+"""`guideway score`: the exact probability of each option after a prompt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def score(
     end: Annotated[bool, typer.Option("--end", help="The end token belongs to an option.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
 ) -> None:
-    """Tell how probable each option is: exactly, under the model and among the options."""
+    """Print the exact probability of each option, under the model and among the options."""
     many = is_lines_file(prompt)
     lines = read_requests(prompt, ("options",)) if many else [{"prompt": prompt}]
     with load(model) as loaded:

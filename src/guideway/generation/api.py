@@ -5,9 +5,9 @@
     stream                         chunks of text
     stream_values, stream_extract  values that grow
 
-A prompt that is a str is given to the model verbatim, and so is a list of token ids; a list of messages is rendered by
-the model's chat template; a `GenerationRequest` has an output and options of its own. One prompt gives one result, a
-list of prompts a list; `n=` makes each of them a list. The same functions are methods of `Model`.
+The model gets a str or a list of token ids verbatim. The model's chat template renders a list of messages. A
+`GenerationRequest` has its own output and options. One prompt gives one result, a list of prompts a list; `n=` makes
+each of them a list. The same functions are methods of `Model`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from guideway.constraints import Constraint
 
     T = TypeVar("T", default=str)
-    """What the output makes of a text; str where there is no constraint."""
+    """The value type of the output; str without a constraint."""
 
 __all__ = ["complete", "extract", "extraction", "generate", "stream", "stream_extract", "stream_values"]
 
@@ -391,7 +391,7 @@ def _values(job: Job) -> Stream[PartialValue[Any]]:
 
 
 def extraction_job(model: ModelBase, text: object, output: object, options: Options) -> Job:
-    """The call that reads a text, or each of a list of texts, into a record."""
+    """Return the job that reads a text, or each of a list of texts, into a record."""
     source = constraints.of(output)
     if isinstance(text, str):
         return Job(model, extraction(model, text, source), source, None, options)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from guideway.constraints import Constraint
 
     T = TypeVar("T", default=str)
-    """What the output makes of a text; str where there is no constraint."""
+    """The value type of the output; str without a constraint."""
 
 __all__ = ["acomplete", "aextract", "agenerate", "astream", "astream_values"]
 
@@ -316,14 +316,14 @@ async def _results(job: Job) -> Any:
 
 
 async def _rounds(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
-    """What `read` makes of the rows of each round, in the model's loop. Leaving early takes the rows out."""
+    """Yield the items that `read` returns for each round, in the model's loop. Leaving early removes the rows."""
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()
 
     def send(item: list[Any] | BaseException | None) -> None:
         try:
             here.call_soon_threadsafe(queue.put_nowait, item)
-        except RuntimeError:  # whoever waited is gone, and its event loop too
+        except RuntimeError:  # the waiting task and its event loop no longer exist
             call.cancelled = True
 
     call = Call(job, lambda moved: send(list(read(moved))), send)

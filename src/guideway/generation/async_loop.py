@@ -1,4 +1,4 @@
-"""One thread per model generates for all asynchronous calls: their rows share its rounds, join and leave."""
+"""One thread per model generates for all asynchronous calls. Their rows share rounds, and join and leave the batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["Call", "Loop", "loop_of"]
 
 
 class Call:
-    """A job in a loop. `moved` is told of the rows of each round, `done` once of the end; both in the loop's thread."""
+    """A job in a loop. `moved` gets the rows of each round; `done` is called once at the end.
+
+    Both run in the loop's thread.
+    """
 
     def __init__(
         self, job: Job, moved: Callable[[list[Row]], None], done: Callable[[BaseException | None], None]
@@ -29,7 +32,7 @@ class Call:
 
 
 class Loop:
-    """The rounds of one model. The thread begins with the first call, and ends with the last."""
+    """The rounds of one model. The thread starts with the first call and ends with the last."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -37,7 +40,7 @@ class Loop:
         self._running = False
 
     def add(self, call: Call) -> None:
-        """A call joins; its rows go on with those that are there."""
+        """Add a call. Its rows join the running batch."""
         with self._guard:
             self._calls.append(call)
             if not self._running:
@@ -57,13 +60,13 @@ class Loop:
                 return
             try:
                 self._round(calls)
-            except BaseException as error:  # the engine failed: nobody can go on
+            except BaseException as error:  # the engine failed: no call can continue
                 for call in calls:
                     call.cancelled = True
                     _tell(call, error)
 
     def _round(self, calls: list[Call]) -> None:
-        """Let rows join, run them all once, and tell their calls."""
+        """Let rows join, run one round, and notify their calls."""
         most = max(call.job.width for call in calls)
         going = sum(len(call.active) for call in calls)
         for call in calls:
@@ -78,7 +81,7 @@ class Loop:
 
 
 def _joined(call: Call) -> bool:
-    """Let the next row of a call join, where there is one."""
+    """Let the next row of a call join. Returns False if there is none."""
     try:
         row = next(call.waiting, None)
     except Exception as error:
@@ -95,7 +98,7 @@ def _joined(call: Call) -> bool:
 def _act(call: Call, moved: Iterable[Row]) -> None:
     try:
         call.moved(list(moved))
-    except Exception as error:  # what went wrong in a row, or in reading its value, is its call's alone
+    except Exception as error:  # an error of a row, or of its value, affects only its call
         call.cancelled = True
         _tell(call, error)
 
@@ -110,6 +113,6 @@ _GUARD = threading.Lock()
 
 
 def loop_of(model: ModelBase) -> Loop:
-    """The loop of this model."""
+    """Return the loop of this model."""
     with _GUARD:
         return _LOOPS.setdefault(model, Loop())

@@ -97,7 +97,7 @@ def beam_search(
                 ended.append((after.logprob, _result(plan, after, limits, start, "stop")))
             elif taken + 1 < limits.max_tokens:
                 live.append(after)
-            elif plan.source is None:  # a constraint's text that was cut is no result
+            elif plan.source is None:  # a text of a constraint that was cut is not a result
                 ended.append((after.logprob, _result(plan, after, limits, start, "length")))
         ended = sorted(ended, key=lambda one: -one[0])[:count]
         live = sorted(live, key=lambda beam: -beam.logprob)[:width]
@@ -109,7 +109,7 @@ def beam_search(
 
 
 def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, TokenLogprobs]]:
-    """The most probable ways on: `width` that go on, and all that end and are as probable as these."""
+    """Return the best `width` extensions that continue, and all extensions that end and are at least as probable."""
     found: list[tuple[float, int, int, TokenLogprobs]] = []
     for number, beam in enumerate(live):
         session = beam.session

@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["stride"]
 
 STRIDE_SECONDS = 0.05
-"""Other threads that want the model wait so long, or for one pass; what comes once a stride is nothing beside it."""
+"""The time limit of a multi-step call. Other threads wait for this time, or for one pass.
+
+Per-call costs are negligible.
+"""
 
 
 def stride(rows: Sequence[Row]) -> None:
     """Draw several tokens in each of these rows (`Row.strides`), all of one model.
 
-    It ends where a row ends, goes back or fails; where a later pass fails, which then runs again as the first of the
-    next; and when its time is over. Raises as `feed_all`.
+    The call ends when a row ends, is rewound or fails, when a later pass fails, and at its time limit. A failed later
+    pass runs again as the first pass of the next call. Raises as `feed_all`.
     """
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]
     starts = [(len(session), session.model_seconds, session.mask_seconds) for session in sessions]
     drawing, first, width = 0.0, 0.0, len(sessions[0].tokenizer.vocabulary)
-    pads = sessions[0].model.engine.vocab_size > width  # ids beyond have no text
+    pads = sessions[0].model.engine.vocab_size > width  # padding ids have no text
     alone = takers[0] if len(takers) == 1 else None
 
     def draw(logits: Any) -> list[list[int]] | None:

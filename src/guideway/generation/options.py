@@ -43,18 +43,18 @@ Prompt = str | Messages | Ids
 Prompts = list[str] | list[Messages] | list[Ids]
 
 MAX_TOKENS = 512
-"""How many tokens a generation takes at most, unless told; never more than the context holds."""
+"""The default maximum number of tokens of a generation. The size of the context is also a limit."""
 
 BATCH = 16
-"""How many rows go on at once: each holds its KV cache, so a list of any length needs no more memory than these."""
+"""The default number of rows that run at once. Each row holds its KV cache, so this bounds memory for long lists."""
 
 
 _SAMPLERS = frozenset(field.name for field in fields(Sampler))
 SAMPLING = ("sampler", "temperature", "top_k", "top_p", "min_p")
-"""The options that say how tokens are drawn: a `Sampler`, or the shortcuts that build one."""
+"""The options that define how tokens are drawn: a `Sampler`, or the shortcuts that build one."""
 
 CALL_ONLY = ("batch_size", "progress", "return_exceptions")
-"""The options that are for a whole call, not for one of its prompts."""
+"""The options of a whole call. A single prompt cannot have them."""
 
 
 class BaseOptions(TypedDict, total=False):
@@ -87,7 +87,7 @@ class Options(BaseOptions, total=False):
 
 
 class Option(NamedTuple):
-    """The default of one option, and what it means."""
+    """The default and the description of one option."""
 
     default: object
     meaning: str
@@ -168,7 +168,7 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 @dataclass(frozen=True)
 class Settings:
-    """Options, checked: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
+    """Checked options: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
 
     sampler: Sampler
     limits: Limits
@@ -179,7 +179,7 @@ class Settings:
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
-        """Raises `ValueError` for values out of range, and for what excludes each other, by name."""
+        """Check options. Raises `ValueError` for values out of range, and for options that exclude each other."""
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
             raise ValueError(
@@ -211,7 +211,7 @@ def check_names(options: Mapping[str, object]) -> None:
 
 
 def _meant(name: str) -> str:
-    """What an unknown name was likely to mean; "" where nothing is near."""
+    """Return the known name that is closest to an unknown one; "" if none is close."""
     if name in _SAMPLERS:
         return f"{name} is given by sampler=Sampler({name}=...)"
     if name in {"n", "samples", "num_return_sequences"}:
@@ -221,9 +221,10 @@ def _meant(name: str) -> str:
 
 
 def of_request(options: Options, own: Options) -> Options:
-    """The options of one request of a call.
+    """Return the options of one request of a call.
 
-    Any sampling option of its own replaces all sampling options of the call; each other option replaces its namesake.
+    A sampling option of the request replaces all sampling options of the call. Any other option replaces the option of
+    the same name.
     """
     shared = {name: value for name, value in options.items() if not (name in SAMPLING and own.keys() & set(SAMPLING))}
     return cast(Options, {**shared, **own})

@@ -1,4 +1,4 @@
-"""JSON as it comes: what of a text is whole already, while the rest is still being written."""
+"""Incremental JSON: the complete parts of a text that is still being written."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Takes a JSON text piece by piece. Strings, numbers and other scalars count once they have ended.
+    """Parses a JSON text incrementally. Strings, numbers and other scalars count once they are complete.
 
-    `data`: all that has ended so far, containers as far as they go. `fields`: the entries of the outermost object that
-    are whole, as values of their types where the source is a Python type. The text must be JSON: this does not check.
+    The text must be JSON: the syntax is not checked.
+
+    Attributes:
+        data: All complete values so far, with containers that are still open.
+        fields: The complete entries of the outermost object, as values of their types if the constraint is a Python
+            type.
     """
 
     def __init__(self, source: Constraint[Any]) -> None:
@@ -28,11 +32,11 @@ class Progress:
         self._root: Any = None
         self.fields: dict[str, Any] = {}
         self.changes = 0
-        """Grows with everything that ends."""
+        """Filled as entries become complete."""
 
     @property
     def data(self) -> Any:
-        """A copy: what comes later does not change it. None before anything has come."""
+        """A copy, which later input does not change. None before any input."""
         return copy.deepcopy(self._root)
 
     def push(self, text: str) -> None:
@@ -47,12 +51,12 @@ class Progress:
                 self._raw = char
 
     def finish(self) -> None:
-        """The text has ended, and with it a number that stands alone."""
+        """Signal the end of the text, which completes a number at the top level."""
         if self._raw:
             self._scalar()
 
     def _within(self, char: str) -> bool:
-        """One character more of a scalar; whether it belongs to it."""
+        """Process one character of a scalar. Returns whether it belongs to the scalar."""
         if self._raw[0] != '"':
             if char not in ",]} \t\r\n":
                 self._raw += char

@@ -1,4 +1,4 @@
-"""What a call asks for, checked and compiled; and the rows that come of it."""
+"""Plans of generation calls: checked requests, compiled constraints, and the rows to generate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PROMPTS = "prompt must be a str, a list of messages (dict), a list of token ids
 
 
 class GenerationRequest:
-    """A prompt with an output or options of its own, for use in a list of prompts.
+    """A prompt with its own output or options, for use in a list of prompts.
 
         gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)
 
@@ -83,7 +83,7 @@ class GenerationRequest:
 
 
 class Plan:
-    """One prompt's part of a call: the constraint compiled, the sampler made, the limits known."""
+    """The plan of one prompt of a call: the compiled constraint, the sampler and the limits."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Plan:
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
         if self.source is None:
-            # What heals free text is not closed: it ends with the prompt's last characters.
+            # With free text, the healing constraint applies only to the end of the prompt, so it need not be completed.
             self.limits = replace(self.limits, complete=False)
         else:
             if not model.vocabulary.eos_ids:
@@ -112,10 +112,10 @@ class Plan:
             self.automaton = compile(self.source, model.vocabulary)
 
     def prompted(self, prompt: Prompt) -> Prompted:
-        """A session that was fed the prompt, and has room for an answer."""
+        """Return a session with the prompt fed, and with room for an answer."""
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
-        )  # rows go back for banned strings, and hardly ever else
+        )  # rows are rewound for banned strings, and rarely otherwise
         session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
         if isinstance(prompt, str) or _is_ids(prompt):
             session.feed(prompt)
@@ -142,7 +142,7 @@ class Plan:
         return Prompted(session, automaton, healed)
 
     def behind(self, healed: str) -> Automaton | None:
-        """The automaton of an output that begins with the end of the prompt."""
+        """Return the automaton of an output that begins with the end of the prompt."""
         if not healed:
             return self.automaton
         return compile(Literal(healed) + (self.source or ANY_TEXT), self.model.vocabulary)
@@ -161,7 +161,7 @@ class Plan:
         return Row(session, limits, healed=prompted.healed, free_after=self.source is None)
 
     def result(self, row: Row) -> Generation[Any]:
-        """What a row came to. Raises what ended it instead."""
+        """Return the result of a finished row. Raises the error that ended it."""
         if row.error is not None:
             raise row.error
         tokens, session = row.tokens, row.session
@@ -186,7 +186,7 @@ class Plan:
         )
 
     def state(self, row: Row, tokens: list[int]) -> GenerationState:
-        """Where a row stands, its end token left out. `tokens`: the row's."""
+        """Return the state of a row, without its end token. `tokens`: the row's tokens."""
         session = row.session
         start = len(session) - len(tokens)
         if tokens and tokens[-1] in session.tokenizer.eos_ids:
@@ -205,14 +205,14 @@ class Plan:
 
 
 def _cut(row: Row) -> Truncation:
-    """Where a text was cut, and by what."""
+    """Return where a text was cut, and the reason."""
     whole = getincrementaldecoder("utf-8")("replace").decode(row.watch.data)
     session = row.session
     return Truncation("context" if len(session) >= session.context_size else "max_tokens", len(row.tokens), len(whole))
 
 
 def _value(source: Constraint[Any], text: str) -> Any:
-    """Raises `InvalidTextError` for whatever the type's own validation raises; a grammar knows nothing of that."""
+    """Return the value of a text. Any exception of the type's own validation becomes `InvalidTextError`."""
     try:
         return source.read(text)
     except GuidewayError:
@@ -225,7 +225,7 @@ def _value(source: Constraint[Any], text: str) -> Any:
 
 @dataclass(frozen=True)
 class Prompted:
-    """A session behind its prompt; the automaton of what follows, and the text that the prompt had of it already."""
+    """A session after its prompt, the automaton of the output, and the part of the output that the prompt has."""
 
     session: Session
     automaton: Automaton | None
@@ -233,10 +233,10 @@ class Prompted:
 
 
 def _healed(session: Session) -> str:
-    """Take the prompt's last token back, and as many as it takes to cut between characters; gives their text.
+    """Remove the prompt's last token, and more until the cut is between characters. Returns the removed text.
 
-    One token stays, so that there are logits. Where that is not enough, or the last token has no text (a special one),
-    nothing is taken back.
+    One token stays, so that there are logits. If this prevents a valid cut, or if the last token has no text (a special
+    token), nothing is removed.
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
@@ -251,7 +251,7 @@ def _healed(session: Session) -> str:
 
 
 def _check_ids(settings: Settings, size: int) -> None:
-    """Raises `InvalidTokenError` for ids that would silently do nothing."""
+    """Raise `InvalidTokenError` for ids outside the vocabulary, which would have no effect."""
     for name, ids in (
         ("stop_token_ids", settings.limits.stop_token_ids),
         ("logit_bias", (token_id for token_id, _ in settings.sampler.biases)),
@@ -261,10 +261,10 @@ def _check_ids(settings: Settings, size: int) -> None:
 
 
 class Job:
-    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their form.
+    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their shape.
 
-    What goes wrong with one of many prompts says which one it is; with `return_exceptions` it stands in the result's place,
-    and the others go on.
+    The error of one of many prompts names the prompt. With `return_exceptions` the exception replaces the result, and
+    the other prompts continue.
     """
 
     def __init__(self, model: ModelBase, prompt: Any, output: object, n: int | None, options: Options) -> None:
@@ -276,10 +276,10 @@ class Job:
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
-        self.place: dict[Row, tuple[int, int]] = {}  # which prompt and sample a row is
+        self.place: dict[Row, tuple[int, int]] = {}  # the index of the prompt and of the sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
-        self.plans: list[Plan | None] = []  # None: there is none, for what stands in the results
+        self.plans: list[Plan | None] = []  # None: the prompt failed; its exceptions are in the results
         self._prompted: list[Prompted | None] = []
         for number, one in enumerate(prompts):
             plan = prompted = None
@@ -296,14 +296,14 @@ class Job:
         return len(self.plans) * (self.n or 1)
 
     def rows(self) -> Iterator[Row]:
-        """The rows to generate; a prompt's session is let go after its last row."""
+        """Yield the rows to generate. A prompt's session is released after its last row."""
         for number, plan in enumerate(self.plans):
             prompted = self._prompted.pop(0)
             if plan is None or prompted is None:
                 continue
             own = plan.settings.own_seed
             if self.n is not None:
-                feed_all([prompted.session])  # once for all samples: they share the prompt's cache
+                feed_all([prompted.session])  # once for all samples, which share the prompt's cache
             for sample in range(self.n or 1):
                 one = replace(prompted, session=prompted.session.fork()) if self.n is not None else prompted
                 try:
@@ -315,7 +315,7 @@ class Job:
                 yield row
 
     def finish(self, row: Row) -> None:
-        """Note what a row that is over came to. Raises what ended it instead, unless errors are kept."""
+        """Store the result of a finished row. Raises the error that ended it, unless errors are kept."""
         number, sample = self.place.pop(row)
         plan = self.plans[number]
         try:
@@ -324,19 +324,19 @@ class Job:
             self._failed(error, number, sample)
 
     def finish_all(self, moved: Iterable[Row]) -> tuple[()]:
-        """As `finish`, of those that are over."""
+        """As `finish`, for each finished row."""
         for row in moved:
             if row.is_over:
                 self.finish(row)
         return ()
 
     def states(self) -> list[GenerationState]:
-        """Where the rows stand that have begun and not ended."""
+        """The states of the rows that have begun and not ended."""
         going = ((self.plans[number], row) for row, (number, _) in self.place.items())
         return [plan.state(row, row.tokens) for plan, row in going if plan is not None]
 
     def _failed(self, error: Exception, number: int, sample: int | None = None) -> None:
-        """Keep it in the place of the result (of all samples of a prompt), or raise it again."""
+        """Store an error as the result (of all samples of a prompt), or raise it again."""
         if self.many and isinstance(error, (GuidewayError, ValueError, TypeError)) and error.args:
             error.args = (f"prompt {number + 1} of {len(self.results)}: {error.args[0]}", *error.args[1:])
         if not self._keep_errors:
@@ -346,7 +346,7 @@ class Job:
             group[place] = error
 
     def shaped(self) -> Any:
-        """The results: one, a list, or a list of lists."""
+        """Return the results: one, a list, or a list of lists."""
         shaped: list[Any] = [group if self.n is not None else group[0] for group in self.results]
         return shaped if self.many else shaped[0]
 
@@ -359,7 +359,7 @@ def _plan_of(
     sampled: bool,
     shared: dict[str, Plan] | None = None,
 ) -> Plan:
-    """The plan of one prompt; prompts that say nothing of their own share one."""
+    """Return the plan of one prompt. Prompts without individual options share one plan."""
     if isinstance(one, GenerationRequest):
         wanted = output if one.output is _OF_THE_CALL else one.output
         return Plan(model, wanted, of_request(options, one.options), sampled=sampled, own=one.options)
@@ -370,14 +370,14 @@ def _plan_of(
 
 
 def _is_ids(prompt: object) -> TypeIs[list[int]]:
-    """Whether it is a prompt of token ids."""
+    """Return whether this is a prompt of token ids."""
     if not isinstance(prompt, (list, tuple)) or not prompt:
         return False
     return all(type(one) is int or (isinstance(one, Integral) and not isinstance(one, bool)) for one in prompt)
 
 
 def is_many(prompt: object) -> bool:
-    """Whether it is a list of prompts. Raises `TypeError` for what is neither a prompt nor a list of them."""
+    """Return whether this is a list of prompts. Raises `TypeError` for anything but a prompt or a list of prompts."""
     if isinstance(prompt, (str, GenerationRequest)):
         return False
     if isinstance(prompt, (list, tuple)):

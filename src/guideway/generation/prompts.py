@@ -1,14 +1,14 @@
-"""The prompt of an extraction: a text, the shape wanted, and the record to come.
+"""The prompt of an extraction: a text, the expected shape, and the start of the record.
 
-`extraction_prompt` is the one format that the bundled model `tiny` was trained on, and a sound one for a model
-without a chat template. The answer starts at once with `{` and is `json.dumps(record, ensure_ascii=False)`.
+The bundled model `tiny` was trained on the format of `extraction_prompt`. It also suits a model without a chat
+template. The answer starts at once with `{` and is `json.dumps(record, ensure_ascii=False)`.
 
 `shape` writes a JSON Schema as a skeleton that looks like the answer:
 
     {"name": string, "age": integer | null, "mood": "good" | "bad", "tags": [string], "when": date}
 
-A skeleton is a hint for a model, never the constraint itself: what it cannot say (patterns, bounds, conditions) it
-leaves out, and what lies too deep becomes `any`.
+A skeleton is a hint for the model, not the constraint. It leaves out what it cannot express (patterns, bounds,
+conditions). Parts that are nested too deeply become `any`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ import json
 from collections.abc import Mapping, Sequence
 
 MAX_DEPTH = 12
-"""How deep a schema is followed, references included; deeper is `any`."""
+"""The maximum depth of a schema, references included. Deeper parts become `any`."""
 
 MAX_NODES = 1024
-"""How many sub-schemas are written; a hostile schema of references that double ends here."""
+"""The maximum number of sub-schemas. It bounds schemas whose references grow exponentially."""
 
 MAX_CHOICES = 64
-"""How many values of one enum (or branches of one union) are written; the rest become `...`."""
+"""The maximum number of values of one enum (or branches of one union). The rest become `...`."""
 
 _NAMED_FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "email": "email"}
 
 
 def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
-    """The prompt that asks for one record of `schema` out of `text`; the answer starts after its last newline."""
+    """Return a prompt that requests one record of `schema` from `text`. The answer starts after its last newline."""
     return f"Text: {text}\nShape: {shape(schema)}\nRecord:\n"
 
 
 def shape(schema: Mapping[str, object]) -> str:
     """Write a JSON Schema as a compact skeleton in one line.
 
-    References inside the document (`#/...`) are followed; depth and size are bounded, so any schema ends.
+    References within the document (`#/...`) are followed. Depth and size are bounded.
     """
     return _Writer(schema).write(schema, MAX_DEPTH)
 
 
 class _Writer:
-    """One walk over one schema; holds the document (for references) and the budget of nodes."""
+    """A traversal of one schema. Holds the document (for references) and the node budget."""
 
     def __init__(self, document: Mapping[str, object]) -> None:
         self._document = document
@@ -108,7 +108,7 @@ class _Writer:
         return f"[{self.write(schema.get('items', {}), depth - 1)}]"
 
     def _resolve(self, reference: str) -> object:
-        """The sub-schema a local reference names, or None (written `any`)."""
+        """Return the sub-schema of a local reference, or None (written `any`)."""
         if not reference.startswith("#"):
             return None
         found: object = self._document

@@ -84,7 +84,7 @@ class GenerationState:
             if not wanted.startswith(piece, ends[-1]):
                 break
             ends.append(ends[-1] + len(piece))
-        while not _is_text(wanted[ends[-1] :]):  # never begin within a character
+        while not _is_text(wanted[ends[-1] :]):  # do not cut within a character
             ends.pop()
         kept = len(ends) - 1
         ids = model.tokenizer.encode(wanted[ends[-1] :].decode())
@@ -169,7 +169,7 @@ class Generation(Generic[T_co]):
         low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)
         ends = [0]
         for token_id in self.tokens:
-            name = model.vocabulary.bytes_of([token_id], special=True)  # in the text where the constraint asked for it
+            name = model.vocabulary.bytes_of([token_id], special=True)  # in the text if the constraint requires it
             ends.append(ends[-1] + (len(name) if data.startswith(name, ends[-1]) else 0))
         first = bisect_right(ends, low) - 1
         return first, max(first, bisect_left(ends, high))

@@ -57,7 +57,7 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
 
 
 def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
-    """A session with the state's tokens; what its keys and values know does not run again."""
+    """Return a session with the state's tokens. Tokens that its KV cache covers do not run again."""
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]
     known = state.kv_cache is not None and state.kv_cache.owner is model.engine

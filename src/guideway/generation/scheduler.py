@@ -46,13 +46,17 @@ class Timings:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a row ends, and what it must not hold.
+    """When a row ends, and which text it must not contain.
 
-    `max_tokens`: EOS included. `min_tokens`: no EOS before so many tokens, as far as the constraint goes on. `stop`:
-    strings that end the text in front of them. `stop_token_ids`: ids that end it, beside EOS. `stopping_criteria`: asked with the
-    text after every draw. `bad_words`: strings that the text never holds. `complete`: under a constraint, take only tokens
-    after which the text can be completed within `max_tokens`. `logprobs`: keep a `TokenLogprobs` of every token, with so many
-    alternatives; None: none.
+    Attributes:
+        max_tokens: The maximum number of tokens, EOS included.
+        min_tokens: EOS is excluded before this number of tokens, unless the constraint allows nothing else.
+        stop: Strings that end the text. The text ends before them.
+        stop_token_ids: Ids that end the text, in addition to EOS.
+        stopping_criteria: Called with the text after every draw.
+        bad_words: Strings that the text never contains.
+        complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
+        logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
     """
 
     max_tokens: int
@@ -66,14 +70,22 @@ class Limits:
 
 
 class Row:
-    """One sequence on its way: a session behind its prompt, and the limits it has.
+    """One sequence in generation: a session after its prompt, and its limits.
 
-    `forced`: how many tokens had no alternative and were not drawn. `finish_reason`: "stop" at EOS or where a stop was
-    met, "length" at `max_tokens`; None while it goes on. `error`: what ended it instead. `steps`: see `Limits`.
-    `begun`: how many of the session's tokens belong to the output already (a text that is gone on with), the last of
-    them with these `steps`. `lowest`: to which place it went back in a stride. `healed`: the text at the start that is
-    no output; `free_after`: the constraint is for this text only. Raises `BudgetTooSmallError` where the constraint needs
-    more than `max_tokens`, `UnsatisfiableError` for a banned string in what has begun.
+    Attributes:
+        forced: The number of tokens that had no alternative and were not drawn.
+        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens`; None while it continues.
+        error: The error that ended the row.
+        steps: See `Limits`.
+        begun: The number of the session's tokens that already belong to the output (of a resumed text). `steps` has the
+            log-probabilities of the last ones.
+        lowest: The lowest position to which the row was rewound in a multi-step call.
+        healed: The text at the start that is not output.
+        free_after: The constraint applies only to `healed`.
+
+    Raises:
+        BudgetTooSmallError: The constraint needs more than `max_tokens`.
+        UnsatisfiableError: The resumed text contains a banned string.
     """
 
     def __init__(
@@ -91,12 +103,12 @@ class Row:
         self.finish_reason: FinishReason | None = None
         self.error: BaseException | None = None
         self.steps: list[TokenLogprobs] = list(steps)
-        self._unseen = begun - len(steps)  # how many tokens at the start have no step
+        self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
         self._start = len(session) - begun
-        self._forced: set[int] = set()  # places in the session
-        self._forbidden: dict[int, set[int]] = {}  # at which place of the session which ids must not come (again)
-        self._taken_back, self._furthest = 0, 0  # how often it went back since it was as far as never before
+        self._forced: set[int] = set()  # positions in the session
+        self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
+        self._taken_back, self._furthest = 0, 0  # rewinds since the maximum length, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         banned = tuple(text.encode() for text in limits.bad_words)
@@ -115,12 +127,12 @@ class Row:
 
     @property
     def tokens(self) -> list[int]:
-        """The ids that were generated so far, EOS included."""
+        """The generated ids, EOS included."""
         return self.session.tokens[self._start :]
 
     @property
     def left(self) -> int:
-        """How many tokens it may still take."""
+        """The number of tokens that it may still take."""
         return self.limits.max_tokens - (len(self.session) - self._start)
 
     @property
@@ -143,9 +155,9 @@ class Row:
         )
 
     def take_forced(self) -> None:
-        """Take tokens as long as there is no alternative, without running the model.
+        """Take tokens while there is no alternative, without running the model.
 
-        Where every token's probability is asked for, the model must run over each, and `draw` takes them.
+        If the probability of every token is requested, the model must run over each, and `draw` takes them.
         """
         while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
@@ -154,12 +166,12 @@ class Row:
             self._take(ids, forced=True)
 
     def draw(self) -> None:
-        """Draw one token and take it; `take_forced` and the forward pass (`feed_all`) come before."""
+        """Draw one token and take it. Call `take_forced` and the forward pass (`feed_all`) first."""
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
         limits = self.limits
-        if session.matcher is not None:  # `take_forced` looked, unless every token's probability is asked for
+        if session.matcher is not None:  # `take_forced` has checked this, unless log-probabilities are requested
             look = limits.logprobs is not None
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
@@ -176,21 +188,24 @@ class Row:
 
     @property
     def strides(self) -> bool:
-        """Whether its next tokens ask for nothing but their logits (`stride`)."""
+        """Whether its next tokens need only their logits (multi-step decoding)."""
         if not self._unwatched or self._forbidden or not self.session.is_waiting:
             return False
         return len(self.session) - self._start >= self.limits.min_tokens
 
     def taker(self) -> Callable[[Any], list[int] | None]:
-        """What draws a token from logits and takes it, in a stride; gives the ids to run next, or None."""
+        """Return the function that draws and takes a token in a multi-step call.
+
+        It returns the next ids to run, or None.
+        """
         self.lowest = sys.maxsize
         self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
         return self._free_taker() if self._free else self._take_held
 
     def _free_taker(self) -> Callable[[Any], list[int] | None]:
-        """Of a row of which only the end is looked for; `settle` does the rest."""
+        """The `taker` of a row of which only the end is checked. `settle` does the rest."""
         session, ends, most = self.session, self._ends, len(self.session) + self.left
-        tokens = session._tokens  # what is done here is done for every token of every free text
+        tokens = session._tokens  # a local name: this runs for every token of free text
         bare = session.sampler.quick
 
         def take(logits: Any) -> list[int] | None:
@@ -200,7 +215,7 @@ class Row:
                 if bare is not None:
                     try:
                         token_id = bare(logits, None)
-                    except TypeError:  # a tensor, or of another type or layout than the kernel takes
+                    except TypeError:  # a tensor, or an unsupported type or layout
                         bare = None
                 if token_id is None:
                     token_id = session.draw_from(logits, None)
@@ -225,17 +240,17 @@ class Row:
         return None if self.is_over or self._forbidden else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
-        """A stride is over; it began at this place, and `seconds` is the model's time up to its first draw."""
+        """Finish a multi-step call that began at position `start`. `seconds`: the model's time up to its first draw."""
         is_first = self._prompt_seconds is None
         if is_first:
             self._prompt_seconds = seconds
         if self._free and (ids := self.session.tokens[start:]):
             self._took(ids, start, None)
-        if (not self._free) if self.is_over else is_first:  # a free row's end was kept by `_took`
+        if (not self._free) if self.is_over else is_first:  # the end of a free row was kept by `_took`
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:
-        """Fill the mask here; gives the one token that is legal, or nothing. Goes back where none is."""
+        """Fill the mask. Returns the only legal token as a list, or an empty list. Rewinds if no token is legal."""
         while True:
             place = len(self.session)
             without = self._forbidden.get(place, set())
@@ -244,9 +259,7 @@ class Row:
                 one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
             except UnsatisfiableError:
                 self._take_back(1)
-            except (
-                BudgetTooSmallError
-            ):  # the way on became longer than it looked (an item must differ from those before)
+            except BudgetTooSmallError:  # the completion is longer than estimated (array items that must be different)
                 matcher = self.session.matcher
                 missing = (_needed(matcher) if matcher is not None else 0) - self.left
                 if place == self._start:
@@ -265,7 +278,7 @@ class Row:
         return self.session.only_legal(budget, without=without)
 
     def _forced_bytes(self) -> list[int]:
-        """The tokens over forced bytes, unless spelling them so would leave too few to finish, or was refused."""
+        """Return tokens for the forced bytes. Returns none if they would exceed the budget, or were rejected before."""
         matcher = self.session.matcher
         if matcher is None or len(self.session) in self._forbidden:
             return []
@@ -291,7 +304,10 @@ class Row:
         self._took(ids, start, matcher)
 
     def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
-        """The session took these, from this place on; it had this matcher then."""
+        """Update the row after the session took `ids` at position `start`.
+
+        `matcher`: the session's matcher at that time.
+        """
         session = self.session
         reached = len(session)
         found = self._watched(ids, matcher)
@@ -308,14 +324,17 @@ class Row:
         elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
         if self.finish_reason is not None:
-            session.keep_prefix()  # what is asked next often begins with this text and its answer
+            session.keep_prefix()  # the next prompt often begins with this text and its answer
         if self._free_after and self.watch.size >= self._free_after:
             session.constrain(None)
             self._free_after = 0
 
     def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
-        """Note the text of these ids, up to the first in which a banned string is whole: its place, and where the
-        string began. Special ids have a name as text where a constraint asked for them: all but an end that it did not.
+        """Add the text of these ids, up to the first id that completes a banned string.
+
+        Returns the position of that id, and the position at which the string begins; None: there is none. A special id
+        that the constraint requires has its name as text. An end token that the constraint does not require has no
+        text.
         """
         if matcher is None and self.watch.is_idle:
             self.watch.extend(ids)
@@ -329,7 +348,7 @@ class Row:
         return None
 
     def _take_back(self, count: int) -> None:
-        """Give tokens back; the first of them must not come there again."""
+        """Remove tokens, and exclude the first of them at that position."""
         place = len(self.session) - count
         kept = place - self._start
         self._taken_back += 1
@@ -351,7 +370,7 @@ class Row:
 
 
 def _needed(matcher: Matcher) -> int:
-    """The number of tokens that complete the text; more than any budget where no tokens spell the completion."""
+    """Return the number of tokens that complete the text. It exceeds any budget if no tokens spell the completion."""
     try:
         return matcher.min_tokens_to_complete()
     except UnsatisfiableError:
@@ -359,11 +378,12 @@ def _needed(matcher: Matcher) -> int:
 
 
 def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iterator[list[Row]]:
-    """Generate, at most `width` rows at a time: one that has finished leaves, and the next one joins.
+    """Generate with at most `width` rows at a time. A finished row leaves the batch, and the next one joins.
 
-    `strides`: a round may take several tokens, where nobody looks at the rows in between. Yields after each round the
-    rows that took part. What goes wrong in one row ends that row (`Row.error`); what goes wrong in the engine is
-    raised.
+    Yields the rows that took part after each round. An error of one row ends that row (`Row.error`); an error of the
+    engine is raised.
+
+    `strides`: a round may take several tokens, if the caller does not inspect the rows in between.
     """
     queue, active = iter(waiting), list[Row]()
     while True:
@@ -380,7 +400,7 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
 
 
 def step(rows: Sequence[Row], *, strides: bool = False) -> None:
-    """One round. `strides`: as in `rounds`."""
+    """Run one round. `strides`: as in `rounds`."""
     going = []
     for row in rows:
         if row.session.matcher is not None:
@@ -402,7 +422,7 @@ def step(rows: Sequence[Row], *, strides: bool = False) -> None:
 
 
 def decode(rows: Sequence[Row]) -> None:
-    """Generate until every row has finished. Raises what ended a row instead."""
+    """Generate until every row has finished. Raises the error that ended a row."""
     for moved in rounds([row for row in rows if not row.is_over], len(rows) or 1, strides=True):
         for row in moved:
             if row.error is not None:

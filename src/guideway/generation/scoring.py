@@ -1,4 +1,4 @@
-"""`score`: how probable each of some options is, exactly, in passes over the trie of their tokens."""
+"""`score`: the exact probabilities of options, from passes over the trie of their tokens."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def score(model: ModelBase, prompt: Any, options: Sequence[str], *, end: bool = 
     found = np.zeros(len(spelled))
     waiting: list[tuple[Session, int, list[int]]] = [(root, 0, list(range(len(spelled))))]
     while waiting:
-        some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]  # the deepest first: few wait
+        some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]  # the deepest first: the stack stays small
         feed_all([session for session, _, _ in some])
         for session, depth, members in some:
             logprobs = log_softmax(session.shared_logits())
             by_token: dict[int, list[int]] = {}
             for number in members:
-                if depth == len(spelled[number]):  # only its end is left
+                if depth == len(spelled[number]):  # only its end token remains
                     found[number] += np.logaddexp.reduce(logprobs[list(model.tokenizer.eos_ids)])
                     continue
                 by_token.setdefault(spelled[number][depth], []).append(number)

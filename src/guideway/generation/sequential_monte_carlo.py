@@ -1,9 +1,9 @@
-"""`smc`: texts drawn as the model would write them if it only ever wrote what fits, by sequential Monte Carlo.
+"""`smc`: sequential Monte Carlo sampling from the model's distribution, conditioned on the constraint.
 
-Masking renormalises step by step, so it favours beginnings that look probable and then leave little choice. Particles
-carry the mass that the mask removed as a weight, and the weights decide who goes on: Doucet, de Freitas and Gordon 2001
-for the method; Lew et al. 2023 and Loula et al. 2025 for language models. Where a constraint can only be asked token by
-token, adaptive weighted rejection (Lipkin et al. 2025) stands in for the mask.
+Masking renormalises step by step, so it favours beginnings that look probable and then leave little choice. A particle
+carries the removed probability mass as a weight, and resampling selects particles by weight. For the method, see
+Doucet, de Freitas and Gordon 2001; for language models, Lew et al. 2023 and Loula et al. 2025. If a constraint can only
+be tested token by token, adaptive weighted rejection (Lipkin et al. 2025) replaces the mask.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "rejection", "smc"]
 
 _TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache")
-_RESAMPLING_ROW = -1  # of the random numbers: no particle has it
-_FIRST_STREAM = 8  # of a particle's draws at one position
+_RESAMPLING_ROW = -1  # the stream of random numbers for resampling; no particle has it
+_FIRST_STREAM = 8  # the first stream of a particle's draws at one position
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def smc(
     row = plan.row(plan.prompted(prompt), 0)
     start = len(row.session)
     ways = _Ways(proposal, allows, potential, heat, start)
-    feed_all([row.session])  # once for all
+    feed_all([row.session])  # shared by all particles
     cloud = [_Particle(row.session.fork(row=number)) for number in range(particles)]
     log_evidence = 0.0
     for taken in range(row.limits.max_tokens):
@@ -151,7 +151,7 @@ def smc(
 
 
 class _Ways:
-    """How a particle takes its next token, and what that does to its weight."""
+    """How a particle takes its next token, and how its weight changes."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Ways:
 
 
 class _Numbers:
-    """Random numbers for one particle at one position, one after the other."""
+    """A sequence of random numbers for one particle at one position."""
 
     def __init__(self, session: Session) -> None:
         self._place = (session.seed, session.row, len(session))
@@ -226,12 +226,13 @@ class _Numbers:
 def rejection(
     share: NDArray[np.float64], fits: Callable[[int], bool], number: Callable[[], float]
 ) -> tuple[int | None, float]:
-    """A token from `share` (float64 [V], sums to 1) given that it fits, and an estimate of the mass that fits.
+    """Draw a token from `share` (float64 [V], sums to 1) given that it fits, and estimate the fitting mass.
 
-    Adaptive weighted rejection: what was refused is not drawn again. Draws go on until two have fitted; the first is
-    the token. With M_j the mass left after j refusals, n of them in all, the estimate is 1 / (1/M_0 + … + 1/M_n): the
-    probability, given who was refused and in which order, that the very first draw would have fitted, and so without
-    bias; independent of the token, so that it weighs it properly. Where nothing fits: None and 0.
+    Adaptive weighted rejection: a rejected token is not drawn again. Draws continue until two have fitted; the first is
+    the token. With M_j the mass left after j rejections, and n rejections in all, the estimate is
+    1 / (1/M_0 + … + 1/M_n). This is the probability that the very first draw would have fitted, given the rejected
+    tokens and their order. So the estimate is unbiased. It is independent of the token, so it is the token's proper
+    weight. If no token fits, the result is None and 0.
     """
     left, total, mass = share.copy(), 1.0, 1.0
     token_id, known = None, dict[int, bool]()
@@ -261,7 +262,7 @@ def _log_weights(cloud: Sequence[_Particle]) -> NDArray[np.float64]:
 
 
 def _mean(cloud: Sequence[_Particle]) -> float:
-    """The logarithm of the mean weight."""
+    """Return the logarithm of the mean weight."""
     return float(np.logaddexp.reduce(_log_weights(cloud))) - math.log(len(cloud))
 
 
@@ -276,7 +277,7 @@ def _effective(cloud: Sequence[_Particle]) -> float:
 
 
 def _resampled(cloud: Sequence[_Particle], number: float) -> list[_Particle]:
-    """As many particles of equal weight, each as often as its weight says: systematic resampling (Kitagawa 1996)."""
+    """Return the same number of particles with equal weights by systematic resampling (Kitagawa 1996)."""
     places = (np.arange(len(cloud)) + number) / len(cloud)
     reached = np.cumsum(_weights(cloud))
     chosen = np.minimum(np.searchsorted(reached / reached[-1], places, side="right"), len(cloud) - 1)

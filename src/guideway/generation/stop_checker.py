@@ -1,4 +1,4 @@
-"""The text of a row as it grows: where a stop string ends it, where a banned string begins, what may be shown."""
+"""The text of a row: detects stop strings and banned strings, and determines which text may be shown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ __all__ = ["Watch"]
 
 
 class Watch:
-    """Bytes of the tokens that were taken, and the strings that are looked for in them.
+    """The bytes of the taken tokens, and the strings to find in them.
 
-    `stop`, `banned`: the strings, as UTF-8. `healed`: the text at the start that is not output: the prompt ended with
-    it, and it is written once more. `cut`: where the text ends, once a stop string was found.
+    Attributes:
+        stop: The stop strings, as UTF-8.
+        banned: The banned strings, as UTF-8.
+        healed: The text at the start that repeats the end of the prompt, and is not output.
+        cut: The end of the text, once a stop string was found.
     """
 
     def __init__(
@@ -24,7 +27,7 @@ class Watch:
         self._stop, self._banned = tuple(stop), tuple(banned)
         self.healed = healed
         self.skipped = len(healed.encode())
-        self._ends: list[int] = []  # where each token ends in the bytes
+        self._ends: list[int] = []  # the end of each token in the bytes
         self._data = bytearray()
         self._shown = self.skipped
         self._stream = TextStream()
@@ -38,18 +41,20 @@ class Watch:
 
     @property
     def size(self) -> int:
-        """How many bytes were written, those skipped included."""
+        """The number of bytes, skipped bytes included."""
         return len(self._data)
 
     @property
     def shown_tokens(self) -> int:
-        """How many tokens have bytes that were shown, and so cannot be taken back."""
+        """The number of tokens with bytes that were shown. They cannot be removed."""
         return sum(1 for start in (0, *self._ends[:-1]) if start < self._shown) if self._shown > self.skipped else 0
 
     def push(self, token_id: int, *, named: bool = False) -> int | None:
-        """A token was taken. Gives the number of the token in which a banned string begins, where one is whole now.
+        """Add a token.
 
-        `named`: a special token is text by its name, since a constraint asked for it.
+        Returns the index of the token in which a banned string begins, if one is now complete; else None.
+
+        `named`: a special token's text is its name, because the constraint requires the token.
         """
         data = self._data
         before = len(data)
@@ -68,26 +73,28 @@ class Watch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no string is looked for."""
+        """Whether there are no strings to find."""
         return not (self._banned or self._stop)
 
     def extend(self, ids: Sequence[int]) -> None:
-        """As `push` of each of these tokens, where no string is looked for."""
+        """As `push` for each of these tokens, if there are no strings to find."""
         pieces = self._vocabulary.pieces(ids)
         ends = accumulate(map(len, pieces), initial=len(self._data))
         self._ends += islice(ends, 1, None)
         self._data += b"".join(pieces)
 
     def pop(self, count: int) -> None:
-        """The last tokens were given back."""
+        """Remove the last tokens."""
         del self._ends[len(self._ends) - count :]
         del self._data[self._ends[-1] if self._ends else 0 :]
         self.cut = self.stopped_by = None
 
     def show(self, finished: bool) -> str:
-        """What may be shown now and was not yet: nothing that could become a stop or banned string, no half character.
+        """Return the new text that may be shown.
 
-        `finished`: nothing comes any more, so everything up to a stop string may.
+        It has no possible part of a stop or banned string, and no partial character.
+
+        `finished`: no more text follows, so everything up to a stop string may be shown.
         """
         end = len(self._data) if self.cut is None else self.cut
         if not finished:
@@ -97,7 +104,7 @@ class Watch:
         return self._stream.push(piece) + (self._stream.finish() if finished else "")
 
     def _safe_tokens(self) -> int:
-        """Where the token begins in which a banned string may have begun: all of that token could be taken back."""
+        """Return the index of the token in which a banned string may begin. It and later ones could be removed."""
         safe = _safe(self._data, self._banned)
         if safe == len(self._data):
             return safe
@@ -105,13 +112,13 @@ class Watch:
 
 
 def _first(data: bytearray, strings: Sequence[bytes], before: int, start: int) -> tuple[int, bytes] | None:
-    """The first of these strings that is whole now and was not when there were `before` bytes."""
+    """Return the first of these strings that is complete now and was not complete in the first `before` bytes."""
     found = [(at, text) for text in strings if (at := data.find(text, max(start, before - len(text) + 1))) >= 0]
     return min(found, default=None)
 
 
 def _safe(data: bytearray, strings: Sequence[bytes]) -> int:
-    """Up to where no byte can belong to one of these strings, whatever comes."""
+    """Return the number of bytes that cannot become part of one of these strings."""
     safe = len(data)
     for text in strings:
         longest = min(len(text) - 1, len(data))

@@ -55,21 +55,21 @@ class PartialValue(Generic[T_co]):
 
 
 def run(job: Job) -> Any:
-    """Generate, and give the results in the form that the prompts had."""
+    """Generate, and return the results in the shape of the prompts."""
     for moved in moving(job, strides=True):
         job.finish_all(moved)
     return job.shaped()
 
 
 def only_values(found: Any) -> Any:
-    """The values of results, in the same shape; errors that were kept as they are."""
+    """Return the values of results, in the same shape. Exceptions among the results are kept."""
     if isinstance(found, list):
         return [only_values(one) for one in found]
     return found if isinstance(found, Exception) else found.value
 
 
 def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
-    """The rounds of a job; with a bar on standard error where `progress=True`. `strides`: see `rounds`."""
+    """Yield the rounds of a job, with a progress bar on standard error if `progress=True`. `strides`: see `rounds`."""
     going = rounds(job.rows(), job.width, strides=strides)
     bar = _bar(job.count) if job.progress else None
     try:
@@ -94,7 +94,10 @@ class Stream(Iterator[T]):
 
     @property
     def results(self) -> Any:
-        """The results of `complete`: a `Generation`, a list, or a list of lists. None for what has not ended."""
+        """The results of `complete`: a `Generation`, a list, or a list of lists.
+
+        None for sequences that have not ended.
+        """
         return self._job.shaped()
 
     @property
@@ -110,7 +113,7 @@ class Stream(Iterator[T]):
 
 
 def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
-    """What may be shown of these rows now; those that are over get their result."""
+    """Yield the new text of these rows that may be shown. Finished rows get their result."""
     for row in moved:
         number, sample = job.place[row]
         if row.error is not None:
@@ -124,7 +127,10 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
 
 
 def values_of(job: Job) -> Growth:
-    """What turns the pieces of a job with one row into values. Raises `InvalidConstraintError` for what is no JSON."""
+    """Return what converts the chunks of a job with one row to values.
+
+    Raises `InvalidConstraintError` for non-JSON output.
+    """
     source = None if job.plans[0] is None else job.plans[0].source
     if isinstance(kept := job.results[0][0], Exception):
         raise kept
@@ -134,7 +140,7 @@ def values_of(job: Job) -> Growth:
 
 
 class Growth:
-    """The value that the pieces of one row make, each time that something of it has become whole."""
+    """The partial value of one row. It changes each time that another part is complete."""
 
     def __init__(self, job: Job, progress: Progress) -> None:
         self._job = job
@@ -142,7 +148,7 @@ class Growth:
         self._seen = 0
 
     def push(self, pieces: Iterable[TextChunk]) -> Iterator[PartialValue[Any]]:
-        """The value after these, where it has changed."""
+        """Add chunks, and yield the value after each change."""
         for piece in pieces:
             self._progress.push(piece.text)
             result = self._job.results[0][0]

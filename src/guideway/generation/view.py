@@ -81,7 +81,7 @@ def _generation(table: Vocabulary, one: Generation[Any]) -> str:
 
 def _token(table: Vocabulary, step: TokenLogprobs) -> str:
     share = math.exp(step.logprob)
-    hue = 120 * share**0.5  # the square root: most tokens lie near the ends
+    hue = 120 * share**0.5  # the square root spreads the colours; most probabilities are near 0 or 1
     style = (
         f"background:hsla({hue:.0f},75%,55%,.45);border-bottom-color:rgba(60,60,200,{min(1.0, step.masked_mass):.2f})"
     )
@@ -104,7 +104,7 @@ def _note(table: Vocabulary, step: TokenLogprobs, share: float) -> str:
 
 
 def _shown(table: Vocabulary, token_id: int) -> str:
-    """The token's text; the bytes of one that is no whole text, and a mark for one that has none."""
+    """Return the token's text. Incomplete UTF-8 is shown as bytes, and a token without text as a mark."""
     data = table.bytes_of([token_id])
     if not data:
         return "⏹" if token_id in table.eos_ids else f"⟨{token_id}⟩"

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["catch_up", "feed_all", "infer_all"]
 
 Work = tuple["Session", "Cache | None", list[int]]
-"""A session, the cache to go on from, and the ids to run."""
+"""A session, the cache to continue from, and the ids to run."""
 
 CHECKPOINT_EVERY = 64
-"""How many tokens run at once where states cannot be truncated, so that there are states to go back to."""
+"""The maximum number of tokens per pass if states cannot be truncated, so that there are checkpoints to rewind to."""
 
 
 def feed_all(sessions: Sequence[Session]) -> None:
@@ -41,9 +41,9 @@ def feed_all(sessions: Sequence[Session]) -> None:
 
 
 def catch_up(session: Session) -> Cache:
-    """The cache that covers all tokens of the session; runs what is missing. Raises as `feed_all`."""
+    """Return the cache that covers all tokens of the session, and run missing tokens. Raises as `feed_all`."""
     feed_all([session])
-    cache = session._cache  # shorter than the tokens where a recurrent model went back and its logits were kept
+    cache = session._cache  # shorter than the tokens if a recurrent model was rewound and its logits were kept
     covered = cache.length - session._shift if cache is not None else 0
     if covered < len(session):
         _run([(session, cache, session.tokens[covered:])])

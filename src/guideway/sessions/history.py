@@ -1,4 +1,4 @@
-"""What a session keeps of the way it came: logits of recent positions, and checkpoints of what cannot be truncated."""
+"""The history that a session keeps for rewinding: recent logits, and checkpoints of states that cannot be truncated."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["Checkpoints", "LogitsRing"]
 
 
 class LogitsRing:
-    """Logits of the last positions, within a byte budget; at least the two newest, or the newest where it is 0.
+    """The logits of the last positions, ascending, within a byte budget.
 
-    Ascending by position.
+    Keeps at least the two newest, or the newest if the budget is 0.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -21,11 +21,11 @@ class LogitsRing:
         self._held: list[tuple[int, EngineLogits]] = []
 
     def at(self, position: int) -> EngineLogits | None:
-        """The logits behind so many tokens, where they are the newest that are kept."""
+        """Return the logits after `position` tokens if they are the newest that are kept."""
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
     def put(self, position: int, logits: EngineLogits) -> None:
-        """Those of this position; what lies behind is forgotten."""
+        """Store the logits of a position, and drop those of later positions."""
         held = self._held
         while held and held[-1][0] >= position:
             held.pop()
@@ -34,22 +34,22 @@ class LogitsRing:
             del held[0]
 
     def rewind(self, position: int) -> None:
-        """Forget what lies behind this position."""
+        """Drop the logits of later positions."""
         while self._held and self._held[-1][0] > position:
             self._held.pop()
 
     def copy(self) -> LogitsRing:
-        """Shares the arrays, which nobody changes."""
+        """Return a copy that shares the arrays. The arrays are never modified."""
         other = LogitsRing(self.budget_bytes)
         other._held = list(self._held)
         return other
 
 
 class Checkpoints:
-    """Caches of one sequence at several lengths, within a byte budget: near the end most of them, further back fewer.
+    """Caches of one sequence at several lengths, within a byte budget. They are denser near the end of the sequence.
 
-    The one to go is that which leaves the smallest gap in relation to how far back it lies, so that going back by n
-    tokens runs again a number of tokens that is about proportional to n.
+    The cache to evict is the one that leaves the smallest gap relative to its distance from the end. Rewinding by n
+    tokens then reruns a number of tokens that is roughly proportional to n.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -64,11 +64,11 @@ class Checkpoints:
             del self._held[int(gaps.argmin())]
 
     def best(self, limit: int) -> Cache | None:
-        """The longest that covers at most so many positions."""
+        """Return the longest cache that covers at most `limit` positions."""
         return next((one for one in reversed(self._held) if one.length <= limit), None)
 
     def rewind(self, length: int) -> None:
-        """Forget what covers more."""
+        """Drop the caches that cover more than `length` positions."""
         while self._held and self._held[-1].length > length:
             self._held.pop()
 

@@ -49,7 +49,7 @@ class ModelBase:
         self.tokenizer = tokenizer
         self.name = name
         self.prefixes = PrefixCache(budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback)
-        self._lock = RLock()  # held for each call to the engine; again by a call within a call
+        self._lock = RLock()  # held during each call to the engine; reentrant for nested calls
         self.bos_ids = _bos_ids(tokenizer)
 
     @property
@@ -128,7 +128,7 @@ class ModelBase:
         return KVCache((), cache, self.engine, prefix=cache)
 
     def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-        """Call the engine exclusively. If it has no memory left, cached prefixes are dropped, and the call repeated."""
+        """Call the engine exclusively. If it has no memory left, drop cached prefixes and repeat the call."""
         with self._lock:
             while True:
                 try:
@@ -176,6 +176,6 @@ class ModelBase:
 
 
 def _bos_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
-    """What the tokenizer puts before a text, which for an empty one may be followed by what it puts behind."""
+    """Return the ids that the tokenizer puts before a text. For an empty text, appended ids may follow them."""
     around = tokenizer.encode("", special=True)
     return tuple(takewhile(lambda i: i == tokenizer.bos_id or i not in tokenizer.eos_ids, around))

@@ -1,9 +1,9 @@
-"""`PrefixCache`: what sessions of a model ran, so that others which begin with the same tokens do not run it again.
+"""`PrefixCache`: caches the KV states of token prefixes, so that sessions with a common prefix run it once.
 
-A radix tree over token ids, as RadixAttention has it (Zheng et al., SGLang, arXiv 2312.07104): an edge is a run of
-ids, and a node may hold the engine's cache of all tokens from the root to it. Caches are immutable values, so finding
-one is sharing it. Where the engine can truncate, the longest way through a node serves every shorter one, so only
-leaves hold a cache; a recurrent state serves its own length only, so any node may.
+The cache is a radix tree over token ids, as in RadixAttention (Zheng et al., SGLang, arXiv 2312.07104). An edge is a
+run of ids. A node may hold the engine's cache of all tokens from the root to the node. Caches are immutable values, so
+they are shared, not copied. If the engine can truncate caches, the cache of a sequence serves all its prefixes, so only
+leaves hold a cache. A recurrent state serves only its own length, so any node may hold one.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ PREFIX_BYTES = 256 << 20
 """The default size of the cache in bytes."""
 
 _ID_BYTES = 40
-"""About what one id takes in the tree."""
+"""The approximate number of bytes that one id takes in the tree."""
 
 SHORTEST = 16
-"""Shorter prefixes cost less to run than to look after."""
+"""Shorter prefixes cost less to run than to manage."""
 
 
 @dataclass(frozen=True)
 class PrefixStatistics:
-    """`lookups`: how often it was asked; `hits`: how often it had something; `tokens_found`: that need not run.
+    """The counters of a `PrefixCache`.
 
-    `entries`, `nbytes`: what it holds now. `evictions`: what it has given up for the budget, or for an engine's room.
+    Attributes:
+        lookups: The number of lookups.
+        hits: The number of lookups that found a cache.
+        tokens_found: The number of tokens that did not need to run.
+        entries: The current number of caches.
+        nbytes: The current number of bytes.
+        evictions: The number of caches evicted for the budget, or because the engine had no memory.
     """
 
     lookups: int
@@ -43,7 +49,7 @@ class PrefixStatistics:
 
 
 class _Node:
-    """A place in the tree. `ids`: the edge that leads here from `parent`. `depth`: tokens from the root."""
+    """A node of the tree. `ids`: the edge from `parent` to this node. `depth`: the number of tokens from the root."""
 
     __slots__ = ("children", "depth", "ids", "parent")
 
@@ -54,7 +60,9 @@ class _Node:
 
 
 class PrefixCache:
-    """KV caches by the tokens they cover, within a byte budget. The least recently used is evicted first. Thread-safe.
+    """KV caches by the tokens they cover, within a byte budget. Evicts the least recently used cache first.
+
+    Thread-safe.
 
     Args:
         budget_bytes: The maximum number of bytes (`nbytes` of the caches); 0: nothing is kept.
@@ -70,8 +78,8 @@ class PrefixCache:
         self.supports_rollback, self.shortest = supports_rollback, shortest
         self._budget = budget_bytes
         self._root = _Node((), None)
-        # The nodes that hold a cache, and its bytes, least recently used first. Nodes refer to each other in circles;
-        # caches stand here, so that they need not wait for the collector.
+        # The nodes that hold a cache, and its bytes, least recently used first. Nodes form reference cycles, so caches
+        # are stored here. Removing them frees their memory without the garbage collector.
         self._held: dict[_Node, tuple[Cache, int]] = {}
         self._nbytes = self._lookups = self._hits = self._tokens_found = self._evictions = 0
         self._lock = Lock()
@@ -129,11 +137,11 @@ class PrefixCache:
             node, length = self._walk(ids)
             longer = self._below(node) if self.supports_rollback and length == len(ids) else None
             if longer is not None and longer.depth > length:
-                self._touch(longer)  # has it already
+                self._touch(longer)  # already cached
                 return
             node = self._grown(node, tuple(ids), length)
             above = node.parent
-            while self.supports_rollback and above is not None:  # what the new one serves too
+            while self.supports_rollback and above is not None:  # shorter caches that the new one replaces
                 further = above.parent
                 self._drop(above)
                 self._tidy(above)
@@ -156,7 +164,7 @@ class PrefixCache:
             self._nbytes = 0
 
     def _walk(self, ids: Sequence[int]) -> tuple[_Node, int]:
-        """How many of these ids the tree has, and the node on whose edge (or at whose end) they stop."""
+        """Return the node on whose edge (or at whose end) the match of these ids ends, and the match length."""
         node, at = self._root, 0
         while at < len(ids) and (child := node.children.get(ids[at])) is not None:
             node = child
@@ -167,7 +175,7 @@ class PrefixCache:
         return node, at
 
     def _grown(self, node: _Node, ids: tuple[int, ...], length: int) -> _Node:
-        """A node for all of `ids`, of which the first `length` stop on the edge, or at the end, of `node`."""
+        """Return a node for all of `ids`. The first `length` of them end on the edge, or at the end, of `node`."""
         if length < node.depth:
             node = _split(node, length)
         if length == len(ids):
@@ -177,20 +185,20 @@ class PrefixCache:
         return child
 
     def _below(self, node: _Node) -> _Node | None:
-        """Any holder whose tokens begin with this node's: every leaf holds a cache."""
+        """Return any holder whose tokens begin with this node's. There is one, because every leaf holds a cache."""
         while node not in self._held and node.children:
             node = next(iter(node.children.values()))
         return node if node in self._held else None
 
     def _above(self, node: _Node, length: int) -> _Node | None:
-        """The last holder on the way to here that covers no more than `length`."""
+        """Return the deepest holder on the path to this node that covers at most `length` tokens."""
         found: _Node | None = node
         while found is not None and (found not in self._held or found.depth > length):
             found = found.parent
         return found
 
     def _touch(self, holder: _Node) -> Cache:
-        """What it holds, which is now the last to go."""
+        """Return the cache of a holder, and mark it as the most recently used."""
         held = self._held[holder] = self._held.pop(holder)
         return held[0]
 
@@ -208,10 +216,10 @@ class PrefixCache:
         return True
 
     def _tidy(self, node: _Node) -> None:
-        """Take out what leads nowhere, and what is neither a holder nor a fork in the way."""
+        """Remove leaves without a cache, and merge nodes that have no cache and one child."""
         while node.parent is not None and node not in self._held and len(node.children) < 2:
             parent = node.parent
-            if node.children:  # one way on: its edge and this become one
+            if node.children:  # one child: merge the two edges
                 (child,) = node.children.values()
                 child.ids, child.parent = node.ids + child.ids, parent
                 parent.children[child.ids[0]] = child
@@ -220,13 +228,13 @@ class PrefixCache:
             node = parent
 
     def _drop(self, node: _Node) -> None:
-        """Take its cache away; the node stays."""
+        """Remove the cache of a node. The node stays."""
         if node in self._held:
             self._nbytes -= self._held.pop(node)[1]
 
 
 def _split(node: _Node, length: int) -> _Node:
-    """A new node on the edge to `node`, at this depth."""
+    """Return a new node at this depth on the edge to `node`."""
     cut = length - node.depth + len(node.ids)
     middle = _Node(node.ids[:cut], node.parent)
     if middle.parent is not None:
@@ -237,8 +245,8 @@ def _split(node: _Node, length: int) -> _Node:
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many ids two rows have in common from the start."""
+    """Return the length of the common prefix of two sequences of ids."""
     count = min(len(one), len(other))
-    if tuple(one[:count]) == tuple(other[:count]):  # most often, and quicker
+    if tuple(one[:count]) == tuple(other[:count]):  # the usual case, which is faster
         return count
     return next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)

@@ -1,7 +1,7 @@
-"""`Session`: one sequence of tokens over a model, which goes forwards and back.
+"""`Session`: one sequence of tokens over a model, which can be extended and rewound.
 
-The forward pass is lazy: tokens wait until logits are asked for, and then run together. So forced tokens cost one
-pass, the last token of a generation none, and going back is a matter of lengths.
+The forward pass is lazy: tokens are queued until logits are requested, and then run together. Forced tokens therefore
+share one pass, the last token of a generation needs none, and `rewind` only truncates.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Counts", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
-"""How much a session keeps of the logits it passed, so that a rewind finds them. Beyond, one token runs again."""
+"""The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
 
 CHECKPOINT_BYTES = 64 << 20
-"""How much a session keeps of the states it passed, where the engine cannot truncate them."""
+"""The number of bytes of earlier states that a session keeps, if the engine cannot truncate states."""
 
 
 class Change(NamedTuple):
@@ -78,8 +78,8 @@ class Counts:
 class Session:
     """One sequence of tokens with its KV cache, the state of its constraint, its sampler and its random numbers.
 
-    `Model.session` makes one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), and cannot
-    be rewound below them. A method that raises has changed nothing. A session must not be used by several threads at
+    `Model.session` makes one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), and
+    cannot be rewound past them. A method that raises changes nothing. A session must not be used by several threads at
     once; `fork` is cheap. As a context manager, it releases its KV cache at the end of the block.
 
     Attributes:
@@ -120,19 +120,19 @@ class Session:
         self.model = model
         self.tokenizer = model.tokenizer
         self.context_size = engine.context_size
-        """How many tokens there is room for, in all."""
+        """The maximum number of tokens."""
         begun = kv_cache.tokens if kv_cache is not None and kv_cache.tokens else model.bos_ids
         self._tokens: list[int] = list(begun if tokens is None else tokens)
         self._floor = len(model.bos_ids) if self._tokens[: len(model.bos_ids)] == list(model.bos_ids) else 0
-        self._prefix: Cache | None = None  # a learned prefix: positions without tokens, before all others
-        self._shift = 0  # how many these are
+        self._prefix: Cache | None = None  # a soft prompt: positions without tokens, before all tokens
+        self._shift = 0  # the number of these positions
         self._cache: Cache | None = None
         self._shareable = tokens is None and (kv_cache is None or kv_cache.shareable)
-        self._ran = 0  # how many of the tokens the model has run at some time, these before them
+        self._ran = 0  # the maximum number of positions that the model has run, soft prompt included
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.supports_rollback else Checkpoints(checkpoint_bytes)
         self.matcher: Matcher | None = None
-        """The constraint's state, to look at; it moves with the session."""
+        """The state of the constraint, for inspection. It advances with the session."""
         self._constrained_from = 0
         self._width = len(self.tokenizer.vocabulary)
         self._mask = masks.new_rows(1, self._width)[0]
@@ -140,7 +140,7 @@ class Session:
         self.seed = integer("seed", seed)
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
-        self._memory: list[_Memory] = []  # what the sampler remembers, by the draws that it comes from
+        self._memory: list[_Memory] = []  # the sampler's state after each draw
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         if kv_cache is not None:
@@ -148,7 +148,7 @@ class Session:
 
     @property
     def tokens(self) -> list[int]:
-        """The ids, a copy."""
+        """The ids, as a copy."""
         return list(self._tokens)
 
     @property
@@ -158,12 +158,12 @@ class Session:
 
     @property
     def text(self) -> str:
-        """The text so far. An incomplete character at the end is left out until the rest of it comes."""
+        """The text. An incomplete character at the end is left out."""
         return self.tokenizer.decode_complete(self._tokens)
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
-        """The state of the sampler (mirostat), by the draws it comes from: (position, id, value)."""
+        """The state of the sampler (mirostat) after each draw: (position, id, value)."""
         return [(one.at, one.token_id, one.value) for one in self._memory]
 
     @memory.setter
@@ -324,10 +324,18 @@ class Session:
         self.close()
 
     def only_legal(self, tokens_left: int | None = None, *, without: Collection[int] = ()) -> int | None:
-        """Fill the mask for the next token, for `draw`; gives the one legal token where there is just one.
+        """Fill the mask for the next token, which `draw` uses.
 
-        `without`: ids that shall not come here, legal or not. Raises `BudgetTooSmallError`, and `UnsatisfiableError` where that
-        leaves nothing.
+        Args:
+            tokens_left: As in `infer`.
+            without: Ids that are excluded at this position, legal or not.
+
+        Returns:
+            The legal token if there is exactly one; else None.
+
+        Raises:
+            BudgetTooSmallError: `tokens_left` is too small.
+            UnsatisfiableError: `without` excludes all legal tokens.
         """
         matcher = self.matcher
         self._masked = matcher is not None or bool(without)
@@ -355,13 +363,16 @@ class Session:
 
     @property
     def mask(self) -> masks.Row | None:
-        """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Not to be changed."""
+        """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Must not be modified."""
         return self._mask if self._masked else None
 
     def draw(self, *, attempt: int = 0) -> int:
-        """The token for the logits here, under the mask that `only_legal` filled; the session does not move.
+        """Draw a token from the logits at this position, under the mask that `only_legal` filled.
 
-        `attempt`: how many draws at this position were taken back, so that the next one is another draw.
+        The session is unchanged.
+
+        Args:
+            attempt: The number of draws at this position that were undone. Each attempt has its own random number.
         """
         logits = self._here()
         start = perf_counter()
@@ -375,7 +386,7 @@ class Session:
             return token_id
         tokens, remembered = self._tokens, self._memory
         while remembered and tokens[remembered[-1].at :][:1] != [remembered[-1].token_id]:
-            remembered.pop()  # of a draw that was not taken
+            remembered.pop()  # from a draw that was not taken
         memory, at = remembered[-1].value if remembered else None, len(tokens)
         drawn, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
         if memory is not None:
@@ -395,11 +406,11 @@ class Session:
         return np.array(self.shared_logits())
 
     def shared_logits(self) -> Logits:
-        """As `logits`, but shared: not to be changed."""
+        """As `logits`, but shared. Must not be modified."""
         return on_cpu(self._here())
 
     def _here(self) -> Any:
-        """The logits as the engine gave them."""
+        """The logits in the engine's own form."""
         found = self._ring.at(len(self._tokens))
         if found is None:
             feed_all([self])
@@ -490,17 +501,17 @@ class Session:
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
-        own = None if logits is None else np.array(on_cpu(logits))  # not the whole batch that it came with
+        own = None if logits is None else np.array(on_cpu(logits))  # copied, so that the rest of its batch is freed
         return KVCache(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
 
     def parts(self) -> Parts:
-        """What `save` writes beside tokens and numbers; nothing runs for it, and nothing is copied."""
+        """Return the arrays that `save` writes in addition to tokens and numbers. Runs and copies nothing."""
         start = None if self.matcher is None else self._constrained_from
         logits = self._ring.at(len(self))
         return Parts(self._prefix, self._cache, None if logits is None else on_cpu(logits), start)
 
     def need_room(self, count: int, *, kept: int | None = None) -> None:
-        """Raises `ContextOverflowError` where so many tokens more (behind the first `kept`) are too many."""
+        """Raise `ContextOverflowError` if the context has no room for `count` tokens after the first `kept`."""
         total = self._shift + (len(self._tokens) if kept is None else kept) + count
         if total > self.context_size:
             raise ContextOverflowError(
@@ -508,7 +519,7 @@ class Session:
             )
 
     def check(self, ids: Sequence[int], kept: int) -> None:
-        """Whether these ids can stand behind the first `kept`. Raises `InvalidTokenError`, `ContextOverflowError`."""
+        """Check that ids can follow the first `kept` tokens. Raises `InvalidTokenError`, `ContextOverflowError`."""
         known = self.model.engine.vocab_size
         for token_id in ids:
             if token_id >= known:
@@ -516,7 +527,10 @@ class Session:
         self.need_room(len(ids), kept=kept)
 
     def take(self, ids: Sequence[int]) -> None:
-        """As `feed`, for tokens that were drawn or checked. Raises `RejectedTokenError`, and has not moved then."""
+        """As `feed`, for tokens that were drawn or checked.
+
+        If it raises `RejectedTokenError`, the session is unchanged.
+        """
         if self.matcher is not None:
             start = perf_counter()
             for done, token_id in enumerate(ids):
@@ -529,7 +543,7 @@ class Session:
         self._tokens += ids
 
     def keep_prefix(self) -> None:
-        """Keep what the model ran so far in its prefix cache; prompts are kept without asking."""
+        """Store the state that the model has computed in the prefix cache. Prompts are stored automatically."""
         if self._cache is not None and self._prefix is None and self._shareable:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
 
@@ -547,7 +561,7 @@ class Session:
 
         save(self, Path(path))
 
-    # -- for `stepping` --------------------------------------------------------------------------------
+    # -- for `batch_step` and `multi_step` ---------------------------------------------------------------
 
     def _start_from(self, kv_cache: KVCache) -> None:
         self._prefix, self._cache, self._ran = kv_cache.prefix, kv_cache.cache, len(kv_cache.tokens)
@@ -558,7 +572,7 @@ class Session:
             self._ring.put(len(self._tokens), kv_cache.logits)
 
     def _kept(self, limit: int) -> Cache | None:
-        """What the engine knows of at most the first `limit` tokens; None: nothing."""
+        """Return the engine's cache of at most the first `limit` tokens; None: there is none."""
         if self._cache is None or self._cache.length <= self._shift + limit:
             return self._cache
         if self._checkpoints is not None:
@@ -566,16 +580,16 @@ class Session:
         return self._cache.truncated(self._shift + limit) if limit else self._prefix
 
     def _plan(self) -> tuple[Cache | None, list[int]]:
-        """What to run before there are logits here: the ids, and the cache before them. Raises `EmptySequenceError`."""
+        """Return the cache to continue from, and the ids to run to get logits. Raises `EmptySequenceError`."""
         total = len(self._tokens)
         known = self._cache
         if known is not None and known.length == self._shift + total - 1 and self._checkpoints is None:
-            return known, self._tokens[-1:]  # the usual step
+            return known, self._tokens[-1:]  # the usual case
         if not total:
             raise EmptySequenceError("no token was fed, so there are no logits")
         if self._ring.at(total) is not None:
             return self._cache, []
-        # Where a rewind went further back than the logits that were kept, the last token runs once more.
+        # After a rewind past the kept logits, the last token runs once more.
         cache = self._kept(total - 1)
         covered = cache.length - self._shift if cache is not None else 0
         prefixes = self.model.prefixes
@@ -586,7 +600,7 @@ class Session:
         return cache, self._tokens[covered:]
 
     def _received(self, count: int, cache: Cache, logits: EngineLogits | None = None) -> None:
-        """The model ran so many tokens, and has this cache behind them; its logits, where they are to be kept."""
+        """Record that the model ran `count` tokens. `cache` is the cache after them, `logits` the logits to keep."""
         reached, counted, known = cache.length - self._shift, self._counted, self._cache
         covered = reached - count
         if known is None or known.length != self._shift + covered:
@@ -597,7 +611,7 @@ class Session:
             self._checkpoints.rewind(self._shift + covered)
             self._checkpoints.put(cache)
         if logits is not None and reached == len(self._tokens):
-            # The model pads; ids beyond have no text.
+            # The model pads its vocabulary; the ids of the padding have no text.
             self._ring.put(reached, logits if len(logits) <= self._width else logits[: self._width])
         counted[0] += count
         if self._ran > covered:
@@ -609,17 +623,17 @@ class Session:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the model has tokens to run before there are logits here, and can go back to any."""
+        """Whether the model must run tokens to get logits, and its caches can be truncated."""
         return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)
 
     def _went_on(self, cache: Cache, count: int, lowest: int) -> None:
-        """As `_received`, after a stride in which it went back to `lowest` tokens at the least."""
+        """As `_received`, after a multi-step call that rewound to `lowest` tokens at the lowest."""
         self._received(count, cache)
         if lowest < cache.length - self._shift:
             self._cache, self._ran = self._kept(lowest), lowest
 
     def _mark(self) -> _Mark:
-        """Everything that moves, as values."""
+        """Return all mutable state as values."""
         return _Mark(
             list(self._tokens),
             self._cache,
@@ -637,7 +651,10 @@ class Session:
 
 
 class Parts(NamedTuple):
-    """A learned prefix, what the engine knows, the logits here; at which token the constraint began. Or None."""
+    """What `save` writes: the soft prompt, the engine's cache, the logits, and where the constraint began.
+
+    Each may be None.
+    """
 
     prefix: Cache | None
     cache: Cache | None
@@ -646,7 +663,7 @@ class Parts(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """What the sampler remembers once this token stands at this place."""
+    """The state of the sampler after a token at a position."""
 
     at: int
     token_id: int

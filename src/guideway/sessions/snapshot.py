@@ -1,11 +1,11 @@
-"""Sessions on disk: one file with a header, a digest, what is meant in JSON, and compressed arrays. No pickle.
+"""Sessions on disk: one file with a header, a digest, a description in JSON, and compressed arrays. No pickle.
 
     8 bytes  magic           4  format           4  bytes of JSON
     8  bytes of arrays, not compressed           32 digest over all that follows
     then the JSON, and the arrays one after the other, compressed
 
-The arrays hold used positions only. A file that is not whole, or not of this model, is refused before anything of it
-is believed; nothing unpacks beyond what the JSON announces.
+The arrays hold only used positions. A file that is incomplete, or that belongs to another model, is rejected before its
+content is used. Decompression stops at the size that the JSON declares.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ FORMAT = 2
 _MAGIC = b"GWSESSON"
 _HEADER = struct.Struct("<8sIIQ32s")
 _TYPES = ("float32", "float16", "uint16", "uint8", "int64", "int32")
-_MAX_JSON_BYTES = 1 << 26  # far more than the longest context's ids take
+_MAX_JSON_BYTES = 1 << 26  # much more than the ids of the longest context need
 
 
 def save(session: Session, path: Path) -> None:
-    """Write it whole or not at all. Raises `OSError`, `EngineError`, `SnapshotError` for a sampler with callables."""
+    """Write the file atomically. Raises `OSError`, `EngineError`, and `SnapshotError` for a sampler with callables."""
     engine = session.model.engine
     arrays: dict[str, NDArray[Any]] = {}
     parts = session.parts()
@@ -114,7 +114,7 @@ def load(model: ModelBase, path: Path, constraint: object) -> Session:
 
 
 def _sampler(session: Session, path: Path) -> dict[str, Any]:
-    """The sampler as JSON writes it. Raises `SnapshotError` for one with callables, which a file cannot hold."""
+    """Return the sampler as JSON. Raises `SnapshotError` for a sampler with callables, which a file cannot hold."""
     if own := [stage for stage in session.sampler.order if not isinstance(stage, str)]:
         raise SnapshotError(f"{path.name} cannot be saved: the sampler stage {own[0]!r} is a function")
     return asdict(session.sampler)
@@ -126,13 +126,13 @@ def _sampler_of(saved: dict[str, Any]) -> Sampler:
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:
-    """What must be equal so that the ids mean the same."""
+    """Return a digest of everything that determines the meaning of ids."""
     facts = (tokenizer.vocabulary.fingerprint, tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id)
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
 def _kv(model: ModelBase, tokens: list[int], arrays: Mapping[str, NDArray[Any]]) -> KVCache | None:
-    """What the engine knew of the session, and its logits; None: nothing."""
+    """Return the KV cache and the logits of the session; None: there are none."""
     engine = model.engine
     prefix, cache = (_part(arrays, part) for part in ("prefix", "cache"))
     kept_prefix = model.run(engine.restore, prefix) if prefix else None
@@ -169,7 +169,7 @@ def _constrain(session: Session, start: int | None, constraint: Automaton | None
 
 
 def _plain(value: object) -> object:
-    """What JSON knows, of a number of NumPy."""
+    """Convert NumPy scalars to types that JSON supports."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be saved")
@@ -180,7 +180,10 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
 
 
 def _most_bytes(model: ModelBase, count: int) -> int:
-    """Twice what a full context takes, as one token shows; of states that cannot be cut, what these tokens would."""
+    """Return an upper bound of the size of the arrays: twice the size of a full context, estimated from one token.
+
+    If states cannot be truncated, the estimate is from `count` tokens.
+    """
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])
     one = sum(np.asarray(array).nbytes for array in model.run(engine.export, cache).values())
@@ -190,7 +193,7 @@ def _most_bytes(model: ModelBase, count: int) -> int:
 
 
 def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
-    """What is meant, the arrays as they are packed, and how large they are announced."""
+    """Return the JSON description, the compressed arrays, and their declared size."""
     data = path.read_bytes()
     if len(data) < _HEADER.size or data[:8] != _MAGIC:
         raise SnapshotError(f"{path.name} is not a saved session")

@@ -1,12 +1,12 @@
-"""For tests of engines, and of what is built on them: the contract as a call, and models without weights.
+"""For tests of engines and of code that uses them: contracts as calls, and models without weights.
 
-engines.py    `step_engine_contract`: what every step engine must hold to; for engines of other packages too
+engines.py    `step_engine_contract`: the contract of every step engine, also for engines of other packages
 processors.py  `processor_contract`: the same for logits processors
-checking.py   `check`: a tokenizer, a constraint and an engine of yours, held to each other
-constant.py   a model that says the same after every text
-toy.py        an engine whose every bit is known, with and without going back
+checking.py   `check`: whether your tokenizer, constraint and engine agree
+constant.py   a model that gives the same logits after every text
+toy.py        an exactly reproducible engine, with or without rollback
 tiny_models.py  random models of every architecture, as folders of the Hub
-faults.py     an engine that fails where a test wants it to
+faults.py     an engine that fails on request
 """
 
 from __future__ import annotations

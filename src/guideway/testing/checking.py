@@ -1,8 +1,8 @@
-"""Whether a tokenizer, a constraint and an engine of yours agree: `check(constraint, tokenizer, model)`, a report.
+"""`check(constraint, tokenizer, model)` reports whether a tokenizer, a constraint and an engine agree.
 
-Soundness: what the masks let through fits the constraint. Completeness: what fits, in every spelling by tokens, is let
-through. Masks over the tokenizer are held against the same constraint over single bytes, which needs no tries; whole
-texts against the source's own reader, and JSON Schemas also against `jsonschema`, where it is installed.
+Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit, in every tokenization, are
+allowed. Masks over the tokenizer are compared with those of the same constraint over single bytes, which uses no tries.
+Whole texts are compared with the constraint's own parser, and for JSON Schemas also with `jsonschema` if installed.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = ["CheckReport", "Finding", "check"]
 
 BYTES_END = 256
 MOST_TOLD = 5
-"""Failures of one kind that are told in words."""
+"""The number of failures of one kind that are described."""
 MOST_TOKENS = 3000
-"""Tokens of a mask that are looked at, of vocabularies with more: all that are legal, up to half, and a sample."""
+"""The number of tokens per mask that are checked in large vocabularies: all legal ones, up to half, and a sample."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of case: how many were looked at, how many failed, the first of them in words.
+    """One kind of case: the number of cases, the number of failures, and descriptions of the first ones.
 
-    `skipped`: why none was looked at.
+    `skipped`: the reason for which there were no cases.
     """
 
     what: str
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check` found. `ok`: nothing failed."""
+    """The result of `check`. `ok`: nothing failed."""
 
     findings: tuple[Finding, ...]
 
@@ -75,12 +75,21 @@ def check(
     prompt: str = "The ",
     seed: int = 0,
 ) -> CheckReport:
-    """Hold masks to a constraint, with this tokenizer and engine.
+    """Check the masks of a constraint with this tokenizer and engine. The same seed gives the same cases.
 
-    `constraint`: a source or Python type. `tokenizer`: what `Tokenizer.of` takes. `model`: an engine to be held to
-    `step_engine_contract` too, and to write under the constraint behind `prompt`. `walks`: how many texts are drawn of
-    each kind, of at most `max_tokens` tokens. `valid`, `invalid`: texts of yours that must be taken, and must not be.
-    The same seed gives the same cases. Raises what `guideway.compile` raises.
+    Args:
+        constraint: A constraint or a Python type.
+        tokenizer: Whatever `Tokenizer.of` takes.
+        model: An engine to check with `step_engine_contract`, and to generate with under the constraint.
+        prompt: The prompt for the engine.
+        walks: The number of texts of each kind.
+        max_tokens: The maximum number of tokens of each text.
+        valid: Texts that must be accepted.
+        invalid: Texts that must be rejected.
+        seed: The seed of the random numbers.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
     """
     checks = _Checks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
     every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
@@ -100,7 +109,7 @@ def check(
 
 
 def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
-    """Count cases: None is a good one, a string says what is wrong."""
+    """Count cases: None is a success, a string describes a failure."""
     start, count, wrong = perf_counter(), 0, list[str]()
     for case in cases():
         count += 1
@@ -127,7 +136,7 @@ class _Checks:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
-        self.automaton.matcher().min_tokens_to_complete()  # what no tokens spell cannot be checked
+        self.automaton.matcher().min_tokens_to_complete()  # a text that no tokens spell cannot be checked
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes
@@ -143,7 +152,7 @@ class _Checks:
         return [ids[0] for _, ids in sorted(self.by_bytes.items(), key=lambda item: (-len(item[0]), item[0]))]
 
     def judged(self, text: bytes) -> str | None:
-        """What is wrong with a text by those who know no masks; None: nothing."""
+        """Return what is wrong with a text according to the checks without masks; None: nothing."""
         try:
             written = text.decode()
         except UnicodeDecodeError:
@@ -167,7 +176,7 @@ class _Checks:
             yield self.judged(b"".join(self.tokens[i] for i in self.walk()))
 
     def walk(self) -> list[int]:
-        """Tokens drawn under the masks, the end token left out: long tokens as often as any."""
+        """Draw tokens under the masks, without the end token. Long tokens are as frequent as short ones."""
         matcher, row, ids = self.automaton.matcher(), masks.new_rows(1, len(self.tokens))[0], list[int]()
         most = max(self.max_tokens, matcher.min_tokens_to_complete())
         while True:
@@ -181,7 +190,7 @@ class _Checks:
             ids.append(token_id)
 
     def masks_against_bytes(self) -> Iterator[str | None]:
-        """At places of drawn texts: a bit exactly where the token's bytes can be taken one by one."""
+        """At positions of drawn texts: a bit is set if and only if the token's bytes can be taken one by one."""
         for _ in range(min(self.walks, 8)):
             ids = self.walk()
             cut = self.chance.randint(0, len(ids))
@@ -224,7 +233,7 @@ class _Checks:
         return bool(plain.validate(list(token)) == len(token))
 
     def texts(self) -> Iterator[bytes]:
-        """Texts that fit, drawn byte by byte without the tokenizer."""
+        """Yield texts that fit, drawn byte by byte without the tokenizer."""
         row = masks.new_rows(1, BYTES_END + 1)[0]
         for _ in range(self.walks):
             matcher, text = self.bytes.matcher(), bytearray()
@@ -256,7 +265,7 @@ class _Checks:
             yield None if matcher.is_accepting else f"{text!r} fits, and may not end"
 
     def _cut(self, text: bytes) -> list[int] | None:
-        """Tokens at random over a text; None where there are none for a part of it."""
+        """Return a random tokenization of a text; None if a part of it has no token."""
         ids, at = list[int](), 0
         while at < len(text):
             ends = [
@@ -270,7 +279,7 @@ class _Checks:
         return ids
 
     def spoiled(self, invalid: Sequence[str]) -> Iterator[str | None]:
-        """Texts with a character gone, twice or another, where those who know no masks say that they do not fit."""
+        """Texts with a deleted, doubled or replaced character, if the checks without masks reject them."""
         made = list(invalid)
         for text in self.texts():
             written = text.decode()
@@ -292,7 +301,7 @@ class _Checks:
             yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
 
     def written(self, model: ModelBase, prompt: str) -> Iterator[str | None]:
-        """Texts by this model's own loop; the greedy one twice."""
+        """Texts generated by this model's own loop. The greedy one is generated twice."""
         texts = list[bytes]()
         for number in range(max(2, min(self.walks, 6))):
             session = model.session(seed=number, sampler=Sampler(0.0 if number < 2 else 1.0))
@@ -308,7 +317,7 @@ class _Checks:
 
 
 def _json_validator(source: Constraint[Any]) -> Callable[[str], bool] | None:
-    """Validity by `jsonschema`, where it is installed and the source is a JSON Schema."""
+    """Return a validator by `jsonschema` if it is installed and the constraint is a JSON Schema; else None."""
     if not isinstance(source, JsonSchema):
         return None
     try:

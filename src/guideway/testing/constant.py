@@ -1,4 +1,4 @@
-"""A model that says the same after every text: the smallest legal model."""
+"""A model that gives the same logits after every text: the simplest model that fulfils the contract."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Count:
 
 
 class ConstantEngine:
-    """Gives the same logits whatever came before. `logits`: one-dimensional; read once, as float32."""
+    """Gives the same logits after any tokens. `logits`: one-dimensional; read once, as float32."""
 
     supports_rollback = True
 

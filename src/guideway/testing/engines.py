@@ -1,4 +1,4 @@
-"""What every step engine must hold to, as one call: `step_engine_contract(engine)`."""
+"""The contract of every step engine, as one call: `step_engine_contract(engine)`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ __all__ = ["step_engine_contract"]
 def step_engine_contract(
     engine: StepEngine, ids: Sequence[int] = (1, 2, 3, 4, 5, 6), *, tolerance: float = 1e-3, close: bool = False
 ) -> None:
-    """Hold an engine to `StepEngine`: step by step as at once, going back, forks, rows together, export, errors.
+    """Check an engine against `StepEngine`: single steps and whole texts, rollback, forks, batches, export, errors.
 
-    `ids`: at least four different ones that the model has. `tolerance`: how far logits may be apart that should be
-    equal. `close`: close the engine at the end, and see that it refuses to run after.
-    Raises `AssertionError` that says which rule is broken.
+    Args:
+        ids: At least four different ids of the model.
+        tolerance: The maximum difference of logits that should be equal.
+        close: Close the engine at the end, and check that it then refuses to run.
+
+    Raises:
+        AssertionError: A rule is broken. The message names it.
     """
     if len(set(ids)) < 4:
         raise ValueError("at least four different ids are needed")
@@ -75,7 +79,7 @@ class _Checks:
         _hold(self.whole.nbytes >= 0, "a cache of negative size")
 
     def branches(self) -> None:
-        """A cache is a value: two ways on from it do not know of each other."""
+        """A cache is a value: two continuations of it do not affect each other."""
         ids, whole = self.ids, self.whole
         left, left_cache = self.one(ids[:1], whole)
         right, right_cache = self.one(ids[1:2], whole)
@@ -114,7 +118,7 @@ class _Checks:
         self.equal(more[1], expected, "of a row that goes on in a batch and alone")
 
     def passes(self) -> None:
-        """Where the engine has `decode_steps`: the logits and caches of passes one by one, and the caches given are values."""
+        """`decode_steps`, if any, gives the logits and caches of single passes, and does not change given caches."""
         if not isinstance(self.engine, MultiStepEngine) or not self.engine.supports_rollback:
             return
         ids, half = self.ids, self.half

@@ -1,4 +1,4 @@
-"""An engine that fails where a test wants it to."""
+"""An engine that fails on request."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["FailingEngine"]
 
 
 class FailingEngine:
-    """Passes calls on to another engine; the call number `fail_at`, counted from now, raises `EngineError`.
+    """Forwards calls to another engine. Call number `fail_at`, counted from now, raises `EngineError`.
 
-    `calls`: how many `forward`, `export` and `restore` there were. Failing after the work was done (`late`) is the
-    harder case for whoever calls: the engine has moved, and nobody may notice.
+    `calls`: the number of calls of `forward`, `export` and `restore`. With `late`, it fails after the work was done.
+    This is harder for the caller: the engine's state has changed, and callers must not see the change.
     """
 
     def __init__(self, engine: StepEngine, *, fail_at: int | None = None, late: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What every logits processor must hold to, as one call: `processor_contract(make, call)`."""
+"""The contract of logits processors, as one call: `processor_contract(make, call)`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,27 @@ __all__ = ["processor_contract"]
 
 TOKENS = [b"", *(bytes([b]) for b in b"abcde "), b"ab", b"cab", b"de ", b"\xc3", b"\xa9", b""]
 PAD = len(TOKENS) - 1
-WIDTH = len(TOKENS) + 3  # models pad their vocabulary
+WIDTH = len(TOKENS) + 3  # wider than the vocabulary, because models pad it
 
 Make = Callable[[list[Any], Vocabulary], Any]
 Call = Callable[[Any, list[list[int]], Logits], Logits]
 
 
 def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60, drafts: bool = True) -> None:
-    """Hold a logits processor to the masks that a fresh matcher gives for each row's tokens, whatever comes when.
+    """Check a logits processor against the masks of a fresh matcher for each row's tokens, in any order of events.
 
-    `make(constraints, vocabulary)`: the processor for one call of an engine; a constraint per prompt, None is free.
-    `call(processor, ids, logits)`: what the engine does each step; `ids`: prompts and what was generated, all of one
-    length; `logits`: float32 [rows, width], more than the vocabulary; gives the masked ones. `rows`: how many at most;
-    1 for engines with a processor per row. `drafts`: whether the engine shows tokens that may be illegal. Raises
-    `AssertionError` that says which rule is broken.
+    Args:
+        make: `make(constraints, vocabulary)` returns the processor for one call of an engine. There is one constraint
+            per prompt; None is free.
+        call: `call(processor, ids, logits)` does what the engine does in each step, and returns the masked logits.
+            `ids`: prompts and generated tokens, of one length; `logits`: float32 [rows, width], wider than the
+            vocabulary.
+        rows: The maximum number of rows; 1 for engines with one processor per row.
+        rounds: The number of steps.
+        drafts: Whether the engine can pass illegal tokens.
+
+    Raises:
+        AssertionError: A rule is broken. The message names it.
     """
     for seed in range(rounds):
         _Walk(make, call, rows, seed).run(drafts)
@@ -53,7 +60,7 @@ class _Walk:
         self.texts: list[list[int]] = [[] for _ in range(count * self.copies)]
 
     def run(self, drafts: bool) -> None:
-        """Steps forwards, back, in another order, with drafts that are not legal, and past the end."""
+        """Step forwards, back, in another order, with illegal drafts, and past the end."""
         self.step("at the start")
         for _ in range(25):
             kind = self.chance.random()
@@ -81,7 +88,7 @@ class _Walk:
         return int(self.chance.choice(np.flatnonzero(legal).tolist())) if legal[1:].any() else 0
 
     def expected(self, index: int) -> Any:
-        """The mask of a fresh matcher as bool [width]; None: not held."""
+        """Return the mask of a fresh matcher as bool [width]; None: the row is free."""
         automaton: Automaton | None = self.automata[index // self.copies]
         if automaton is None:
             return None
@@ -109,7 +116,7 @@ class _Walk:
 
 
 def _refusals(make: Make, call: Call) -> None:
-    """A second call of the engine, with other prompts, gets an error instead of the first one's masks."""
+    """Check that a second call with other prompts raises an error, and does not use the first call's masks."""
     vocabulary = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0, PAD])
     logits = np.zeros((1, WIDTH), dtype=np.float32)
     others: Sequence[list[int]] = [[2, 1, 4], [1], [1, 2, 3, 1, 1, 1]]

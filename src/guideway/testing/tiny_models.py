@@ -1,10 +1,10 @@
-"""Random models of every architecture, small enough for a test: a folder as on the Hub, made from a seed in no time.
+"""Random models of every architecture, small enough for a test: a folder as on the Hub, made quickly from a seed.
 
     folder = tiny_model("gpt2", path, seed=3)      # config.json, model.safetensors, tokenizer.json
 
-No download, and no library but numpy and tokenizers: the tensors are named as transformers names them. Scales are such
-that every token counts, and that the most probable token is clearly so: engines round differently, and a greedy
-comparison of near-ties would say nothing.
+No download, and no library except numpy and tokenizers: the tensors have the names that transformers uses. The scales
+ensure that every token affects the logits, and that the most probable token is clearly so. Engines round differently,
+so a greedy comparison of near-ties would be meaningless.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def _norm(name: str, *, bias: bool = True) -> Shapes:
 
 
 def _linear(name: str, outputs: int, inputs: int, *, bias: bool = True, turned: bool = False) -> Shapes:
-    """`turned`: [inputs, outputs], as GPT-2 keeps it."""
+    """`turned`: the layout [inputs, outputs], as in GPT-2."""
     shape = (inputs, outputs) if turned else (outputs, inputs)
     return {f"{name}.weight": shape, **({f"{name}.bias": (outputs,)} if bias else {})}
 
 
 def _llama(*, bias: bool) -> tuple[Shapes, Shapes]:
-    kv = HEAD  # one head of keys and values for two of queries
+    kv = HEAD  # one head of keys and values for two heads of queries
     layer = {
         **_linear("self_attn.q_proj", WIDTH, WIDTH, bias=bias),
         **_linear("self_attn.k_proj", kv, WIDTH, bias=bias),
@@ -139,7 +139,7 @@ def _mamba() -> tuple[Shapes, Shapes]:
 
 
 def _made(architecture: str, context: int) -> tuple[dict[str, Any], str, Shapes, Shapes]:
-    """config.json, how layers are called, and the tensors outside of layers and of one."""
+    """Return config.json, the prefix of layer names, the tensors outside of layers, and those of one layer."""
     config: dict[str, Any]
     wide = {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
     wide |= {"intermediate_size": INNER, "max_position_embeddings": context}
@@ -178,10 +178,19 @@ ARCHITECTURES = ("llama", "qwen2", "gpt2", "gpt_neox", "gptj", "mpt", "bloom", "
 
 
 def tiny_model(architecture: str, folder: Path, *, seed: int = 0, context: int = 4096) -> Path:
-    """Write a model of random weights and its tokenizer (with BOS) into the folder; gives the folder.
+    """Write a model of random weights and its tokenizer (with BOS) to a folder.
 
-    `context`: how many tokens it takes. The same seed gives the same bytes. Raises `ModelNotFoundError` for a name that is
-    not in `ARCHITECTURES`.
+    Args:
+        architecture: One of `ARCHITECTURES`.
+        folder: The folder.
+        seed: The seed. The same seed gives the same bytes.
+        context: The maximum number of tokens of the model.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ModelNotFoundError: The name is not in `ARCHITECTURES`.
     """
     if architecture not in ARCHITECTURES:
         raise ModelNotFoundError(
@@ -198,7 +207,7 @@ def tiny_model(architecture: str, folder: Path, *, seed: int = 0, context: int =
 
 
 def _drawn(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Weights of a scale that fits their place."""
+    """Return random weights with a scale that suits the tensor."""
     noise = random.standard_normal(shape)
     if name.endswith("A_log"):
         made = np.log(np.arange(1, shape[1] + 1)) + 0.1 * noise
@@ -214,7 +223,7 @@ def _drawn(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> ND
 
 
 def _write_tensors(file: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
-    """As safetensors, which is a length, a JSON of names and places, and the bytes."""
+    """Write a safetensors file: a length, a JSON of names and offsets, and the bytes."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, tensor in tensors.items():
@@ -226,7 +235,7 @@ def _write_tensors(file: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
 
 
 def _write_tokenizer(folder: Path) -> None:
-    """A byte-level BPE that puts BOS before a text."""
+    """Write a byte-level BPE tokenizer that puts BOS before a text."""
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
@@ -247,6 +256,6 @@ def _write_tokenizer(folder: Path) -> None:
 
 
 def _fillers() -> Iterator[str]:
-    """Texts to learn merges from; how often each comes decides every tie."""
+    """Yield texts to learn merges from. Their different frequencies avoid ties."""
     for index, text in enumerate(_CORPUS):
         yield from [text] * (index + 2)

@@ -1,4 +1,4 @@
-"""A model small enough to be exact: every token counts, and the same tokens give the same bits however they came."""
+"""An exactly reproducible small model: every token affects the logits, and equal tokens give equal bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class _States:
-    """The state after each token, or only after the last, where the model cannot go back."""
+    """The state after each token, or only after the last if the model does not support rollback."""
 
     states: tuple[State, ...]
     length: int
@@ -37,9 +37,11 @@ class _States:
 
 
 class ToyEngine:
-    """A recurrent network of random weights, made from a seed. `supports_rollback`: whether it keeps every state it passed.
+    """A recurrent network of random weights, made from a seed.
 
-    Rows and lengths do not change a single bit, so tests of sessions can ask for equality.
+    `supports_rollback`: whether it keeps all earlier states.
+
+    The composition of batches and the lengths of passes do not change a bit, so tests of sessions can require equality.
     """
 
     def __init__(

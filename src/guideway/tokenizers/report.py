@@ -22,7 +22,7 @@ class VocabularyReport:
         duplicates: Groups of usable ids with equal bytes. If one of a group is allowed, all are.
         incomplete: Usable ids whose bytes are not complete UTF-8 characters.
         long: Usable ids of more than 32 bytes.
-        missing_bytes: Bytes that are not a token of their own. Texts with these bytes may be unreachable.
+        missing_bytes: Bytes without a single-byte token. Texts with these bytes may be unreachable.
     """
 
     size: int

@@ -73,7 +73,7 @@ class LlamaCppEngine:
         """See `StepEngine`. All rows run as one batch; lengths may differ."""
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # None ends: one pass
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # None: one pass
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
@@ -125,7 +125,7 @@ class LlamaCppEngine:
         self._context.close()
 
     def _cut(self, sequences: Iterable[Cells]) -> None:
-        for sequence in sequences:  # remove what a failed pass left behind the tip
+        for sequence in sequences:  # remove the cells that a failed pass left after the tip
             self._context.remove(sequence.number, sequence.tip)
 
     def _own(self, cache: Cache) -> Held:

@@ -1,8 +1,8 @@
-"""One sequence of an engine that hands in its tokens, and many of them as a batch.
+"""One sequence of an engine that reports its tokens, and batches of such sequences.
 
-Engines' backends and filters differ in names only: they take tokens, give some back, and want masks. None of them may
-be met by an exception in the middle of a step, for it would end the engine and all that it does. So an error is kept:
-the sequence may only end from there on, and the engine is told in its own way.
+Backends and filters of engines differ only in names: they take tokens, undo tokens, and request masks. An exception
+during a step would end the engine and all its requests. Therefore an error is kept: the sequence can only end from then
+on, and the adapter reports the error in the engine's own way.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from guideway.matcher import fill_masks
 __all__ = ["Follower", "fill"]
 
 MASK_SECONDS = 3.0
-"""A sequence ends where one mask took its thread longer: some hundred times what the dearest of real schemas takes. The
-engine has waited that long already, and with it all its other sequences; it does so once and not at every token.
+"""The time limit of one mask, about 100 times that of the slowest real schema. A sequence that exceeds it ends.
+
+A slow mask delays all other sequences of the engine. With this limit, that happens once and not at every token.
 """
 
 _log = logging.getLogger("guideway")
 
 
 class Follower:
-    """A matcher behind the tokens of one sequence.
+    """A matcher of the tokens of one sequence. Use it in one thread at a time.
 
-    `stop_token_ids`: tokens that end the text beside the vocabulary's own end tokens, legal where it may end. `error`: what
-    went wrong, None as long as nothing did. `is_watched`: its masks are made by themselves, for it, or another one of
-    the batch, took long. One thread at a time, as for a matcher.
+    Attributes:
+        stop_token_ids: Tokens that end the text, in addition to the vocabulary's end tokens. They are legal where the
+            text may end.
+        error: The error that ended the text; None: no error.
+        is_watched: Whether its masks are computed separately, because a mask of it, or of another sequence of the
+            batch, was slow.
     """
 
     __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "name", "stop_token_ids")
@@ -54,13 +58,13 @@ class Follower:
         self.reset()
 
     def reset(self) -> None:
-        """Back to where no token was taken."""
+        """Return to the initial state."""
         self.matcher.rollback(self.matcher.position)
         self._ended = self.is_watched = False
         self.error: Exception | None = None
 
     def copy(self) -> Follower:
-        """Another one that stands where this one does."""
+        """Return a copy with the same state."""
         made = Follower.__new__(Follower)
         for name in Follower.__slots__:
             setattr(made, name, getattr(self, name))
@@ -69,16 +73,16 @@ class Follower:
 
     @property
     def is_finished(self) -> bool:
-        """Whether an end was taken."""
+        """Whether an end token was taken."""
         return self._ended or self.matcher.is_finished
 
     @property
     def position(self) -> int:
-        """How many tokens were taken."""
+        """The number of tokens taken."""
         return self.matcher.position + self._ended
 
     def advance(self, tokens: Iterable[int]) -> bool:
-        """Take tokens up to the end of the text. False: one was not legal; those before it are taken, `error` says."""
+        """Take tokens up to the end of the text. Returns False and sets `error` at an illegal one."""
         for token in tokens:
             if self.error is not None:
                 return False
@@ -94,7 +98,7 @@ class Follower:
         return self.error is None
 
     def validate(self, tokens: Sequence[int]) -> list[int]:
-        """The first of these tokens that could be taken. Nothing changes."""
+        """Return the longest prefix of these tokens that can be taken. The state is unchanged."""
         if self.error is not None or self.is_finished:
             return []
         try:
@@ -110,13 +114,16 @@ class Follower:
         return list(tokens[:count])
 
     def rollback(self, count: int) -> None:
-        """Give the last `count` tokens back, and with them what went wrong there. ValueError if there are fewer."""
+        """Undo the last `count` tokens and their errors. Raises ValueError if there are fewer."""
         if count:
             self.matcher.rollback(count - self._ended)
             self._ended, self.error = False, None
 
     def fill(self, row: Row) -> None:
-        """Write the mask of the next token, uint32 words as wide as the logits; after an error the end alone."""
+        """Write the mask of the next token, uint32 words, as wide as the logits.
+
+        After an error only end tokens are set.
+        """
         try:
             if self.error is None:
                 start, width = thread_time(), self.matcher.words
@@ -133,17 +140,17 @@ class Follower:
             self.fill_end(row)
 
     def fill_end(self, row: Row) -> None:
-        """Write the mask of the end alone."""
+        """Write the mask of the end tokens alone."""
         row[:] = 0
         _allow(row, self.end_ids or self.stop_token_ids)
 
     def finish_row(self, row: Row) -> None:
-        """What the vocabulary does not know: tokens of its own that end the text."""
+        """Set the bits of end tokens that the vocabulary does not know."""
         if self.stop_token_ids and (self.matcher.is_accepting or self.is_finished):
             _allow(row, self.stop_token_ids)
 
     def fail(self, error: Exception) -> None:
-        """Keep what went wrong, and say so in the log."""
+        """Keep an error, and log it."""
         self.error = error
         _log.error("%s ends early: %s: %s", self.name, type(error).__name__, error)
 
@@ -155,9 +162,9 @@ def _allow(row: Row, tokens: Iterable[int]) -> None:
 
 
 def fill(followers: Sequence[Follower], rows: Row) -> None:
-    """The masks of a batch: row i of `rows`, uint32 [n, words], becomes that of follower i.
+    """Write the masks of a batch: row i of `rows`, uint32 [n, words], is that of follower i.
 
-    One call into the kernel with the GIL released; where a row goes wrong there, row by row.
+    Makes one call into the kernel, which releases the GIL. If that call fails, fills row by row.
     """
     if all(one.matcher.words == rows.shape[1] and one.error is None and not one.is_watched for one in followers):
         start = perf_counter()

@@ -1,4 +1,4 @@
-"""What an engine's adapter is made of: constraints compiled, rows told apart, the next masks begun early."""
+"""The base of the logits processors: compiled constraints, row tracking, and masks computed in advance."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ _SINGLE_USE = "call reset() before each generate() call, or create a new process
 
 
 class Processor:
-    """What an engine's adapter is made of: constraints compiled, rows told apart.
+    """The base of the logits processors: compiled constraints and row tracking.
 
-    `constraints`: one for all rows, or a list with one per prompt (None: free); sources, Python types or automata.
-    `tokenizer`: whatever `Tokenizer.of` takes. It learns the prompts of one generate() call from the first step, and
-    refuses rows with other prompts until `reset()`.
+    It learns the prompts of one generate() call from the first step, and rejects rows with other prompts until
+    `reset()`.
+
+    Args:
+        constraints: One for all rows, or a list with one per prompt (None: free): constraints, Python types or
+            automata.
+        tokenizer: Whatever `Tokenizer.of` takes.
     """
 
     def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
@@ -39,7 +43,7 @@ class Processor:
             raise ValueError("a list of constraints has one for each prompt; this one is empty")
         self._count = len(given) if several else None
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
-        self.is_free = all(one is None for one in made)  # the loop goes on as if there were no processor
+        self.is_free = all(one is None for one in made)  # no constraints: the processor does nothing
         self._automata, self._max_tokens = made, max_tokens
         self.rows = Rows(made, max_tokens=max_tokens)
         self._timings, self._clock = ProcessorTimings(), LoopClock()
@@ -63,7 +67,7 @@ class Processor:
 
     @property
     def timings(self) -> ProcessorTimings:
-        """Where the time of the engine's loop went until now, as far as a processor sees it."""
+        """Where the time of the engine's loop was spent so far, as measured by the processor."""
         calls, model, mask, copy = self._clock.take()
         found = self._timings
         found.calls, found.model = found.calls + calls, found.model + model
@@ -71,7 +75,7 @@ class Processor:
         return found
 
     def __enter__(self) -> Processor:
-        """Around each call of the engine: one at a time. Raises `ProcessorReuseError`."""
+        """Enter one call of the engine. Only one can be active. Raises `ProcessorReuseError`."""
         self._timings.model += self._enter()
         return self
 
@@ -85,11 +89,11 @@ class Processor:
         return since
 
     def ahead(self, ids: Ids) -> None:
-        """Begin with the masks of these rows on a thread of the kernel, while the model runs over their newest tokens.
+        """Start to compute the masks of these rows on a thread of the kernel, while the model runs.
 
-        For loops that say what was drawn before they run the model. `masks` of the same rows then gives what was found;
-        for other rows it is as if nothing had been begun. Raises as `masks`, and `ProcessorReuseError` within a call; the call
-        that follows may be of any rows.
+        For loops that report the drawn tokens before they run the model. `masks` of the same rows then returns the
+        result. For other rows the result is dropped. The next call may have any rows. Raises as `masks`, and
+        `ProcessorReuseError` within a call.
         """
         self._timings.sample += self._enter()
         try:
@@ -102,7 +106,7 @@ class Processor:
             self._clock.leave()
 
     def masked(self, ids: Any, source: Any, target: Any) -> list[int] | None:
-        """A call of the engine in one call of the kernel, see `Rows.masked`; None: enter, and ask for `masks`."""
+        """Run a step in one call of the kernel, see `Rows.masked`. None: not possible; enter, and call `masks`."""
         return None if self._begun is not None else self.rows.masked(ids, source, target, self._clock)
 
     def masks(self, ids: Ids) -> Masks:
@@ -122,7 +126,7 @@ class Processor:
         return found
 
     def fed(self, count: int) -> None:
-        """Tell that the loop itself adds so many tokens, which are legal, before the next call."""
+        """Report that the loop itself adds `count` legal tokens before the next call."""
         self._widest = max(self._widest, self.rows.width) + count
 
     def _ended(self) -> Masks:
@@ -132,7 +136,7 @@ class Processor:
         return begun[1]()
 
     def _drop_begun(self) -> None:
-        """Wait for masks that nobody asked for; what went wrong with them is nobody's error."""
+        """Wait for masks that are no longer needed, and ignore their errors."""
         if self._begun is not None:
             with suppress(GuidewayError):
                 self._ended()
@@ -161,7 +165,7 @@ class Processor:
         self._widest = ids.shape[1]
 
     def _slots(self, begin: Ids, prompts: Ids) -> list[int]:
-        """Whose row each is: by its place, or where rows have left or moved, by its prompt."""
+        """Return the slot of each row: by position, or by prompt if rows were removed or moved."""
         copies = len(prompts) // (self._count or len(prompts))
         if begin.shape == prompts.shape and np.array_equal(begin, prompts):
             return [index // copies if self._count else 0 for index in range(len(prompts))]
@@ -177,14 +181,14 @@ class Processor:
 
 
 class Chained:
-    """What the engines' processors share: functions of (ids, logits) that run first, timings, the next masks early."""
+    """The common part of the processors: functions of (ids, logits) that run first, timings, and masks in advance."""
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         self._processor, self._before = processor, tuple(before)
 
     @property
     def timings(self) -> ProcessorTimings:
-        """Where the time of the engine's loop went, as far as a processor sees it."""
+        """Where the time of the engine's loop was spent, as measured by the processor."""
         return self._processor.timings
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""What a server's request asks for, as a constraint: kinds and texts, as vLLM and SGLang hand them on."""
+"""The constraint of a server's request, from the kinds and texts that vLLM and SGLang pass on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ _LONG = 1 << 16
 
 
 def requested(kind: str, spec: object) -> object:
-    """What `guideway.compile` takes for a request.
+    """Return the argument of `guideway.compile` for a request. Recent requests are cached, so recompiling is a lookup.
 
-    `kind`: one of `KINDS`. `spec`: its text, as it came over the wire: a JSON Schema, a pattern (full match), choices
-    as a JSON list, a grammar (GBNF where it has `::=`, else Lark), a structural tag. What is no text, such as a schema
-    as a dict, a source or a type, may stand for itself under "json". What was asked for lately is given again, so that
-    compiling it costs a look-up. Raises `InvalidConstraintError` and what the sources raise.
+    Args:
+        kind: One of `KINDS`.
+        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar (GBNF if
+            it has `::=`, else Lark), or a structural tag. Under "json", it can also be an object that is not text, such
+            as a schema as a dict, a constraint or a type.
+
+    Raises:
+        InvalidConstraintError: The request is malformed.
+        ConstraintError: As the constructors of constraints do.
     """
     if isinstance(spec, str):
         return _known(kind, spec) if len(spec) < _LONG else _read(kind, spec)

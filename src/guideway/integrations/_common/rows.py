@@ -1,4 +1,4 @@
-"""The masks of rows, each found by the tokens that stand in it."""
+"""The masks of rows. The state of each row is found by its tokens."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ __all__ = ["Begun", "Ids", "Masks", "Rows"]
 Ids = NDArray[np.integer[Any]]
 Masks = tuple[Row, list[bool]]
 Begun = Callable[[], Masks]
-"""Masks that were begun: called once, it waits for them."""
+"""A mask computation that has started. Calling it waits for the masks."""
 
 
 class _Seen:
-    """A text of `length` tokens, and the matcher behind the first `taken`: all, unless it ended or went astray.
+    """A text of `length` tokens, and the matcher after its first `taken` tokens.
 
-    `ids`: the text, or what it began with, where it has only grown since.
+    `taken` is less than `length` if the text has ended or has an illegal token. `ids`: the text, or a prefix of it if
+    it has only grown since.
     """
 
     __slots__ = ("ids", "length", "matcher", "taken")
@@ -34,13 +35,13 @@ class _Seen:
         self.ids, self.length, self.matcher, self.taken = ids, len(ids), matcher, taken
 
     def common(self, ids: Ids) -> int:
-        """How many of its taken tokens this text begins with."""
+        """Return the length of the common prefix of its taken tokens and this text."""
         length = min(self.taken, len(ids))
         different = np.flatnonzero(self.ids[:length] != ids[:length])
         return int(different[0]) if different.size else length
 
     def go_on(self, ids: Ids) -> None:
-        """Take what is left of this text, as far as it is legal."""
+        """Take the remaining tokens of this text while they are legal."""
         self.ids, self.length = ids, len(ids)
         while self.taken < len(ids) and not self.matcher.is_finished:
             try:
@@ -51,12 +52,16 @@ class _Seen:
 
 
 class Rows:
-    """The masks of any rows, by their tokens alone.
+    """The masks of any rows, found by their tokens alone.
 
-    `automata[slot]`: what a row of that slot is held to; None: nothing. `begin` and `end` add and remove slots later.
-    `max_tokens`: only tokens after which a text can be completed within so many, the end token too. `room`: what makes
-    new rows of masks, as `masks.new_rows`; a GPU's adapter gives it memory from which the GPU can copy by itself.
-    Raises `BudgetTooSmallError`.
+    Args:
+        automata: The automaton of the rows of each slot; None: free. `begin` and `end` add and remove slots later.
+        max_tokens: Allow only tokens after which a text can be completed within this number, the end token included.
+        room: A function that allocates rows of masks, as `masks.new_rows`. An adapter for GPUs can return pinned
+            memory.
+
+    Raises:
+        BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
     """
 
     def __init__(self, automata: Sequence[Automaton | None] = (), *, max_tokens: int | None = None) -> None:
@@ -64,16 +69,16 @@ class Rows:
         self._budgets: dict[int, int] = {}
         self._starts: dict[int, _Seen | None] = {}
         self._last: list[tuple[int, _Seen | None]] = []
-        self._loop = LoopRows([])  # the same, as far as they have grown since
-        self._texts: Callable[[], Sequence[Ids]] | None = None  # what they hold, where they have grown
+        self._loop = LoopRows([])  # the kernel's state of these rows while they only grow
+        self._texts: Callable[[], Sequence[Ids]] | None = None  # returns the texts of rows that have grown
         self._words = 0
         self._masks = masks.new_rows(0, 0)
-        self.seconds = 0.0  # what the last masks took that were found in the background
+        self.seconds = 0.0  # the time of the last masks that were computed in the background
         for slot, automaton in enumerate(automata):
             self.begin(slot, automaton, max_tokens=max_tokens)
 
     def begin(self, slot: int, automaton: Automaton | None, *, max_tokens: int | None = None) -> None:
-        """What rows of this slot are held to from now on. Raises `BudgetTooSmallError`, `UnsatisfiableError`."""
+        """Set the automaton of the rows of a slot. Raises `BudgetTooSmallError`, `UnsatisfiableError`."""
         self.end(slot)
         if automaton is None:
             self._starts[slot] = None
@@ -88,11 +93,11 @@ class Rows:
         self._starts[slot] = _Seen(np.zeros(0, np.int64), matcher, 0)
 
     def has(self, slot: int) -> bool:
-        """Whether it was begun, and has not ended."""
+        """Return whether the slot has begun and not ended."""
         return slot in self._starts
 
     def end(self, slot: int) -> None:
-        """Forget a slot, and rows of it."""
+        """Remove a slot and its rows."""
         self._starts.pop(slot, None)
         self._budgets.pop(slot, None)
         if any(of == slot for of, _ in self._last):
@@ -100,11 +105,14 @@ class Rows:
             self._follow([(of, one) for of, one in self._last if of != slot])
 
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> Masks:
-        """The mask of each row, uint32 [rows, words], and which rows are held to theirs; good until the next call.
+        """Return the mask of each row, uint32 [rows, words], and which rows are masked. Valid until the next call.
 
-        `texts[i]`: what row i has generated, end token and padding behind it included. `slots[i]`: whose row it is.
-        Rows without a constraint, and those that hold what was never legal (drafts to be refused, dead beams), are not
-        held to anything. A row past its end may only end again.
+        Rows without a constraint are not masked, and neither are rows with an illegal token (drafts that will be
+        rejected, dead beams). After its end token, a row can only end again.
+
+        Args:
+            texts: The generated tokens of each row, its end token and the padding after it included.
+            slots: The slot of each row.
         """
         return self.begin_masks(texts, slots, background=False)()
 
@@ -116,10 +124,10 @@ class Rows:
         background: bool,
         ids: NDArray[np.int64] | None = None,
     ) -> Begun:
-        """`masks`, found by a thread of the kernel meanwhile if `background`; to be called before anything else is.
+        """Start `masks`, on a thread of the kernel if `background`. Call the result before any other method.
 
-        `ids`: int64 [rows, tokens], what the engine has in the rows, texts of one length at their end; `begin_grown`
-        and `masked` go on from them.
+        `ids`: int64 [rows, tokens], the rows of the engine; each text is the end of its row, and all have one length.
+        `begin_grown` and `masked` continue from them.
         """
         self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
@@ -131,38 +139,46 @@ class Rows:
         return self._begin(background)
 
     def begin_next(self, ids: Sequence[int], texts: Callable[[], Sequence[Ids]], *, background: bool) -> Begun:
-        """`begin_masks` of the rows of the last call, in the same order, after one token more each.
+        """Start the masks of the rows of the last call, in the same order, after one more token each.
 
-        `texts`: gives what they hold then; asked only where rows are not told apart so any more.
+        `texts`: returns the texts of the rows. It is called only if the rows are no longer tracked in this way.
         """
         self._loop.grow(ids)
         self._texts = texts
         return self._begin(background)
 
     def begin_grown(self, ids: Ids, *, background: bool) -> Begun | None:
-        """`begin_next`, where these are the `ids` of the last call with one token more; None: they are not."""
+        """As `begin_next`, if `ids` are the `ids` of the last call with one more token; else None."""
         return self._begin(background) if self._loop.grow_to(ids) else None
 
     def masked(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
-        """`begin_grown` and `guideway.masks.masked_into` in one call of the kernel: behind a model that has filled the
-        caches, every object that is touched on the way costs a microsecond.
+        """Run `begin_grown` and `guideway.masks.masked_into` in one call of the kernel.
 
-        Arrays of NumPy, or tensors of PyTorch: `ids` int64, `source` and `target` float32 on the CPU. None: they are
-        others, have not grown so, or another call has not left the clock, and nothing has changed.
+        When the model has filled the CPU caches, each Python object that is accessed costs about a microsecond.
+
+        Args:
+            ids: int64, an array or a tensor on the CPU, as the next two.
+            source: The logits, float32.
+            target: The masked logits, float32.
+            clock: The clock of the loop.
+
+        Returns:
+            The masked rows in which no token is above -inf. None: the types are not supported, the rows have not grown
+            in this way, or another call is using the clock; nothing has changed then.
         """
         try:
             return self._loop.run_on(ids, source, target, clock)
         except BaseException:
-            self._last = []  # nothing is known where this fails
+            self._last = []  # if this fails, no state is kept
             raise
 
     @property
     def width(self) -> int:
-        """How many tokens the rows had when `begin_grown` or `masked` last knew them."""
+        """The number of tokens of the rows at the last `begin_grown` or `masked`."""
         return self._loop.width
 
     def forced(self, index: int) -> list[int]:
-        """The tokens that row `index` of the last call goes on with in any case, as many as fit its budget."""
+        """Return the forced next tokens of row `index` of the last call, as far as they fit its budget."""
         slot, one = self._last[index]
         if one is None or not self._loop.held[index] or one.matcher.is_finished:
             return []
@@ -180,10 +196,10 @@ class Rows:
         return ids if length + len(ids) + needed <= self._budgets[slot] else []
 
     def draft_masks(self, index: int, token_ids: Sequence[int], parents: Sequence[int]) -> Row | None:
-        """The mask behind each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].
+        """Return the mask after each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].
 
-        `parents[i]`: the draft token that token i follows, an earlier one; -1: the row as it is. Behind a token that is
-        not legal nothing is. None: the row is not held to anything. Budgets are not looked at.
+        `parents[i]`: the index of the draft token before token i, smaller than i; -1: the row itself. After an illegal
+        token, no token is allowed. None: the row has no constraint. Budgets are ignored.
         """
         one = self._last[index][1]
         if one is None or not self._loop.held[index]:
@@ -193,14 +209,14 @@ class Rows:
         return rows
 
     def _follow(self, rows: list[tuple[int, _Seen | None]]) -> None:
-        """These are the rows of the loop now."""
+        """Set the current rows of the loop."""
         self._last = rows
         given = [(None, 0, 0, 0) if one is None else (one.matcher, one.length, one.taken, self._budgets.get(slot, 0))
                  for slot, one in rows]  # fmt: skip
         self._loop = LoopRows(given)
 
     def _begin(self, background: bool) -> Begun:
-        """The masks of the rows as they are now."""
+        """Start the masks of the current rows."""
         if self._masks.shape != (len(self._last), self._words):
             self._masks = self.room(len(self._last), 32 * self._words)
         loop, found = self._loop, self._masks
@@ -208,7 +224,7 @@ class Rows:
             loop.begin(found)
 
         def finish() -> Masks:
-            known, self._last = self._last, []  # nothing is known where this fails
+            known, self._last = self._last, []  # if this fails, no state is kept
             loop.wait() if background else loop.run(found)
             self._last = known
             self.seconds = loop.seconds
@@ -217,7 +233,7 @@ class Rows:
         return finish
 
     def _settle(self) -> None:
-        """Write down what the rows of the last call hold, where they have grown."""
+        """Update the stored texts of the rows of the last call that have grown."""
         texts, self._texts = self._texts, None
         if texts is not None and self._last:
             for (_, one), text, lengths in zip(self._last, texts(), self._loop.lengths, strict=True):
@@ -225,7 +241,7 @@ class Rows:
                     one.ids, (one.length, one.taken) = text, lengths
 
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
-        """This text, from the text of the last call that has most in common with it."""
+        """Return the state of a text, from the text of the last call that has the longest common prefix with it."""
         start = self._starts[slot]
         if start is None:
             return None

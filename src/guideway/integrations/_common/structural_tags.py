@@ -1,4 +1,4 @@
-"""Structural tags of xgrammar, vLLM and SGLang, as sources: free text with structure between markers."""
+"""Structural tags of xgrammar, vLLM and SGLang as constraints: free text with structure between markers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from guideway.errors import InvalidConstraintError, LimitExceededError, Unsuppor
 __all__ = ["structural_tag"]
 
 DEPTH = 32
-"""Formats may nest so deep."""
+"""The maximum nesting depth of formats."""
 
 _ANY = r"(?s:.*)"
 
 
 def structural_tag(spec: object) -> Constraint[Any]:
-    """The source of a structural tag: `{"format": …}`, or the older `{"structures": […], "triggers": […]}`.
+    """Return the constraint of a structural tag: `{"format": …}`, or the older `{"structures": […], "triggers": […]}`.
 
-    Raises `InvalidConstraintError` with the place (a JSON Pointer), `UnsupportedError` for formats of tokens and of other
-    spellings than JSON, `LimitExceededError` for formats nested more than `DEPTH` deep, and what their contents raise.
+    Raises:
+        InvalidConstraintError: The tag is malformed. The error has the place (a JSON Pointer).
+        UnsupportedError: The tag has formats of tokens, or of notations other than JSON.
+        LimitExceededError: Formats are nested deeper than `DEPTH`.
+        ConstraintError: As the constraints of the contents do.
     """
     if isinstance(spec, dict) and "structures" in spec:
         tags = [
@@ -91,7 +94,7 @@ def _either(spec: Any, place: str, depth: int) -> Constraint[Any]:
 
 
 def _one_tag(spec: Any, place: str, depth: int) -> list[Tag]:
-    """The tag, once for each of its ends."""
+    """Return one tag for each of its ends."""
     if not isinstance(spec, dict):
         raise InvalidConstraintError("a tag has begin, content and end", place)
     ends = spec.get("end")

@@ -1,4 +1,4 @@
-"""Where the time of an engine's own loop goes, as its processor sees it."""
+"""Where the time of another library's loop is spent, as measured by its processor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ __all__ = ["ProcessorTimings"]
 
 @dataclass
 class ProcessorTimings:
-    """Seconds spent in how many calls.
+    """Seconds, and the number of calls.
 
-    `mask`: finding out what is legal, wherever that ran. `copy`: bringing it to the logits and writing it over them.
-    `overlap`: the part of `mask` that the loop did not wait for, as it was found on another thread (`ahead`).
-    `sample`: from a call's end to `ahead`, where the loop calls that; 0 where it does not. `model`: from there (or
-    from the call's end: then drawing is in it) to the next call.
+    Attributes:
+        mask: Computing masks, on any thread.
+        copy: Copying masks to the logits and applying them.
+        overlap: The part of `mask` for which the loop did not wait, because it ran on another thread (`ahead`).
+        sample: From the end of a call to `ahead`, if the loop calls it; else 0.
+        model: From `ahead` to the next call. Without `ahead`, from the end of a call, so that it includes sampling.
     """
 
     calls: int = 0

@@ -1,4 +1,4 @@
-"""A logits processor for ExLlamaV2's sampler, and so for every generator, one sequence or a batch."""
+"""A logits processor for ExLlamaV2's sampler. It works in every generator, with one sequence or a batch."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["ConstrainedLogits", "Settings", "logits_processor"]
 class Settings(ExLlamaV2Sampler.Settings):  # type: ignore[misc]  # ExLlamaV2 gives no types
     """The sampler's settings, with a function of (ids [rows, tokens], logits [rows, vocabulary]) -> logits.
 
-    It runs before the sampler's own stages, in every generator that is given these settings; None costs a look.
+    It runs before the sampler's own stages, in every generator that gets these settings. None has no effect.
     """
 
     logits_processor: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of its calls went."""
+    """See `logits_processor`. `timings`: where the time of its calls was spent."""
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         super().__init__(processor, before)
         self._apply = TorchMasks(in_place=True)
 
     def __call__(self, input_ids: Any, logits: Any) -> Any:
-        """`input_ids`: int64 [rows, tokens]; `logits`: float32 [rows, vocabulary], masked where they lie."""
+        """`input_ids`: int64 [rows, tokens]; `logits`: float32 [rows, vocabulary], masked in place."""
         with self._processor:
             logits = self._after_others(input_ids, logits)
             rows, held = self._processor.masks(input_ids.numpy(force=True))
@@ -54,37 +54,44 @@ class ConstrainedLogits(Chained):
 def logits_processor(
     constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
 ) -> ConstrainedLogits:
-    """Holds one generation of ExLlamaV2 to constraints: `Settings(logits_processor=...)` of this module.
+    """Constrain one generation of ExLlamaV2: `Settings(logits_processor=...)` of this module.
 
-    `constraints`: one for all prompts, or a list with one per prompt (None: free). `tokenizer`: the model's.
-    `max_tokens`: what the generation's is, so that each text is whole by then. `before`: functions of (ids, logits)
-    that run first. Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorReuseError` for
-    a second generation without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
+    Args:
+        constraints: One for all prompts, or a list with one per prompt (None: free).
+        tokenizer: The tokenizer of the model.
+        max_tokens: The maximum number of tokens of the generation. Each text is complete within it.
+        before: Functions of (ids, logits) that run first.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
+        ProcessorReuseError: In use: a second generation without `reset()`.
+        NoAllowedTokenError: In use: another processor excluded all allowed tokens.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)
 
 
 def _install() -> None:
-    """ExLlamaV2 (0.3.2) has no such hook: its one function that samples looks for ours first."""
+    """Wrap the one sampling function of ExLlamaV2 (0.3.2), which has no hook, so that it calls the processor first."""
     original = ExLlamaV2Sampler.sample
 
     @functools.wraps(original)
     def sample(logits: Any, settings: Any, sequence_ids: Any, *arguments: Any, **named: Any) -> Any:
         processor = getattr(settings, "logits_processor", None)
         healing = named.get("prefix_token", arguments[2] if len(arguments) > 2 else None)
-        if processor is None or healing is not None:  # a healed token is still the prompt's
+        if processor is None or healing is not None:  # a healed token still belongs to the prompt
             return original(logits, settings, sequence_ids, *arguments, **named)
         if settings.cfg_scale is None:
             logits = processor(sequence_ids, logits[:, -1])[:, None]
             return original(logits, settings, sequence_ids, *arguments, **named)
         scale, held = settings.cfg_scale, copy.copy(settings)
-        held.cfg_scale = None  # two prompts become one row first: what is masked in both of them would be no number
+        held.cfg_scale = None  # the sampler merges two prompts into one row; tokens masked in both would become NaN
         both = torch.log_softmax(logits[:, -1], dim=-1)
         mixed = processor(sequence_ids[:1], (scale * both[0] + (1 - scale) * both[1])[None])
         try:
             return original(mixed[:, None], held, sequence_ids, *arguments, **named)
         finally:
-            vars(settings).update(vars(held) | {"cfg_scale": scale})  # what the sampler keeps there
+            vars(settings).update(vars(held) | {"cfg_scale": scale})  # state that the sampler stores in its settings
 
     ExLlamaV2Sampler.sample = staticmethod(sample)
 

@@ -1,4 +1,4 @@
-"""A logits processor for llama-cpp-python's own loop."""
+"""A logits processor for the loop of llama-cpp-python."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop went.
+    """See `logits_processor`. `timings`: where the time of the loop was spent.
 
-    llama.cpp calls it from C, where an exception is lost and generation would go on without a mask. So it is kept, the
-    text ends at once, and leaving the `with` block raises it; so does `stopping_criteria=processor.check`, in place.
+    llama.cpp calls it from C, where an exception is lost and generation would continue without a mask. Therefore the
+    error is kept and the text ends at once. Leaving the `with` block raises the error, and so does
+    `stopping_criteria=processor.check` during generation.
     """
 
     def __init__(self, processor: Processor, before: Sequence[Function], eos_ids: Sequence[int]) -> None:
@@ -30,7 +31,7 @@ class ConstrainedLogits(Chained):
         self.error: BaseException | None = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """`input_ids`: int [tokens]; `scores`: float32 [vocabulary], masked where they lie. Never raises."""
+        """`input_ids`: int [tokens]; `scores`: float32 [vocabulary], masked in place. Never raises."""
         try:
             if self.error is None:
                 return self._masked(input_ids, scores)
@@ -46,7 +47,7 @@ class ConstrainedLogits(Chained):
         self.error = None
 
     def check(self, *_: Any) -> bool:
-        """Raise what went wrong; else False, so that it may be one of `stopping_criteria`."""
+        """Raise the kept error; else return False, so that it can be one of `stopping_criteria`."""
         if self.error is not None:
             raise self.error
         return False
@@ -78,17 +79,24 @@ class ConstrainedLogits(Chained):
 def logits_processor(
     constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
 ) -> ConstrainedLogits:
-    """Holds one completion of llama-cpp-python to a constraint.
+    """Constrain one completion of llama-cpp-python.
 
         with logits_processor(constraint, llm) as processor:
-            llm(prompt, logits_processor=[processor])            # create_chat_completion takes it too
+            llm(prompt, logits_processor=[processor])            # or create_chat_completion
 
-    `constraints`: a source, Python type or automaton. `tokenizer`: the `Llama`, or what `Tokenizer.of` takes.
-    `max_tokens`: what the completion's is, so that the text is whole by then. `before`: functions of (input_ids,
-    scores) that run first. Leaving the block raises what went wrong inside: `ProcessorReuseError` for a second
-    completion without `reset()`, `NoAllowedTokenError` where another processor leaves nothing.
-    Raises `ProcessorError` for a `Llama` with a draft model, which does not say
-    which of its drafts it asks for, and what `guideway.compile` raises.
+    Leaving the block raises the error that occurred inside.
+
+    Args:
+        constraints: A constraint, a Python type or an automaton.
+        tokenizer: The `Llama`, or whatever `Tokenizer.of` takes.
+        max_tokens: The `max_tokens` of the completion. The text is complete within it.
+        before: Functions of (input_ids, scores) that run first.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        ProcessorError: The `Llama` has a draft model. It does not report which draft token it requests logits for.
+        ProcessorReuseError: In use: a second completion without `reset()`.
+        NoAllowedTokenError: In use: another processor excluded all allowed tokens.
     """
     if getattr(tokenizer, "draft_model", None) is not None:
         raise ProcessorError("a Llama with a draft model does not say which token its processors are asked for")

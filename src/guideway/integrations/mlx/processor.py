@@ -19,7 +19,7 @@ _START: Any = mx.async_eval
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop went."""
+    """See `logits_processor`. `timings`: where the time of the loop was spent."""
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
@@ -28,9 +28,9 @@ class ConstrainedLogits(Chained):
             if self._processor.is_free:
                 return logits
             ids = np.array(tokens)[None]
-            _START(logits)  # the model runs while the mask is found
+            _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
-            if not held[0]:  # both models of a speculative step are held, so no draft is illegal
+            if not held[0]:  # both models of a speculative step are constrained, so no draft is illegal
                 raise NoAllowedTokenError("an illegal token was drawn: another processor forbids all that is legal")
             start = perf_counter()
             found = masked(logits, rows[0])
@@ -41,12 +41,20 @@ class ConstrainedLogits(Chained):
 def logits_processor(
     constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
 ) -> ConstrainedLogits:
-    """Holds one sequence of mlx-lm to a constraint: `logits_processors=[...]` of `generate` and its kin.
+    """Constrain one sequence of mlx-lm: `logits_processors=[...]` of `generate` and similar functions.
 
-    In a batch (`BatchGenerator`) each sequence has one of its own. `constraints`: a source, Python
-    type or automaton. `tokenizer`: the model's. `max_tokens`: what the sequence's is, so that the text is whole by
-    then. `before`: functions of (tokens, logits) that run first. Raises what `guideway.compile` raises, and
-    `BudgetTooSmallError`; in use, `ProcessorReuseError` for a second sequence without `reset()`,
-    `NoAllowedTokenError` where another processor leaves nothing.
+    In a batch (`BatchGenerator`), make one processor for each sequence.
+
+    Args:
+        constraints: A constraint, a Python type or an automaton.
+        tokenizer: The tokenizer of the model.
+        max_tokens: The `max_tokens` of the sequence. The text is complete within it.
+        before: Functions of (tokens, logits) that run first.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
+        ProcessorReuseError: In use: a second sequence without `reset()`.
+        NoAllowedTokenError: In use: another processor excluded all allowed tokens.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

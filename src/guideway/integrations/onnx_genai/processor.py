@@ -17,7 +17,10 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop went. `forced`: tokens that were not drawn."""
+    """See `logits_processor`. `timings`: where the time of the loop was spent.
+
+    `forced`: the number of tokens not drawn.
+    """
 
     def __init__(self, processor: Processor, before: Sequence[Function], count: int, eos_ids: Sequence[int]) -> None:
         super().__init__(processor, before)
@@ -30,7 +33,7 @@ class ConstrainedLogits(Chained):
         self.forced = 0
 
     def __call__(self, generator: Any) -> None:
-        """Mask the logits of the token that `generate_next_token` draws; the mask is found while the model runs."""
+        """Mask the logits for the next `generate_next_token`. The mask is computed while the model runs."""
         ids = self._ids(generator)
         self._processor.ahead(ids)
         logits = np.asarray(generator.get_logits())
@@ -38,9 +41,10 @@ class ConstrainedLogits(Chained):
             self._write(generator, ids, logits, self._processor.masks(ids))
 
     def step(self, generator: Any) -> None:
-        """`generate_next_token` under the constraint; what has no alternative is not drawn, but fed in one pass.
+        """Run `generate_next_token` under the constraint. Forced tokens are not drawn, but fed in one pass.
 
-        With one row: onnxruntime-genai 0.18 appends to no batch, which goes on as by calls of the processor.
+        Forced tokens need a single row: onnxruntime-genai 0.18 cannot append to a batch, which runs as if the processor
+        was called.
         """
         if self._count > 1:
             self(generator)
@@ -54,7 +58,7 @@ class ConstrainedLogits(Chained):
                 self._write(generator, ids, np.asarray(generator.get_logits()), found)
                 generator.generate_next_token()
                 return
-            back = max(0, ids.shape[1] - 2)  # what was drawn last has not run yet, and goes with them
+            back = max(0, ids.shape[1] - 2)  # the token drawn last has not run yet; it runs with the forced ones
             generator.rewind_to(back)
             generator.append_tokens(np.array([[*ids[0, back:].tolist(), *forced]], np.int32))
             self._processor.fed(len(forced))
@@ -92,17 +96,25 @@ def logits_processor(
     before: Sequence[Function] = (),
     rows: int | None = None,
 ) -> ConstrainedLogits:
-    """Holds one `Generator` to constraints, in a loop of the user's:
+    """Constrain one `Generator`, in a loop of the user:
 
         while not generator.is_done():
             processor.step(generator)  # or: processor(generator); generator.generate_next_token()
 
-    `constraints`: one for all rows, or a list with one per row (None: free): sources, Python types, automata.
-    `tokenizer`: what `Tokenizer.of` takes; the model's folder, say. `rows`: the generator's `batch_size`; by default as
-    many as constraints. `max_tokens`: how many tokens the output may have, end token included, so that every one is
-    whole by then. `before`: functions of (ids, logits) that run first. `rewind_to` is followed.
-    Raises what `guideway.compile` raises, and `BudgetTooSmallError`; in use, `ProcessorError` for a generator with other
-    prompts, for beams, and where another processor leaves nothing.
+    `rewind_to` is supported.
+
+    Args:
+        constraints: One for all rows, or a list with one per row (None: free): constraints, Python types, automata.
+        tokenizer: Whatever `Tokenizer.of` takes, such as the model's folder.
+        rows: The generator's `batch_size`; by default the number of constraints.
+        max_tokens: The maximum number of tokens of the output, end token included. Every output is complete within it.
+        before: Functions of (ids, logits) that run first.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
+        ProcessorError: In use: a generator with other prompts or with beams, or another processor excluded all allowed
+            tokens.
     """
     table = Tokenizer.of(tokenizer)
     count = rows or (len(constraints) if isinstance(constraints, (list, tuple)) else 1)

@@ -1,4 +1,4 @@
-"""A logit processor of SGLang, for single requests beside another grammar backend."""
+"""A logit processor of SGLang, for single requests of a server that uses another grammar backend."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
-    """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and as `custom_params` the constraint:
-    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). The server wants `--enable-custom-logit-processor`.
+    """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and the constraint as `custom_params`:
+    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). The server needs `--enable-custom-logit-processor`.
 
-    An error, in the constraint or later, ends that request's text and is logged; drafts are not understood, and end
-    it too: the grammar backend does both better.
+    An error, in the constraint or later, ends the text of that request and is logged. Drafts are not supported, and end
+    the text too. The grammar backend supports drafts and reports errors.
     """
 
     def __call__(self, logits: torch.Tensor, custom_param_list: list[dict[str, Any]] | None = None) -> torch.Tensor:
-        """`logits`: [rows, vocabulary]; a row for each of the params, masked where it lies."""
+        """`logits`: [rows, vocabulary], masked in place; one row for each of the params."""
         asked = [
             (row, params["__req__"], params["guideway"])
             for row, params in enumerate(custom_param_list or ())
@@ -55,7 +55,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
 
 
 def _follower(request: Any, given: dict[str, Any]) -> Follower:
-    """The request's own, kept on it, behind the tokens it has so far."""
+    """Return the follower of a request, after the tokens it has so far. It is stored on the request."""
     found: Follower | None = getattr(request, "guideway_follower", None)
     if found is None:
         table = _tokenizer(request.tokenizer)
@@ -74,7 +74,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
 
 
 def _tokenizer(held: Any) -> Tokenizer:
-    """Read once: a process has one or two."""
+    """Return the tokenizer as a `Tokenizer`. Cached, because a process has one or two."""
     if id(held) not in _TOKENIZERS:
-        _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # held too, so that its id stays its own
+        _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # kept alive, so that its id stays unique
     return _TOKENIZERS[id(held)][1]

@@ -1,4 +1,4 @@
-"""Detects whether a loop of `generate` reads the scores again after its processors; transformers does not tell."""
+"""Detects whether a loop of `generate` reads the scores again after its processors. There is no API for this."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # transformers gives no types
-    """See `logits_processor`. `timings`: where the time of the loop went."""
+    """See `logits_processor`. `timings`: where the time of the loop was spent."""
 
     def __init__(self, processor: Processor, before: Sequence[Function], *, in_place: bool | None) -> None:
         super().__init__(processor, before)
@@ -45,12 +45,12 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         return found
 
     def _masked(self, input_ids: Any, scores: Any) -> tuple[Any, list[int]]:
-        """Rows that are other ones now, and scores that are not float32 on the CPU."""
+        """Mask the general case: rows that changed, and scores that are not float32 on the CPU."""
         if scores.is_cuda and not self._rows:
             self._processor.rows.room = pinned_rows
         self._rows = len(input_ids)
         ids = _on_host(input_ids)
-        self.check()  # on a GPU the last call has surely been carried out by now: its tokens are here
+        self.check()  # on a GPU the last call has finished by now, because its tokens are here
         rows, held = self._processor.masks(ids)
         start = perf_counter()
         found = self._apply(scores, rows, held)
@@ -58,10 +58,10 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         return found
 
     def ahead(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        """One of `generate`'s `stopping_criteria`: begins with the next masks while the model runs. Stops nothing."""
+        """An entry for `stopping_criteria` of `generate`: starts the next masks while the model runs. Never stops."""
         ids = _on_host(input_ids)
         self.check()
-        if len(ids) == self._rows:  # beams ask for more rows than they keep
+        if len(ids) == self._rows:  # beam search requests more rows than it keeps
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
 
@@ -72,12 +72,12 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         self._loops, self._rows = Loops(), 0
 
     def check(self) -> None:
-        """Raise where the last call left a row with nothing to draw; off the CPU that is known only later."""
+        """Raise an error if the last call left a row without an allowed token. On a GPU this is only known later."""
         _refuse(self._apply.nothing())
 
 
 def _on_host(ids: Any) -> Any:
-    """As an array; `force` alone is four calls of PyTorch, some 10 us behind a model that has filled the caches."""
+    """Return an array. `force` alone makes four PyTorch calls, which take about 10 us when the CPU caches are cold."""
     return ids.numpy() if ids.is_cpu else ids.numpy(force=True)
 
 
@@ -95,19 +95,28 @@ def logits_processor(
     before: Sequence[Function] = (),
     in_place: bool | None = None,
 ) -> ConstrainedLogits:
-    """Holds one call of `generate(logits_processor=[...])` to constraints: greedy, sampling, beams, drafts, batches.
+    """Constrain one call of `generate(logits_processor=[...])`: greedy, sampling, beams, drafts, batches.
 
-    `constraints`: one for all prompts, or a list with one per prompt (None: free): sources, Python types, automata.
-    `tokenizer`: the model's. `max_tokens`: what `max_new_tokens` is, so that every output is whole by then; without it
-    `generate` cuts what is longer. `before`: functions of (input_ids, scores) that run first.
-    `in_place`: whether the scores are written over on a CPU, which is cheaper than a copy; by default where `generate`
-    reads them no more: not with prompt lookup or `output_logits=True`, and not where it is not `generate` that asks.
-    False where another processor keeps the scores that pass through it.
-    With `stopping_criteria=[processor.ahead]` too, masks are found while the model runs.
-    Under beams, a hypothesis for which nothing legal was left has the score -inf, and its text is not to be used.
-    Raises what `guideway.compile` raises, `BudgetTooSmallError`; in `generate`, `ProcessorReuseError` for a second call without
-    `reset()`, `ProcessorError` for rows that do not fit the constraints, and `NoAllowedTokenError` where another processor
-    leaves nothing (on a GPU at the next token, or from
-    `check`: the answer is not waited for).
+    With `stopping_criteria=[processor.ahead]` too, masks are computed while the model runs. With beam search, a
+    hypothesis without an allowed token has the score -inf; do not use its text.
+
+    Args:
+        constraints: One for all prompts, or a list with one per prompt (None: free): constraints, Python types,
+            automata.
+        tokenizer: The tokenizer of the model.
+        max_tokens: The value of `max_new_tokens`. Every output is complete within it. By default `generate` cuts longer
+            outputs.
+        before: Functions of (input_ids, scores) that run first.
+        in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. By default they are if
+            `generate` does not read them again: not with prompt lookup or `output_logits=True`, and not for other
+            callers. Pass False if another processor keeps the scores that it receives.
+
+    Raises:
+        ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
+        ProcessorReuseError: In `generate`: a second call without `reset()`.
+        ProcessorError: In `generate`: the rows do not fit the constraints.
+        NoAllowedTokenError: In `generate`: another processor excluded all allowed tokens. On a GPU it is raised at the
+            next token, or by `check`, because the processor does not wait for the result.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before, in_place=in_place)

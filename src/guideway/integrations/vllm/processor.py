@@ -1,6 +1,6 @@
 """One class for both of vLLM's model runners: entry point `vllm.logits_processors`.
 
-Each runner loads what stands there and refuses, or breaks on, a class made for the other one.
+Each runner loads every class of the entry point. It rejects, or fails on, a class for the other runner.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ __all__ = ["LogitsProcessor"]
 
 
 class LogitsProcessor(RunnerV1, RunnerV2):
-    """Holds requests to the constraints in their `extra_args`: `guideway_json`, `guideway_regex` and so on.
+    """Applies the constraints in the `extra_args` of requests: `guideway_json`, `guideway_regex` and so on.
 
-    What structured outputs of vLLM can say is better said there (`plugin`): they are compiled beside the model's steps,
-    know drafts and reasoning, and an error in the middle is the request's answer. Here it ends the text, and is logged.
+    Prefer structured outputs of vLLM (`plugin`) for constraints that they can express. They are compiled while the
+    model runs, support drafts and reasoning, and report an error during generation as the response. Here an error ends
+    the text and is logged.
     """
 
     def __init__(self, vllm_config: Any, where: Any, is_pin_memory: bool | None = None) -> None:
