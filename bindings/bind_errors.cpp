@@ -32,9 +32,9 @@ void translate(const std::exception_ptr& thrown, void*) {
         }
         const nb::object type = nb::module_::import_("guideway.errors").attr(name);
         std::string message = error.what();
-        for (const char* name : {"max_states", "max_work"})
-            if (error.kind == ErrorKind::limit && message.find(std::string(name) + " = ") != std::string::npos)
-                message += "; to raise the limit: guideway.compile(..., limits=CompileLimits(" + std::string(name) + "=...))";
+        for (const char* limit : {"max_states", "max_work"})
+            if (error.kind == ErrorKind::limit && message.find(std::string(limit) + " = ") != std::string::npos)
+                message += "; to raise the limit: guideway.compile(..., limits=CompileLimits(" + std::string(limit) + "=...))";
         const nb::object made = type(message.c_str());
         if (error.node >= 0) made.attr("node") = error.node;
         PyErr_SetObject(type.ptr(), made.ptr());
