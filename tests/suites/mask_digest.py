@@ -57,12 +57,12 @@ def main() -> None:
         found = MaskDigest()
         for case in data.spread(data.cases(), schemas):
             texts = [data.text_of(instance) for instance, _ in case.instances]
-            found.add(lambda case=case, profile=profile: gw.JsonSchema(case.schema, profile=profile), texts)  # type: ignore[misc]
+            found.add(lambda case=case, profile=profile: gw.JsonSchema(case.schema, profile=profile), texts)  # type: ignore[misc]  # mypy infers no type for the defaults
         print(f"schemas, {profile}: {found.masks} masks, {found.digest.hexdigest()}", flush=True)
     found = MaskDigest()
     for name, make in NOTATIONS.items():
         for case in tomllib.loads((CASES / f"{name}.toml").read_text("utf-8"))["case"]:
-            found.add(lambda case=case, make=make: make(case["grammar"]), case["pass"] + case["miss"])  # type: ignore[misc]
+            found.add(lambda case=case, make=make: make(case["grammar"]), case["pass"] + case["miss"])  # type: ignore[misc]  # mypy infers no type for the defaults
     print(f"grammars: {found.masks} masks, {found.digest.hexdigest()}")
 
 

@@ -154,7 +154,7 @@ def with_options(*names: str) -> Callable[[F], F]:
                         name, inspect.Parameter.KEYWORD_ONLY, default=OPTIONS[name].default, annotation=hint
                     )
                 )
-        function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]  # not declared by mypy
         lines = [textwrap.fill(f"{name}: {OPTIONS[name].meaning}", 110) for name in taken]
         meanings = textwrap.indent("\n".join(line.replace("\n", "\n    ") for line in lines), " " * 8).lstrip()
         function.__doc__ = _OPTIONS_LINE.sub(lambda _: meanings, function.__doc__ or "")
