@@ -10,7 +10,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kLarge = 5000;  // nodes of a grammar whose first mask is made with it
-constexpr unsigned kTries = 3;            // turns in the store of all, before a constraint gets one of its own
+constexpr unsigned kTries = 3;            // preempted turns in the shared store before a constraint gets a separate store
 constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
 
 }  // namespace

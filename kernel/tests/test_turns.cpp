@@ -185,7 +185,7 @@ void beside_hostile() {
     }
 }
 
-// A sequence that is cut off moves to a store apart, where it stands as before.
+// A preempted sequence moves to a separate store and keeps its state.
 void moved() {
     const auto small = vocabulary();
     programs::Writer w;

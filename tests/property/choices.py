@@ -37,7 +37,7 @@ class Drawer:
         self._branches = branches
 
     def schema(self, depth: int) -> Any:
-        """A schema with choices that stand in one another down to a depth."""
+        """A schema with choices nested to a maximum depth."""
         rng = self._rng
         made: dict[str, Any] = self._plain()
         if depth:

@@ -42,7 +42,7 @@ def test_completions_of_many_optional_properties(profile: Any) -> None:
     schema = properties(700, minProperties=350)
     for _ in range(2):
         call()
-    assert min(spent) < 0.15  # 3.2 s where each name was planned for by itself
+    assert min(spent) < 0.15  # 3.2 s when the cost was computed for each name separately
 
 
 @pytest.mark.parametrize("profile", ["generation", "exact"])

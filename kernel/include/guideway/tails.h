@@ -1,5 +1,5 @@
-// Long completions that were found, by the configurations they pass through: a completion that comes to one of these ends
-// in the same way, so only what is before it is spelled out and counted in tokens.
+// Cache of long shortest completions. The keys are configurations on their way. A completion that reaches a cached
+// configuration continues in the same way, so only the bytes before it are computed and counted in tokens.
 #pragma once
 
 #include <cstddef>

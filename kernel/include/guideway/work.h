@@ -35,7 +35,7 @@ public:
         piece_ = left_ = std::min(kPiece, allowance_);
         rest_ = allowance_ - left_;
     }
-    // A full allowance for what is as good as another call; the piece goes on.
+    // Restores the full allowance, as at the start of another call. The current piece continues.
     void renew() {
         const std::uint64_t kept = std::min(left_, allowance_);
         piece_ -= left_ - kept;
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    // A piece of at least so many units.
+    // Begins a piece of at least `units` units.
     void begin_piece(std::uint64_t units) {
         const std::uint64_t all = left();
         if (units > all) throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
