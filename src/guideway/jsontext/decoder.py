@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|)"
 )
-_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)  # a string may lack its end
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -91,14 +91,18 @@ def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
     Raises:
         ValueError: No JSON value begins there.
     """
-    if not is_deeper(text[start:], MAX_C_DEPTH):
+    if not text.startswith(("{", "["), start):
         value, end = json.JSONDecoder(**hooks).raw_decode(text, start)
         return value, end
-    level = 0
+    level = deepest = 0
     for found in _BRACKET.finditer(text, start):
         level += (found[0] in "{[") - (found[0] in "}]")
+        deepest = max(deepest, level)
         if level == 0:
-            return loads(text[start : found.end()], **hooks), found.end()
+            if deepest > MAX_C_DEPTH:
+                return loads(text[start : found.end()], **hooks), found.end()
+            value, end = json.JSONDecoder(**hooks).raw_decode(text, start)
+            return value, end
     raise ValueError("the JSON value has no end")
 
 
