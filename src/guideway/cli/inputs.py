@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from guideway.constraints import JsonSchema
-from guideway.errors import ConstraintError, InvalidConstraintError, InvalidFileError
+from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidFileError
+from guideway.jsontext.decoder import loads
 
 __all__ = [
     "UsageError",
@@ -54,8 +54,8 @@ def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            entry = loads(line)
+        except (ValueError, GuidewayError) as error:
             raise InvalidFileError(f"{path}, line {number} is not JSON: {error}") from error
         if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
             raise InvalidFileError(f'{path}, line {number}: expected an object with a string under "{key}"')

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import GuidewayError, SnapshotError
+from guideway.jsontext.decoder import loads
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.session import Session
@@ -206,8 +207,8 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     if text_size > _MAX_JSON_BYTES:
         raise SnapshotError(f"{path.name} has {text_size} bytes of JSON; the limit is {_MAX_JSON_BYTES}")
     try:
-        meta = json.loads(bytes(body[:text_size]))
-    except (ValueError, RecursionError) as error:
+        meta = loads(bytes(body[:text_size]).decode())
+    except (ValueError, GuidewayError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     if not isinstance(meta, dict):
         raise SnapshotError(f"{path.name} is damaged: the JSON header is not an object")
