@@ -31,6 +31,7 @@ import pytest
 
 import guideway as gw
 from guideway import _kernel
+from tests.helpers.byte_tokens import legal
 from tests.oracle import grammars, regular
 from tests.property import aimed, keywords, patterns, schemas, wide
 from tests.property.checks import Mismatch
@@ -392,7 +393,7 @@ class Walk:
         self.stores.counts["masks"] += len(self.rows) - 1
         if (self.rows[:-1] != self.rows[-1]).any():
             wrong = np.bitwise_or.reduce(self.rows[:-1] ^ self.rows[-1], axis=0)
-            raise self.fault(what, np.flatnonzero(np.unpackbits(wrong.view(np.uint8), bitorder="little")).tolist())
+            raise self.fault(what, legal(wrong))
 
     def holds(self, token: int) -> bool:
         """Whether the mask has the token."""

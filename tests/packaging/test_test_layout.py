@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
 
 from .repository import PACKAGE, ROOT, python_files
 
@@ -36,3 +38,21 @@ def test_programs_are_campaigns_or_suites() -> None:
     )
     assert programs
     assert not outside, "programs belong in tests/campaigns"
+
+
+def is_docstring(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
+
+
+def test_helpers_exist_once() -> None:
+    """No two functions of the tests have the same parameters and body, whatever their names."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in python_files(TESTS):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("test_"):
+                body = [ast.dump(line) for line in node.body if not is_docstring(line)]
+                if len("".join(body)) > 300:  # shorter bodies are trivial
+                    found["\n".join(body)].append(f"{path.relative_to(TESTS)}: {node.name}")
+    twice = [names for names in found.values() if len(names) > 1]
+    assert found
+    assert not twice, "move these functions to tests/helpers"

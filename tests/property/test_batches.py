@@ -11,6 +11,7 @@ import guideway as gw
 from guideway import _kernel
 from guideway.constraints import of
 from guideway.grammar.program import encode
+from tests.helpers.byte_tokens import legal
 
 from . import vocabularies
 
@@ -43,7 +44,7 @@ def rows(count: int) -> np.ndarray:
 
 
 def ids(row: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+    return legal(row)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)

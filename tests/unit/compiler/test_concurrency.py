@@ -21,6 +21,7 @@ import guideway as gw
 from guideway import constraints
 from guideway._kernel import Automaton, Vocabulary, fill_masks
 from guideway.compiler.compilation import encode
+from tests.helpers.byte_tokens import legal
 
 WORKERS = 2
 DELAY = 10e-3  # seconds that a step may take longer beside others
@@ -64,10 +65,6 @@ FRIENDLY = {
     },
     "required": ["name", "age", "tags"],
 }
-
-
-def legal(row: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
 
 
 def walked(automaton: Automaton, seed: int, steps: int, took: list[float] | None = None) -> list[tuple[int, bytes]]:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-
-BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[256])
+from tests.helpers.byte_tokens import BYTES
 
 
 def seconds(call: Callable[[], Any]) -> float:

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field
 
 import guideway as gw
 from guideway.generation import Generation, Model, PartialValue, astream_values, complete
-from guideway.testing import ConstantModel, ToyEngine
-from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.testing import ConstantModel
+from guideway.tokenizers import Vocabulary
+from tests.helpers.toy_models import toy_model
 
 BYTES = [
     b"",
@@ -37,7 +38,7 @@ SCHEMA = gw.JsonSchema({"type": "object", "properties": {"a": {"type": "string",
 
 @pytest.fixture(params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 5, supports_rollback=request.param)
 
 
 HOT: dict[str, Any] = {"temperature": 1.2, "seed": 8}

@@ -9,8 +9,8 @@ import guideway as gw
 from guideway.grammar.nodes import Alternative, Cell, Grammar, Leaf, Number, Object, Property, Punctuation
 from guideway.grammar.program import encode
 from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Spelled
+from tests.helpers.byte_tokens import BYTES
 
-BYTES = gw.Vocabulary([bytes([i]) for i in range(256)] + [b"<eos>"], eos_ids=[256], special_ids=[256])
 BRACES = Punctuation("{", ",", ":", "}")
 
 
