@@ -35,7 +35,15 @@ _HEAD = re.compile(r"([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)[ \t]*(?:::=|\[[^\]\r\
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _ESCAPES = {
-    **{"t": "\t", "r": "\r", "n": "\n", "f": "\f", "v": "\v", "b": "\b", "a": "\a", "e": "\x1b", "0": "\0"},
+    "t": "\t",
+    "r": "\r",
+    "n": "\n",
+    "f": "\f",
+    "v": "\v",
+    "b": "\b",
+    "a": "\a",
+    "e": "\x1b",
+    "0": "\0",
     **{char: char for char in "\\\"[]-'?/"},
 }
 _ESCAPES_IN_CLASSES = {**_ESCAPES, **{char: char for char in "^$.*+(){}|"}}
