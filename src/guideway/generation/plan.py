@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -276,6 +276,8 @@ class Job:
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
+        self.positions: Sequence[int] = range(len(prompts))
+        """The position of each prompt in the sequence that the seeds count, for a part of a longer list."""
         self.place: dict[Row, tuple[int, int]] = {}  # the index of the prompt and of the sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
@@ -307,7 +309,7 @@ class Job:
             for sample in range(self.n or 1):
                 one = replace(prompted, session=prompted.session.fork()) if self.n is not None else prompted
                 try:
-                    row = plan.row(one, sample if own else number * (self.n or 1) + sample)
+                    row = plan.row(one, sample if own else self.positions[number] * (self.n or 1) + sample)
                 except Exception as error:
                     self._failed(error, number, sample)
                     continue
