@@ -201,7 +201,8 @@ class Session:
         """Append text or token ids. The model runs over them when logits are needed.
 
         Args:
-            text: A text, or token ids. At the start, ids may begin with `Model.bos_ids`; these are not appended again.
+            text: A text, or token ids. At the start, both may begin with `Model.bos_ids` (a text with the name of the
+                BOS token); these are not appended again.
 
         Returns:
             The appended ids.
@@ -213,24 +214,24 @@ class Session:
         """
         if not isinstance(text, Iterable):
             raise TypeError(f"text must be a string or token ids, got {text!r}")
-        if isinstance(text, str):
-            ids = self.tokenizer.encode(text)
-        else:
-            ids = self.tokenizer.vocabulary.checked(text)
-            opening = self._tokens[: self._floor]
-            if self._floor and len(self) == self._floor and ids[: self._floor] == opening:
-                ids = ids[self._floor :]
+        ids = self.tokenizer.encode(text) if isinstance(text, str) else self.tokenizer.vocabulary.checked(text)
+        if len(self) == self._floor:
+            ids = self._without_opening(ids)
         self.check(ids, len(self))
         self.take(ids)
         return ids
 
-    def set_text(self, text: str) -> Change:
-        """Replace the whole text. The tokens that both texts begin with do not run again.
+    def _without_opening(self, ids: list[int]) -> list[int]:
+        """Return ids without the BOS ids at their beginning."""
+        opening = self._tokens[: self._floor]
+        return ids[self._floor :] if ids[: self._floor] == opening else ids
 
-        A constraint that began after the first change is removed.
+    def set_text(self, text: str, *, release: bool = False) -> Change:
+        """Replace the whole text. The tokens that both texts begin with do not run again.
 
         Args:
             text: The new text.
+            release: Remove a constraint that began after the first change.
 
         Returns:
             The number of tokens kept, the removed ids and the appended ids.
@@ -239,12 +240,13 @@ class Session:
             InvalidTokenError: As in `feed`.
             ContextOverflowError: As in `feed`.
             RejectedTokenError: As in `feed`.
+            ValueError: The constraint began after the first change, and `release` is False.
         """
-        ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
+        ids = [*self._tokens[: self._floor], *self._without_opening(self.tokenizer.encode(text))]
         kept = common_length(ids, self._tokens)
         self.check(ids[kept:], kept)
         before = self._mark()
-        removed = self.rewind(len(self) - kept)
+        removed = self.rewind(len(self) - kept, release=release)
         try:
             self.take(ids[kept:])
         except BaseException:
@@ -491,19 +493,19 @@ class Session:
         order = np.argsort(-share, kind="stable")[:count]
         return [(int(i), float(share[i])) for i in order]
 
-    def rewind(self, count: int) -> list[int]:
+    def rewind(self, count: int, *, release: bool = False) -> list[int]:
         """Remove the last tokens. The session is then as it was before them.
-
-        A constraint that began within the removed tokens is removed, too.
 
         Args:
             count: The number of tokens.
+            release: Remove a constraint that began within the removed tokens.
 
         Returns:
             The removed ids.
 
         Raises:
             EmptySequenceError: The session has fewer tokens after `Model.bos_ids`.
+            ValueError: The constraint began within the removed tokens, and `release` is False.
         """
         count = integer("count", count, 0)
         kept = len(self._tokens) - count
@@ -513,6 +515,12 @@ class Session:
         if self.matcher is not None and kept >= self._constrained_from:
             self.matcher.rollback(count)
         elif self.matcher is not None:
+            if not release:
+                raise ValueError(
+                    f"the constraint began after token {self._constrained_from}, and {kept} tokens would remain: rewind"
+                    f" at most {len(self._tokens) - self._constrained_from} tokens, or pass release=True to remove the"
+                    " constraint"
+                )
             self.matcher = None
         removed = self._tokens[kept:]
         del self._tokens[kept:]
