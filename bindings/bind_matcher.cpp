@@ -87,6 +87,11 @@ void bind_matcher(nb::module_& m) {
              }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
+    nb::enum_<Matcher::Fit>(m, "Fit", "How a token budget changes a mask; see `Matcher.fill_masks_within`.")
+        .value("NONE", Matcher::Fit::none, "No token fits the budget.")
+        .value("ALL", Matcher::Fit::all, "Every legal token fits the budget.")
+        .value("SOME", Matcher::Fit::some, "Some legal tokens do not fit the budget.");
+
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")
         .def("fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
              nb::arg("row").noconvert(), "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
@@ -96,6 +101,11 @@ void bind_matcher(nb::module_& m) {
              nb::arg("row").noconvert(), nb::arg("tokens_left"),
              "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
              "False: there is none.")
+        .def("fill_masks_within", [](const Matcher& self, const MaskRow& row, const MaskRow& whole, std::uint32_t left) {
+                 return released_when_long(self, [&] { return self.fill_masks_within(words(row), words(whole), left); });
+             },
+             nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
+             "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
         .def("fill_draft_masks",
              [](const Matcher& self, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& parents, const MaskRows& rows) {
                  const std::vector<const Matcher*> one{&self};

@@ -516,29 +516,41 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     check_row(row);
-    return locked([&] { return fill_within(row, left); });
+    return locked([&] { return fill_within(row, left).fits; });
 }
 
-bool Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
+Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<std::uint32_t> whole, std::uint32_t left) const {
+    check_row(row);
+    check_row(whole);
+    return locked([&] {
+        const Filled filled = fill_within(row, left);
+        if (!filled.fits) return Fit::none;
+        if (filled.is_whole) return Fit::all;
+        fill_locked(history_.now(), whole);
+        return std::ranges::equal(row, whole) ? Fit::all : Fit::some;
+    });
+}
+
+Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     Configs configs = now();
     const std::uint32_t needed = finished_ ? kInfinite : finish(configs);
     if (finished_ || needed > left) {
         std::fill(row.begin(), row.end(), 0);
-        return false;
+        return {.fits = false, .is_whole = false};
     }
     if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
         std::fill(row.begin(), row.end(), 0);
         add_ends(row);
-        return true;
+        return {.fits = true, .is_whole = false};
     }
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return true;
+    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
     const std::uint32_t worst = keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     automaton_->learned().worst.keep(std::move(configs), worst);
     automaton_->store_->runs.count(automaton_->number_);
-    return true;
+    return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }
 
 }  // namespace guideway

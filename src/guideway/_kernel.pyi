@@ -1,6 +1,7 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Callable, Sequence
+import enum
 from typing import Any
 
 import numpy
@@ -71,6 +72,18 @@ class Automaton:
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
 
+class Fit(enum.Enum):
+    """How a token budget changes a mask; see `Matcher.fill_masks_within`."""
+
+    NONE = 0
+    """No token fits the budget."""
+
+    ALL = 1
+    """Every legal token fits the budget."""
+
+    SOME = 2
+    """Some legal tokens do not fit the budget."""
+
 class Matcher:
     """
     Walks an automaton along one sequence of tokens; see `guideway.matcher`.
@@ -84,6 +97,11 @@ class Matcher:
     def fill_mask_within(self, row: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> bool:
         """
         As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
+        """
+
+    def fill_masks_within(self, row: numpy.typing.NDArray[numpy.uint32], whole: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> Fit:
+        """
+        As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.
         """
 
     def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None:

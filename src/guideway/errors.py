@@ -12,6 +12,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── RejectedTokenError          a token is not legal at this position                (ValueError)
     ├── InvalidTokenError           a token id is outside the vocabulary                 (LookupError)
     ├── BudgetTooSmallError         no complete output fits in max_tokens                (ValueError)
+    ├── TruncatedError              max_tokens or the context changed an output          (ValueError)
     ├── EmptySequenceError          logits were requested for an empty sequence          (LookupError)
     ├── ModelNotFoundError          no model, tokenizer or file with this name           (FileNotFoundError)
     ├── MissingDependencyError      an optional library is not installed                 (ImportError)
@@ -30,6 +31,8 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = [
     "BudgetTooSmallError",
@@ -54,6 +57,7 @@ __all__ = [
     "ProcessorReuseError",
     "RejectedTokenError",
     "SnapshotError",
+    "TruncatedError",
     "UnsatisfiableError",
     "UnsupportedError",
     "UnsupportedTokenizerError",
@@ -154,6 +158,19 @@ class InvalidTokenError(GuidewayError, LookupError):
 
 class BudgetTooSmallError(GuidewayError, ValueError):
     """No complete output fits in `max_tokens`, or in the context."""
+
+
+class TruncatedError(GuidewayError, ValueError):
+    """`max_tokens` or the context cut or shortened an output, and `on_truncation="raise"` was given.
+
+    Attributes:
+        generation: The `Generation` up to the first token that would have been another. `resume` continues from its
+            `state`.
+    """
+
+    def __init__(self, message: str, generation: Any = None) -> None:
+        super().__init__(message)
+        self.generation = generation
 
 
 class EmptySequenceError(GuidewayError, LookupError):

@@ -60,7 +60,8 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
             continue
         tally.counts["outputs"] += 1
         tally.counts["at the fewest"] += len(found.tokens) == budget == least
-        if found.finish_reason != "stop" or len(found.tokens) > budget:
+        is_cut = found.truncation is not None and found.truncation.kind == "cut"
+        if is_cut or len(found.tokens) > budget:
             tally.fault(f"{found.finish_reason} after {len(found.tokens)} of {budget}", schema, seed, found.text)
         try:
             if not judge(found.text):

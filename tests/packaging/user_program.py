@@ -53,7 +53,7 @@ def details(model: gw.Model) -> None:
     other: types.Alternative = step.alternatives[0]
     timings: types.Timings = result.timings
     reason: types.FinishReason = result.finish_reason
-    truncation: types.Truncation | None = result.cut
+    truncation: types.Truncation | None = result.truncation
     captures: types.Captures = result.captures
     state: types.GenerationState = result.state
     kv_cache: types.KVCache | None = state.kv_cache

@@ -214,8 +214,8 @@ def _as_json(one: Generation[Any] | Exception, logprobs: int | None) -> dict[str
         "finish_reason": one.finish_reason,
         "tokens_per_second": round(one.tokens_per_second, 1),
     }
-    if one.cut is not None:
-        made["cut"] = one.cut._asdict()
+    if one.truncation is not None:
+        made["truncation"] = one.truncation._asdict()
     if one.stopped_by is not None:
         made["stopped_by"] = one.stopped_by
     if logprobs is not None:  # the log-probabilities may be only for the HTML page

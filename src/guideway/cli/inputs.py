@@ -146,7 +146,7 @@ def _begins_with_object(text: str) -> bool:
     first = next((line for line in text.split("\n") if line.strip()), "")
     try:
         return isinstance(loads(first), dict)
-    except (ValueError, RecursionError):
+    except (ValueError, GuidewayError):
         return False
 
 

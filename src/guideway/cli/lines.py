@@ -13,7 +13,8 @@ from typing import Any
 
 import typer
 
-from guideway.errors import InvalidFileError
+from guideway.errors import GuidewayError, InvalidFileError
+from guideway.jsontext.decoder import loads
 
 __all__ = ["ResultLines", "described", "without_number"]
 
@@ -100,8 +101,8 @@ class ResultLines:
         found: dict[str, list[bytes]] = {}
         for number, line in enumerate(lines, 1):
             try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                entry = loads(line.decode())
+            except (ValueError, GuidewayError) as error:
                 raise InvalidFileError(f"{path}, line {number} is not JSON, so it is no result: {error}") from error
             if not isinstance(entry, dict):
                 raise InvalidFileError(f"{path}, line {number}: expected the object of a result")

@@ -58,6 +58,8 @@ class Extracted:
             "tokens_per_second": round(self.found.tokens_per_second, 1),
             "finish_reason": self.found.finish_reason,
         }
+        if self.found.truncation is not None:
+            line["truncation"] = self.found.truncation._asdict()
         if self.free is not None:
             line |= {"without_constraint": self.free.text, "without_constraint_parses": self.free_parses}
         return line

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
 from guideway.generation.scheduler import Limits
@@ -75,6 +75,7 @@ class BaseOptions(TypedDict, total=False):
     token_healing: bool
     logprobs: int | None
     return_kv_cache: bool
+    on_truncation: Literal["return", "raise"]
     batch_size: int
     progress: bool
 
@@ -97,7 +98,8 @@ OPTIONS: dict[str, Option] = {
     "max_tokens": Option(
         MAX_TOKENS,
         "The maximum number of tokens, EOS included. With a constraint, only tokens are drawn after which the text"
-        " can still be completed within this number, so the result always parses.",
+        " can still be completed within this number, so the result always parses. `Generation.truncation` says whether this"
+        " changed the text.",
     ),
     "min_tokens": Option(0, "EOS is not drawn before this number of tokens, unless the constraint is finished."),
     "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
@@ -121,6 +123,11 @@ OPTIONS: dict[str, Option] = {
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
     "progress": Option(False, "Show a progress bar on standard error."),
+    "on_truncation": Option(
+        "return",
+        '"raise": raise `TruncatedError` at the first token that would have been another without `max_tokens` and the'
+        ' limit of the context. "return": `Generation.truncation` reports it.',
+    ),
     "allow_truncation": Option(False, "Let `max_tokens` cut a constrained text. The value is then None."),
     "return_exceptions": Option(
         False, "Return the exception of a failed prompt in its place, and continue the others."
@@ -176,6 +183,7 @@ class Settings:
     own_seed: bool
     token_healing: bool
     return_kv_cache: bool
+    raise_on_truncation: bool = False
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
@@ -193,7 +201,17 @@ class Settings:
             bool(options.get("token_healing", False)),
             bool(options.get("return_kv_cache", False)),
         )
-        return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, token_healing, return_kv_cache)
+        if (wanted := options.get("on_truncation", "return")) not in ("return", "raise"):
+            raise ValueError(f'on_truncation must be "return" or "raise", got {wanted!r}')
+        return cls(
+            _sampler(options, sampled),
+            _limits(options),
+            seed,
+            "seed" in own,
+            token_healing,
+            return_kv_cache,
+            wanted == "raise",
+        )
 
 
 def check_model(model: object) -> None:
@@ -272,6 +290,7 @@ def _limits(options: Options) -> Limits:
         _strings(options.get("bad_words", ()), "bad_words"),
         not options.get("allow_truncation", False),
         logprobs,
+        options.get("on_truncation") == "raise",
     )
 
 

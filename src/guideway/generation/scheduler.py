@@ -17,7 +17,7 @@ from guideway.generation.stop_checker import Watch
 from guideway.matcher import Matcher
 from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
-from guideway.sessions.session import Session
+from guideway.sessions.session import Divergence, Session
 
 __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
 
@@ -56,6 +56,7 @@ class Limits:
         stopping_criteria: Called with the text after every draw.
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
+        halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
     """
 
@@ -67,6 +68,7 @@ class Limits:
     bad_words: tuple[str, ...] = ()
     complete: bool = True
     logprobs: int | None = None
+    halt_on_divergence: bool = False
 
 
 class Row:
@@ -74,7 +76,8 @@ class Row:
 
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens`; None while it continues.
+        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens` or at a divergence that halts the row;
+            None while it continues.
         error: The error that ended the row.
         steps: See `Limits`.
         begun: The number of the session's tokens that already belong to the output (of a resumed text). `steps` has the
@@ -108,6 +111,7 @@ class Row:
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
+        self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
         self._taken_back, self._furthest = 0, 0  # rewinds since the maximum length, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
@@ -134,6 +138,12 @@ class Row:
     def left(self) -> int:
         """The number of tokens that it may still take."""
         return self.limits.max_tokens - (len(self.session) - self._start)
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first token of the output that the token budget changed; None: there is none."""
+        found = self.session.divergence
+        return found if found is not None and found.position >= self._start else None
 
     @property
     def forced(self) -> int:
@@ -176,8 +186,12 @@ class Row:
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
         only = self._only() if look else []
+        if self._halts():
+            return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
-        token_id = only[0] if only else session.draw(attempt=attempt)
+        token_id = only[0] if only else session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
+        if self._halts():
+            return
         if limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
@@ -231,8 +245,12 @@ class Row:
         session = self.session
         ran = len(session)
         try:
-            mask = session.mask if session.matcher is not None else None
-            self._take([session.draw_from(logits, mask)], forced=False)
+            if session.matcher is None:
+                self._take([session.draw_from(logits, None)], forced=False)
+            else:
+                token_id = session.draw_masked(logits, unbudgeted=self._unbudgeted())
+                if not self._halts():
+                    self._take([token_id], forced=False)
             if session.matcher is not None and not self.is_over:
                 self.take_forced()
         except Exception as error:
@@ -255,27 +273,33 @@ class Row:
             place = len(self.session)
             without = self._forbidden.get(place, set())
             budget = self.left if self.limits.complete else None
+            avoid = self._eos_ids if place - self._start < self.limits.min_tokens else frozenset()
             try:
-                one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
+                one = self.session.only_legal(budget, without=without, avoid=avoid, compare=True)
             except UnsatisfiableError:
-                self._take_back(1)
+                self._take_back(1, by_budget=self.session.budget_excludes_all)
             except BudgetTooSmallError:  # the completion is longer than estimated (array items that must be different)
                 matcher = self.session.matcher
                 missing = (_needed(matcher) if matcher is not None else 0) - self.left
                 if place == self._start:
                     raise
-                self._take_back(min(max(missing, 0) + 1, place - self._start))
+                self._take_back(min(max(missing, 0) + 1, place - self._start), by_budget=True)
             else:
                 return [] if one is None else [one]
+            if self._halts():
+                return []
 
-    def _legal(self, budget: int | None, without: set[int], *, early: bool) -> int | None:
-        if early:
-            try:
-                return self.session.only_legal(budget, without=without | self._eos_ids)
-            except UnsatisfiableError:
-                if self.session.matcher is None:
-                    raise
-        return self.session.only_legal(budget, without=without)
+    def _halts(self) -> bool:
+        """End the row if the budget has changed a token, and the row is to end there."""
+        if self.limits.halt_on_divergence and self.divergence is not None:
+            self.finish_reason = "length"
+        return self.is_over
+
+    def _unbudgeted(self) -> int | None:
+        """Return the forced token that comes here without the budget; None: without it, no token is forced here."""
+        place, ids = self._refused
+        index = len(self.session) - place
+        return ids[index] if 0 <= index < len(ids) else None
 
     def _forced_bytes(self) -> list[int]:
         """Return tokens for the forced bytes. Returns none if they would exceed the budget, or were rejected before."""
@@ -283,15 +307,18 @@ class Row:
         if matcher is None or len(self.session) in self._forbidden:
             return []
         ids = matcher.forced_tokens()
-        if not ids or len(ids) >= self.left:
+        if not ids:
             return []
-        if self.limits.complete:
+        fits = len(ids) < self.left
+        if fits and self.limits.complete:
             self.session.feed(ids)
-            needed = _needed(matcher)
+            fits = _needed(matcher) <= self.left
             self.session.rewind(len(ids))
-            if needed > self.left - len(ids):
-                return []
-        return ids
+        if fits:
+            return ids
+        if self.limits.complete and self._unbudgeted() is None:
+            self._refused = len(self.session), ids
+        return []
 
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
         session = self.session
@@ -315,6 +342,7 @@ class Row:
             place, begun = found
             session.rewind(reached - start - place - 1)
             self._take_back(start - self._start + place + 1 - begun)
+            self._halts()
             return
         if reached > self._furthest:
             self._taken_back, self._furthest = 0, reached
@@ -347,8 +375,12 @@ class Row:
                 return place, begun
         return None
 
-    def _take_back(self, count: int) -> None:
-        """Remove tokens, and exclude the first of them at that position."""
+    def _take_back(self, count: int, *, by_budget: bool = False) -> None:
+        """Remove tokens, and exclude the first of them at that position.
+
+        `by_budget`: without the token budget, they would stay. If the budget had changed one of them, the excluded
+        token, too, is a consequence of the budget.
+        """
         place = len(self.session) - count
         kept = place - self._start
         self._taken_back += 1
@@ -360,7 +392,13 @@ class Row:
             raise LimitExceededError(
                 f"gave up after {MOST_TAKEN_BACK} backtracking attempts: bad_words or max_tokens is too restrictive"
             )
+        before = self.divergence
         token_id = self.session.rewind(count)[0]
+        if self.session.divergence is None and (by_budget or before is not None):
+            same = before is not None and before.position == place
+            self.session.divergence = before if same else Divergence(place, token_id)
+        if place < self._refused[0]:
+            self._refused = (0, [])
         self.lowest = min(self.lowest, place)
         self.watch.pop(count)
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}

@@ -32,7 +32,7 @@ from guideway.errors import GuidewayError, SnapshotError
 from guideway.jsontext.decoder import loads
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.kv_cache import KVCache
-from guideway.sessions.session import Session
+from guideway.sessions.session import Divergence, Session
 from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def save(session: Session, path: Path) -> None:
         "sampler": _sampler(session, path),
         "memory": session.memory,
         "constrained_from": parts.constrained_from,
+        "divergence": session.divergence,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
     text = json.dumps(meta, default=_plain).encode()
@@ -107,6 +108,9 @@ def load(model: ModelBase, path: Path, constraint: object) -> Session:
         session.check(tokens, 0)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
+        if (divergence := meta.get("divergence")) is not None:
+            position, token_id = divergence
+            session.divergence = Divergence(int(position), int(token_id))
     except SnapshotError:
         raise
     except (GuidewayError, ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error) as error:

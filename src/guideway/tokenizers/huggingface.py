@@ -16,7 +16,7 @@ from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.jsontext.decoder import is_deeper
-from guideway.tokenizers.special_tokens import by_custom, ids_of
+from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
 
@@ -114,7 +114,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         eos = attributes.eos_token_id
         specials = SpecialTokens(
             attributes.bos_token_id, () if eos is None else ids_of(eos), attributes.pad_token_id,
-            template_of(getattr(attributes, "chat_template", None)),
+            template_of(getattr(attributes, "chat_template", None)), named_in(getattr(attributes, "special_tokens_map", {})),
         )  # fmt: skip
         return HuggingFace(_private_copy(inner), specials)
     if _is_fast_tokenizer(source):
@@ -186,6 +186,7 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
         eos_ids=tuple(sorted(eos)) or custom.eos_ids,
         pad_id=custom.pad_id if pad is None else pad,
         chat_template=template,
+        named=named_in(config),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -63,6 +64,37 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     reasoning: str = ""
+
+    def as_message(self, *, arguments: Literal["object", "json"] = "object") -> dict[str, Any]:
+        """Return the reply as a message, to append to the messages of the next prompt.
+
+        Args:
+            arguments: How the arguments of calls are given: "object" (JSON values, as chat templates expect), or
+                "json" (a JSON text, as the OpenAI API expects).
+
+        Returns:
+            A dict with "role" and "content", and "reasoning_content" and "tool_calls" if there are any.
+
+        Raises:
+            ValueError: `arguments` has another value.
+        """
+        from pydantic_core import to_jsonable_python
+
+        if arguments not in ("object", "json"):
+            raise ValueError(f'arguments must be "object" or "json", got {arguments!r}')
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.calls:
+            message["tool_calls"] = calls = []
+            for call in self.calls:
+                values = to_jsonable_python(call.arguments)
+                function = {
+                    "name": call.name,
+                    "arguments": values if arguments == "object" else json.dumps(values, ensure_ascii=False),
+                }
+                calls.append({**({"id": call.id} if call.id else {}), "type": "function", "function": function})
+        return message
 
 
 class ToolCalls(Constraint[Reply]):

@@ -19,6 +19,7 @@ from guideway.engines.transformers.cache import States, gather, given_out
 from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import check_place, last_logits, stacked
 from guideway.errors import EngineError
+from guideway.tokenizers.special_tokens import ids_of
 
 __all__ = ["TransformersEngine"]
 
@@ -60,6 +61,8 @@ class TransformersEngine:
         self._device = loaded.device  # cached, because the property iterates over the model
         self.on_device = loaded.device.type != "cpu"
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
+        self.eos_ids = ids_of(getattr(getattr(loaded, "generation_config", None), "eos_token_id", None))
+        """The ids that end a text, by generation_config.json or config.json."""
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
         self._answers = found.logits.device

@@ -159,8 +159,18 @@ class Processor:
         return found
 
     def _learn_prompts(self, ids: Ids) -> None:
-        if self._count is not None and (not len(ids) or len(ids) % self._count):
-            raise ProcessorError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+        count = self._count
+        if count is not None and (not len(ids) or len(ids) % count):
+            raise ProcessorError(f"{count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+        if count is not None and len(ids) > count:  # beams or samples: copies of each prompt are adjacent
+            copies = len(ids) // count
+            groups = ids.reshape(count, copies, -1)
+            if (different := np.flatnonzero((groups != groups[:, :1]).any(axis=(1, 2)))).size:
+                first = int(different[0]) * copies
+                raise ProcessorError(
+                    f"{count} constraints were given for {len(ids)} rows, and rows {first} to {first + copies - 1} are"
+                    " different prompts: give one constraint, or a list with one per prompt"
+                )
         self._prompts = np.array(ids)
         self._widest = ids.shape[1]
 

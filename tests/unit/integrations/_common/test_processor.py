@@ -259,3 +259,16 @@ def test_timings_say_where_the_loop_s_time_went() -> None:
     assert timings.sample >= 0.03
     assert timings.model >= 0.04
     assert 0 <= timings.overlap <= timings.mask < 0.02
+
+
+def test_a_list_of_constraints_needs_one_per_prompt() -> None:
+    """Rows of a prompt that `generate` repeats are equal; other rows are other prompts."""
+    first, second = gw.Regex("a"), gw.Regex("b")
+    with pytest.raises(ProcessorError, match="2 constraints were given for 4 rows, and rows 0 to 1 are different"):
+        run(Processor([first, second], VOCABULARY), [[1], [2], [3], [4]], np.zeros((4, 8), np.float32))
+    with pytest.raises(ProcessorError, match="rows 2 to 3 are different prompts"):
+        run(Processor([first, second], VOCABULARY), [[1], [1], [3], [4]], np.zeros((4, 8), np.float32))
+    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+        run(Processor([first, second], VOCABULARY), [[1], [1], [3]], np.zeros((3, 8), np.float32))
+    found = run(Processor([first, second], VOCABULARY), [[1], [1], [3], [3]], np.zeros((4, 8), np.float32))
+    assert [np.flatnonzero(np.isfinite(row)).tolist() for row in found] == [[1], [1], [2], [2]]
