@@ -163,21 +163,29 @@ void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     sets.assign(1, sets_.row(made));
 }
 
-void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that stands below it; returns the
+// tries that are left where the whole grammar has ended.
+std::vector<std::uint32_t> Runs::follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
     Trail trail;
-    roads_ = 0;
-    if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
-    else if (!take_parts(machine, trail, {0, config})) {
-        const Run made = run(machine, 0, config);
-        mask.first = made.tokens;  // the only one that may clear some
+    if (machine.is_sequence(config)) leave(trail, trie, machine.push(config));
+    else if (!take_parts(machine, trail, {trie, config})) {
+        const Run made = run(machine, trie, config);
+        if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
+        else trail.sets.push_back(made.tokens);
         if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
         if (made.residual) leave(trail, made.residual, config.parent);
     }
     follow(machine, trail, 0);
     make_set(trail.sets);
     join_sets(trail.sets);
-    found_ = std::move(trail.sets);
-    unsure_ = std::move(trail.unsure);
+    found_.insert(found_.end(), trail.sets.begin(), trail.sets.end());
+    unsure_.insert(unsure_.end(), trail.unsure.begin(), trail.unsure.end());
+    return std::move(trail.pops);
+}
+
+void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+    roads_ = 0;
+    follow_all(machine, 0, config, mask);
 }
 
 }  // namespace guideway

@@ -244,6 +244,7 @@ private:
 
     // calls.cpp
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    std::vector<std::uint32_t> follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
     bool take_parts(Machine& machine, Trail& trail, const Task& task);
