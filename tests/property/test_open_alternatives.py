@@ -93,9 +93,7 @@ def nested(depth: int, width: int) -> dict[str, Any]:
     levels: dict[str, Any] = {"n0": {"type": "integer"}}
     for level in range(depth):
         inside = {"$ref": f"#/$defs/n{level}"}
-        branches = [
-            {"properties": {"p": inside, f"k{i}": {"const": i}}, "required": [f"k{i}"]} for i in range(width)
-        ]
+        branches = [{"properties": {"p": inside, f"k{i}": {"const": i}}, "required": [f"k{i}"]} for i in range(width)]
         levels[f"n{level + 1}"] = {"type": "object", "anyOf": branches}
     return {"$defs": levels, "$ref": f"#/$defs/n{depth}"}
 
@@ -109,7 +107,10 @@ def test_nested_alternatives_share_their_stack() -> None:
     for wrong in ('{"p":{"p":{"p":1,"k2":3},"k29":29},"k0":0}', '{"p":{"p":{"p":1},"k29":29},"k0":0}'):
         taken = automaton.matcher().validate([*wrong.encode(), len(TOKENS)])
         assert taken < len(wrong)
-    check_masks(gw.compile(gw.JsonSchema(nested(2, 40), profile="exact"), VOCABULARY, cache=False), '{"p":{"p":1,"k2":2},"k1":1}')
+    check_masks(
+        gw.compile(gw.JsonSchema(nested(2, 40), profile="exact"), VOCABULARY, cache=False),
+        '{"p":{"p":1,"k2":2},"k1":1}',
+    )
 
 
 def condition(rng: random.Random, depth: int) -> dict[str, Any]:
@@ -118,7 +119,9 @@ def condition(rng: random.Random, depth: int) -> dict[str, Any]:
     if kind == 0:
         return {"required": [rng.choice("abcd")]}
     if kind == 1:
-        return {"properties": {key: {"enum": rng.sample([1, 2, "x"], rng.randrange(1, 3))} for key in rng.sample("abcd", 2)}}
+        return {
+            "properties": {key: {"enum": rng.sample([1, 2, "x"], rng.randrange(1, 3))} for key in rng.sample("abcd", 2)}
+        }
     if kind == 2:
         return {"not": condition(rng, depth - 1)}
     name = rng.choice(["anyOf", "oneOf", "allOf"])
