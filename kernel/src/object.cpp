@@ -66,7 +66,9 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
         if (!key_lengths_.has_more(k.entries[label].key, used, hidden)) return false;
-        return !k.bounded || value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
+        if (!k.bounded) return true;
+        if (const auto known = can_complete_by(node, regs, label)) return *known;
+        return value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
     }
     if (!k.ordered) {
         if (seen(k, regs, label)) return false;
@@ -74,7 +76,82 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::uint32_t at = position(k, regs);
         if (label < at || label > k.ahead[at].next_required) return false;
     }
-    return !k.bounded || value_and_rest(node, regs, label) != kInfinite;
+    if (!k.bounded) return true;
+    if (const auto known = can_complete_by(node, regs, label)) return *known;
+    return value_and_rest(node, regs, label) != kInfinite;
+}
+
+// Which unmet demands the entries that may still come can meet, except the entry `label` (kInfinite: no exception).
+// Entries are independent of each other where their number has no maximum.
+Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const Component& k = components_[node];
+    const auto add = [&](std::uint32_t entry, Cover& to) {
+        std::uint32_t all = 0;
+        bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
+        for (const Reading& r : k.entries[entry].value)
+            if (components_[r.node].cost != kInfinite) all |= r.marks;
+        one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(), [&](const Reading& r) {
+            return r.marks == all && components_[r.node].cost != kInfinite;
+        });
+        to.possible |= all;
+        if (!one) return 0u;
+        to.twice |= to.sure & all;
+        to.sure |= all;
+        return all;
+    };
+    const auto add_open = [&](Cover& to) {
+        for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
+            if (k.is_live(i)) add(i, to);
+    };
+    if (k.ordered) {
+        Cover made;
+        for (std::uint32_t i = k.ahead[label == kInfinite ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
+            pool_.work().spend(1);
+            add(i, made);
+        }
+        add_open(made);
+        return made;
+    }
+    if (cover_.node != node || cover_.regs != regs) {
+        cover_.node = kDone;  // until it is complete
+        cover_.all = {};
+        cover_.sure.assign(k.fixed, 0);
+        pool_.work().spend(k.entries.size());
+        for (std::uint32_t i = k.ahead[0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
+            if (!seen(k, regs, i)) cover_.sure[i] = add(i, cover_.all);
+        add_open(cover_.all);
+        cover_.node = node;
+        cover_.regs = regs;
+    }
+    Cover made = cover_.all;
+    if (label < k.fixed) made.sure = made.twice | (made.sure & ~cover_.sure[label]);
+    return made;
+}
+
+// Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kInfinite: no entry
+// comes. Without a value: the plan of all entries decides.
+std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks) {
+    const Component& k = components_[node];
+    const std::uint32_t* const record = records_.at(regs, k.record_words);
+    if (!k.demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
+    const std::uint32_t unmet = k.demands & ~record[kMet] & ~marks;
+    if (!unmet) return true;
+    const Cover open = cover(node, regs, label);
+    if (!(unmet & ~open.sure)) return true;
+    if (unmet & ~open.possible) return false;
+    return std::nullopt;
+}
+
+// The same for some reading of the entry.
+std::optional<bool> Machine::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    std::optional<bool> made = false;
+    for (const Reading& r : components_[node].entries[label].value) {
+        if (components_[r.node].cost == kInfinite) continue;
+        const std::optional<bool> one = can_complete(node, regs, label, r.marks);
+        if (one == true) return one;
+        if (!one) made = std::nullopt;
+    }
+    return made;
 }
 
 Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t regs)
@@ -150,8 +227,10 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     const Entry& entry = k.entries[label];
     for (const Reading& r : entry.value) {
         if (components_[r.node].cost == kInfinite) continue;
+        const auto known = k.bounded ? can_complete(c.node, c.regs, label, r.marks) : true;
+        if (known == false) continue;
         const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
-        if (k.bounded && entries_cost(c.node, regs) == kInfinite) continue;
+        if (!known && entries_cost(c.node, regs) == kInfinite) continue;
         enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }

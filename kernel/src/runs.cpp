@@ -135,6 +135,7 @@ void Runs::clear() {
 // What is made anew at little cost.
 void Runs::forget_rows() {
     up_to_.clear();
+    joined_.clear();
     marks_.clear();
 }
 

@@ -387,6 +387,8 @@ private:
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
     void drop_tails(std::vector<ExprId>& sum) const;
+    bool is_within(ExprId p, ExprId q) const;
+    void drop_counts(std::vector<ExprId>& sum);
     std::uint32_t row_before(ExprId head, ExprId tail);
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);

@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -57,18 +57,43 @@ struct ConfigsHash {
     }
 };
 
+inline constexpr std::uint32_t kDone = 0xffffffff;
+inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+
 // Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many roads lead to
 // the same few configurations, and each must be gone once.
 class Gone {
 public:
-    bool before(const Config& c) { return ++count_ > 64 && !seen_.insert(c).second; }
+    bool before(const Config& c) { return ++count_ > kFew && !add(c); }
 
 private:
-    std::size_t count_ = 0;
-    std::unordered_set<Config, ConfigHash> seen_;
+    static constexpr std::size_t kFew = 64;
+    static constexpr Config kFree{kFork, 0, 0, 0};  // no configuration has this node
+
+    // False: it was there.
+    bool add(const Config& c) {
+        if (2 * held_ >= slots_.size()) grow();
+        Config& at = slot(c);
+        if (at == c) return false;
+        at = c;
+        ++held_;
+        return true;
+    }
+    Config& slot(const Config& c) {
+        std::size_t at = ConfigHash{}(c) & (slots_.size() - 1);
+        while (slots_[at] != kFree && slots_[at] != c) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at];
+    }
+    void grow() {
+        const std::vector<Config> before = std::exchange(slots_, std::vector<Config>(slots_.empty() ? kFew : 4 * slots_.size(), kFree));
+        for (const Config& c : before)
+            if (c != kFree) slot(c) = c;
+    }
+
+    std::size_t count_ = 0, held_ = 0;
+    std::vector<Config> slots_;  // a table of a power of two
 };
-inline constexpr std::uint32_t kDone = 0xffffffff;
-inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
@@ -295,6 +320,12 @@ private:
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const Component& k, std::uint32_t regs);
     std::uint32_t watched_keys(const Config& named, std::uint32_t further);
+    struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps
+        std::uint32_t sure = 0, twice = 0, possible = 0;
+    };
+    Cover cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks);
+    std::optional<bool> can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
@@ -352,6 +383,11 @@ private:
         std::uint32_t node = kDone, regs = 0;
         std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
     } rests_;  // of the object that was looked at last
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        Cover all;
+        std::vector<std::uint32_t> sure;  // by label
+    } cover_;  // of the unordered object that was looked at last
     struct {
         std::uint32_t node = kDone, regs = 0;
         ExprId state = kNone;

@@ -244,12 +244,14 @@ private:
 
     // calls.cpp
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    std::vector<std::uint32_t> follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
     bool take_parts(Machine& machine, Trail& trail, const Task& task);
     const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
     void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
     void join_sets(std::vector<std::uint32_t>& sets);
+    std::uint32_t joined(const std::vector<std::uint32_t>& sets);
 
     const Vocabulary& vocabulary_;
     const Trie& trie_;  // of the vocabulary
@@ -270,6 +272,7 @@ private:
     std::unordered_map<Key, Wider, KeyHash> widers_;
     std::unordered_map<Key, Rounds, KeyHash> rounds_;
     std::unordered_map<Key, Call, KeyHash> calls_;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> joined_;  // by token sets: one of all their tokens
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;  // texts, and what follows one; then they are made anew
     std::vector<Mark> marks_;
