@@ -30,6 +30,7 @@ from guideway.frontends.json_schema.bundles import (
     Group,
     ObjectPart,
     StringPart,
+    Tally,
     Want,
     box_key,
     join,
@@ -54,7 +55,10 @@ from guideway.frontends.json_schema.limits import (
     MAX_DEMANDS,
     MAX_FORMULA,
     MAX_OPENED,
+    MAX_SHARED,
+    MAX_TALLY,
     MAX_TRIED,
+    MIN_TALLY,
 )
 from guideway.frontends.json_schema.opposites import bundle_of_value
 from guideway.frontends.json_schema.reading import KEYWORD_NAMES
@@ -527,7 +531,12 @@ class _Cases(Formulas):
                 one = All({})
             if not isinstance(one, All):
                 one = All({}, (one,))
-            if self._is_simple(one.rest):
+            tally = None if self._is_simple(one.rest) else self._tally(one)
+            if tally is not None:
+                made = self._emitted(*tally)
+                if made is not None:
+                    found.append(made)
+            elif self._is_simple(one.rest):
                 made = self._emitted(one)
                 if made is not None:
                     found.append(made)
@@ -542,6 +551,80 @@ class _Cases(Formulas):
         """Whether every remaining formula can be written as a demand."""
         return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
 
+    def _tally(self, one: All) -> tuple[All, Tally] | None:
+        """Write a disjunction of many conditions on the values of keys as a tally.
+
+        Returns:
+            The rest of the formula, and the tally. None if the formula has another form, or if more than `MAX_SHARED`
+            branches share keys, directly or through other branches.
+        """
+        if not self._may_tally(one):
+            return None
+        (part,) = one.rest
+        branches: list[All] = list(part.parts)  # type: ignore[union-attr,arg-type]  # as `_may_tally` says
+        cube, holders = dict(one.cube), _holders(branches)
+        for var, owners in holders.items():
+            if len(owners) == len(branches):  # one of the branches must hold
+                union = 0
+                for branch in branches:
+                    union |= branch.cube[var]
+                cube[var] = cube.get(var, self._full[var]) & union
+        made = Tally(len(branches), 1 if isinstance(part, One) else len(branches), {}, {})
+        for var, owners in holders.items():
+            if not self._add_ways(made, cube, branches, var, owners):
+                return None
+        return All(cube), made
+
+    def _may_tally(self, one: All | One | AnyOf) -> bool:
+        """Whether a formula can be written as a tally."""
+        rest: tuple[Formula, ...] = one.rest if isinstance(one, All) else (one,)
+        part = rest[0] if len(rest) == 1 else None
+        if not isinstance(part, (AnyOf, One)) or not MIN_TALLY <= len(part.parts) <= MAX_TALLY:
+            return False
+        branches = [each for each in part.parts if isinstance(each, All) and not each.rest]
+        if (isinstance(part, One) and not part.holds) or len(branches) < len(part.parts):
+            return False
+        groups = list(range(len(branches)))
+        for var, owners in _holders(branches).items():
+            if self._vars[var] is None:
+                return False
+            if len(owners) == len(branches) and all(one.cube[var] == branches[0].cube[var] for one in branches):
+                continue
+            first = _root(groups, owners[0])
+            for i in owners[1:]:
+                groups[_root(groups, i)] = first
+        sizes: dict[int, int] = {}
+        for i in range(len(branches)):
+            root = _root(groups, i)
+            sizes[root] = sizes.get(root, 0) + 1
+        return max(sizes.values()) <= MAX_SHARED
+
+    def _add_ways(self, tally: Tally, cube: Cube, branches: list[All], var: int, owners: list[int]) -> bool:
+        """Add a key to a tally. Returns False if the key allows no value and must not be absent."""
+        key = self._vars[var]
+        if key is None:
+            return False
+        allowed = cube.get(var, self._full[var])
+        cells: dict[int, int] = {}  # by marks, the classes
+        for bit in (1 << n for n in range(allowed.bit_length())):
+            if allowed & bit:
+                marks = sum(1 << i for i in owners if not branches[i].cube[var] & bit)
+                cells[marks] = cells.get(marks, 0) | bit
+        every = (1 << tally.branches) - 1
+        touched = 0
+        for marks, bits in cells.items():
+            if marks == every:  # no branch holds
+                cube[var] = cube.get(var, self._full[var]) & ~bits
+                continue
+            touched |= marks
+            if bits & ABSENT and marks:
+                tally.missing[key.name] = marks
+            if bits & ~ABSENT:
+                tally.ways.setdefault(key.name, []).append((marks, self._wanted(var, bits)))
+        if not touched:
+            tally.ways.pop(key.name, None)
+        return bool(cube.get(var, 1))
+
     def _cases(self, one: All) -> list[Formula]:
         """Split the formula by a variable, or by the branches of its first disjunction."""
         best: list[Formula] | None = None
@@ -553,7 +636,7 @@ class _Cases(Formulas):
         order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
         for var in order:
             made = self._by_variable(one, var, masks[var])
-            weight = sum(map(self._weight, made))
+            weight = sum(map(self._parts_weight, made))
             if weight < least:
                 best, least = made, weight
         # an estimate of what a split by branches gives
@@ -561,6 +644,10 @@ class _Cases(Formulas):
             return best
         branches = self._by_branches(one)
         return branches if best is None or sum(map(self._weight, branches)) <= least else best
+
+    def _parts_weight(self, one: Formula) -> float:
+        """An estimate of the number of alternatives that the division of a formula makes."""
+        return 1.0 if isinstance(one, (All, One, AnyOf)) and self._may_tally(one) else self._weight(one)
 
     def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
@@ -611,10 +698,11 @@ class _Cases(Formulas):
 
     # -- alternatives
 
-    def _emitted(self, one: All) -> ObjectPart | None:
-        """The objects of a cube with demands. None if the conjunction is contradictory."""
+    def _emitted(self, one: All, tally: Tally | None = None) -> ObjectPart | None:
+        """The objects of a cube with demands or a tally. None if the conjunction is contradictory."""
         cube = one.cube
-        part = ObjectPart()
+        part = ObjectPart(tallies=() if tally is None else (tally,))
+        counted = tally.ways if tally else {}
         names: dict[str, Want] = {}
         banned = []
         groups: list[Group] = []
@@ -639,7 +727,7 @@ class _Cases(Formulas):
             if bits == ABSENT:
                 banned.append(key.name)
                 continue
-            names[key.name] = self._wanted(var, bits)
+            names[key.name] = ANYTHING if key.name in counted else self._wanted(var, bits)
             if not bits & ABSENT:
                 part.required[key.name] = None
         for var, bits in cube.items():
@@ -657,6 +745,7 @@ class _Cases(Formulas):
         part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Negated))
         if part.most is not None and max(part.fewest, len(part.required)) > part.most:
             return None
+        names.update(dict.fromkeys((name for name in counted if name not in names), ANYTHING))
         told = dict.fromkeys(names)
         if closed is None:
             part.banned = frozenset(banned)
@@ -701,6 +790,23 @@ class _Cases(Formulas):
             one = each[0] if len(each) == 1 else expander.any_of(place, tuple(expander.all_of(place, x) for x in each))
             named.append((name, one))
         return Demand(value, names, named=tuple(named))
+
+
+def _holders(branches: list[All]) -> dict[int, list[int]]:
+    """For each variable, the branches that have a condition on it."""
+    made: dict[int, list[int]] = {}
+    for i, branch in enumerate(branches):
+        for var in branch.cube:
+            made.setdefault(var, []).append(i)
+    return made
+
+
+def _root(groups: list[int], i: int) -> int:
+    """The representative of an element of a union-find forest."""
+    while groups[i] != i:
+        groups[i] = groups[groups[i]]
+        i = groups[i]
+    return i
 
 
 def _opposite(one: Want) -> Want:

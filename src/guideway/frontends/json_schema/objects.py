@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from itertools import count
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Want, join
+from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Tally, Want, join
 from guideway.frontends.json_schema.expand import Expander
 from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
 from guideway.frontends.json_schema.scalars import pattern_language, text
@@ -52,10 +52,11 @@ class Objects:
 
     def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
         """The node of an object. None if there is no such object."""
-        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned):
+        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned or part.tallies):
             group = part.groups[0] if part.groups else _SILENT
             if not group.patterns:
                 return self._plain(part, group, marks)
+        tally = self._only_tally(part, place)
         tests = self._tests(part)
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
@@ -79,12 +80,26 @@ class Objects:
                     return None
                 continue
             value = self._entry(part, wanted, name, holds, tests, place)
-            entries.append(Property(self._style.strings((name,)), value, name in part.required))
+            missing = tally.missing.get(name, 0) if tally else 0
+            entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
         others = self._open(part, names, tests, place)
         ordered = self._style.key_order == "schema"
-        demands = (1 << len(part.demands)) - 1
-        most = part.most
-        return Object(marks, tuple(entries), others, ordered, part.fewest, most, demands)
+        limits = part.fewest, part.most
+        if tally is None:
+            demands = (1 << len(part.demands)) - 1
+            return Object(marks, tuple(entries), others, ordered, *limits, demands)
+        count = tally.branches
+        failing = max(count - tally.most, 0), count - 1
+        return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    @staticmethod
+    def _only_tally(part: ObjectPart, place: str) -> Tally | None:
+        """The tally of an object. Objects count the marks of one tally, or of demands."""
+        if not part.tallies:
+            return None
+        if part.demands or len(part.tallies) > 1:
+            raise LimitExceededError(f"at {place!r}: too many alternatives that depend on absent keys", place)
+        return part.tallies[0]
 
     def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
         """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
@@ -131,6 +146,8 @@ class Objects:
             names.update(dict.fromkeys(group.names))
         names.update(part.required)
         names.update(dict.fromkeys(sorted(part.banned)))
+        for tally in part.tallies:
+            names.update(dict.fromkeys(tally.ways))
         for demand in part.demands:
             names.update(dict.fromkeys(sorted(demand.names)))
             names.update(dict.fromkeys(name for name, _ in demand.named))
@@ -160,6 +177,9 @@ class Objects:
     ) -> Value:
         """The ways to read the value of a key (or of the keys of a class), by the demands that it meets."""
         ways: Ways = [(0, wanted)]
+        for tally in part.tallies if name is not None else ():
+            split = [(marks, join(wanted, one)) for marks, one in tally.ways.get(name, ())]
+            ways = [way for way in split if 1 not in way[1]] if name in tally.ways else ways
         for bit, demand in enumerate(part.demands):
             value = demand.value
             given = next((one for key, one in demand.named if key == name), None)
