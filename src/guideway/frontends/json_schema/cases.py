@@ -79,7 +79,7 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 class _Key:
     """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
 
-    __slots__ = ("classes", "full", "literals", "masks", "name")
+    __slots__ = ("classes", "full", "literals", "masks", "name", "signed", "wants")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -87,6 +87,8 @@ class _Key:
         self.classes: list[Want] = []
         self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
         self.full = 0
+        self.signed: list[tuple[int, int]] = []  # (classes, literal) of all literals and negations, few classes first
+        self.wants: dict[int, Want] = {}  # by classes
 
 
 def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
@@ -116,6 +118,8 @@ class _Cases(Formulas):
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[Group] = []  # groups with a condition on all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
+        self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
+        self._tallied: dict[int, tuple[Formula, bool]] = {}  # by identity of disjunctions, whether they can be tallies
 
     def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
         order = self._collect(wanted)
@@ -399,6 +403,11 @@ class _Cases(Formulas):
                 for one in group.extra or ():
                     key.literals[self._canonical(one)] = None
         literals = list(key.literals)
+        same = self._divided.setdefault(tuple(literals), key)
+        if same is not key:
+            key.classes, key.full, key.masks, key.signed = same.classes, same.full, same.masks, same.signed
+            key.wants = same.wants
+            return
         classes: list[tuple[Want, frozenset[int]]] = [(ANYTHING, frozenset())]
         finite = {one: values for one in literals if (values := self._finite(one)) is not None}
         if len(finite) > 1:
@@ -497,15 +506,23 @@ class _Cases(Formulas):
         if key is None:
             raise TooHard
         bits &= ~ABSENT
+        found = key.wants.get(bits)
+        if found is None:
+            found = key.wants[bits] = self._found_want(key, bits)
+        return found
+
+    def _found_want(self, key: _Key, bits: int) -> Want:
         left = key.full & ~ABSENT
         if bits == left:
             return ANYTHING
         if not bits:
             return NOTHING
         made = ANYTHING
-        signed = [(mask, one) for one, mask in key.masks.items()]
-        signed += [(left & ~mask, one ^ 1) for mask, one in signed]
-        for mask, one in sorted(signed, key=lambda both: both[0].bit_count()):
+        if not key.signed:
+            signed = [(mask, one) for one, mask in key.masks.items()]
+            signed += [(left & ~mask, one ^ 1) for mask, one in signed]
+            key.signed = sorted(signed, key=lambda both: both[0].bit_count())
+        for mask, one in key.signed:
             if not bits & ~mask and left & ~mask:
                 made = join(made, want(one))
                 left &= mask
@@ -581,6 +598,13 @@ class _Cases(Formulas):
         part = rest[0] if len(rest) == 1 else None
         if not isinstance(part, (AnyOf, One)) or not MIN_TALLY <= len(part.parts) <= MAX_TALLY:
             return False
+        known = self._tallied.get(id(part))
+        if known is None:
+            known = self._tallied[id(part)] = part, self._is_divisible(part)
+        return known[1]
+
+    def _is_divisible(self, part: One | AnyOf) -> bool:
+        """Whether all parts are cubes of keys, and few parts share keys."""
         branches = [each for each in part.parts if isinstance(each, All) and not each.rest]
         if (isinstance(part, One) and not part.holds) or len(branches) < len(part.parts):
             return False
@@ -766,7 +790,7 @@ class _Cases(Formulas):
     def _in_order(self, told: dict[str, None]) -> dict[str, None]:
         """Order the keys: first by the schemas whose keys are all in `told`, then by the order of first occurrence."""
         lists = [names for names in self._orders if all(name in told for name in names)]
-        return dict.fromkeys((*(name for names in lists for name in names), *(n for n in self._keys if n in told)))
+        return dict.fromkeys((*(name for names in lists for name in names), *sorted(told, key=self._keys.__getitem__)))
 
     def _demand(self, clause: Negated, cube: Cube) -> Demand:
         ways: dict[str, list[Want]] = {}
