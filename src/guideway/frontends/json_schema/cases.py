@@ -118,6 +118,7 @@ class _Cases(Formulas):
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[Group] = []  # groups with a condition on all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
+        self._absent: Cube = {}
         self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
         self._tallied: dict[int, tuple[Formula, bool]] = {}  # by identity of disjunctions, whether they can be tallies
 
@@ -306,15 +307,18 @@ class _Cases(Formulas):
         return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
 
     def _group(self, group: Group) -> Formula:
-        cube: Cube = {}
+        extra = group.extra
+        closed = extra == NOTHING and not group.patterns
+        cube: Cube = self._all_absent() if closed else {}
         for name, one in group.names.items():
+            if closed:
+                cube.pop(self._var(name), None)
             self._bound(cube, name, one)
         for pattern, at, one in group.patterns:
             if one:
                 holds = ObjectPart((Group({}, ((pattern, at, one),)),))
                 fails = ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),))
                 cube[self._atom(("pattern", pattern, self._same_wants(one)), holds, fails)] = 2
-        extra = group.extra
         if extra and group.patterns:
             names = dict.fromkeys(group.names, ANYTHING)
             passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in group.patterns)
@@ -324,7 +328,7 @@ class _Cases(Formulas):
             key = ("rest", frozenset(names), frozenset(one[0] for one in outside), self._same_wants(extra))
             cube[self._atom(key, holds, fails)] = 2
         elif extra:
-            for name in self._keys:
+            for name in self._keys if not closed else ():
                 if name not in group.names:
                     self._bound(cube, name, extra)
             fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(self._keys)),))
@@ -332,6 +336,12 @@ class _Cases(Formulas):
         if any(not bits for bits in cube.values()):
             return False
         return All(cube) if cube else True
+
+    def _all_absent(self) -> Cube:
+        """The cube in which all keys are absent."""
+        if not self._absent:
+            self._absent = {self._var(name): ABSENT for name in self._keys}
+        return dict(self._absent)
 
     def _same_wants(self, wanted: Want) -> Want:
         return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
@@ -614,6 +624,8 @@ class _Cases(Formulas):
                 return False
             if len(owners) == len(branches) and all(one.cube[var] == branches[0].cube[var] for one in branches):
                 continue
+            if len(owners) > MAX_SHARED:
+                return False
             first = _root(groups, owners[0])
             for i in owners[1:]:
                 groups[_root(groups, i)] = first
@@ -651,7 +663,10 @@ class _Cases(Formulas):
 
     def _cases(self, one: All) -> list[Formula]:
         """Split the formula by a variable, or by the branches of its first disjunction."""
-        best: list[Formula] | None = None
+        best: list[Formula] | None = self._by_cubes(one)
+        if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
+            return best
+        best = None
         least = float("inf")
         counts: dict[int, int] = {}
         masks: dict[int, set[int]] = {}
@@ -692,6 +707,37 @@ class _Cases(Formulas):
             for shape, cell in same.items()
             if (made := self._all([All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
         ]
+
+    def _by_cubes(self, one: All) -> list[Formula] | None:
+        """Split "exactly one" by its parts, if these are cubes of the same variables. None if they are not.
+
+        The negation of another part, where one part holds, depends on few variables: those that need not be absent.
+        """
+        part = one.rest[0]
+        if len(one.rest) > 1 or not isinstance(part, One) or not part.holds or len(part.parts) < MIN_TALLY:
+            return None
+        cubes = [each.cube for each in part.parts if isinstance(each, All) and not each.rest]
+        if len(cubes) < len(part.parts) or self._values_at or any(cube.keys() != cubes[0].keys() for cube in cubes):
+            return None
+        needed = [[var for var, bits in cube.items() if not bits & ABSENT] for cube in cubes]
+        made: list[Formula] = []
+        for i, cube in enumerate(cubes):
+            whole = self._all([All(one.cube), All(cube)])
+            if not isinstance(whole, All):
+                continue
+            held = whole.cube
+            open_vars = [(var, bits) for var, bits in held.items() if bits != ABSENT and var in cube]
+            others: dict[frozenset[tuple[int, int]], Formula] = {}
+            self._spend(len(cubes) * (1 + len(open_vars) // 8))
+            for j, other in enumerate(cubes):
+                if j == i or any(held[var] == ABSENT for var in needed[j]):
+                    continue
+                left = {var: other[var] & bits for var, bits in open_vars if bits & ~other[var]}
+                if all(left.values()):  # else the other part cannot hold
+                    others[frozenset(left.items())] = Negated(left) if left else False
+            if False not in others.values():
+                made.append(All(held, tuple(others.values())))
+        return made
 
     def _by_branches(self, one: All) -> list[Formula]:
         """Split by the options of the part that has the fewest."""
@@ -774,14 +820,18 @@ class _Cases(Formulas):
         if closed is None:
             part.banned = frozenset(banned)
         else:
-            told = dict.fromkeys(name for name in self._keys if name not in banned)
+            absent = frozenset(banned)
+            told = dict.fromkeys(name for name in self._keys if name not in absent)
             if 1 not in closed:
                 names.update(dict.fromkeys(banned, NOTHING))
                 told.update(dict.fromkeys(banned))
         if told or closed is not None:
             ordered = {name: names.get(name, ANYTHING) for name in self._in_order(told)}
             groups.insert(0, Group(ordered, (), closed))
+        present = [(var, bits) for var, bits in cube.items() if bits != ABSENT]
         for held, group in self._listed:
+            if any(bits & ~held.get(var, bits) for var, bits in present):
+                continue
             if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
                 groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
         part.groups = tuple(groups)
