@@ -348,6 +348,10 @@ class Expander(Choices):
         """Whether no value can meet a want. The search is bounded; False may mean that it was not decided."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
+        known = self._known.get(wanted)
+        if known is not None:
+            self._steps += MAX_STEPS_AHEAD // 50
+            return not known
         before = self._depth, self._steps, self._limit, self._ahead
         self._steps, self._limit, self._ahead = 0, MAX_STEPS_AHEAD, True
         try:
