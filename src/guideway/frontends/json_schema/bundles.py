@@ -410,15 +410,21 @@ def tidy_array(part: ArrayPart) -> ArrayPart | None:
 
 
 def _objects(left: ObjectPart, right: ObjectPart) -> ObjectPart | None:
-    required = {**left.required, **right.required}
-    banned = left.banned | right.banned
+    required, banned, groups = left.required, left.banned, left.groups
+    if right.required:
+        if banned and not banned.isdisjoint(right.required):
+            return None
+        required = {**required, **right.required}
+    if right.banned:
+        if not right.banned.isdisjoint(required):
+            return None
+        banned = banned | right.banned
+    if right.groups:
+        groups += tuple([group for group in right.groups if group not in groups])
     most = _highest(left.most, right.most)
-    if banned and not banned.isdisjoint(required):
-        return None
-    fewest = max(left.fewest, right.fewest)
+    fewest = left.fewest if left.fewest > right.fewest else right.fewest
     if most is not None and max(fewest, len(required)) > most:
         return None
-    groups = left.groups + tuple(group for group in right.groups if group not in left.groups)
     keys = join(left.keys, right.keys)
     demands, tallies = left.demands + right.demands, left.tallies + right.tallies
     return ObjectPart(groups, required, banned, fewest, most, keys, demands, tallies)

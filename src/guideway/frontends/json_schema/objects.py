@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from itertools import count
 
 from guideway.errors import LimitExceededError
@@ -25,6 +26,10 @@ Tests = dict[tuple[str, object], Test]
 Needs = list[tuple[int, Want, frozenset[str], dict[str, Want], list[tuple[tuple[str, object], bool]]]]
 _SERIALS = count()
 _SILENT = Group()
+
+
+def _name_matches(name: str, test: Test) -> bool:
+    return matches(test, name)
 
 
 def check_readings(found: int, place: str) -> None:
@@ -66,18 +71,16 @@ class Objects:
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
+        groups = [(group, group.names, group.patterns, group.extra) for group in part.groups]
         for name in names:
-
-            def holds(test: Test, name: str = name) -> bool:
-                return matches(test, name)
-
+            holds = partial(_name_matches, name)
             wanted = NOTHING if name in part.banned else ANYTHING
-            for group in part.groups:
-                inner = group.names.get(name)
-                if group.patterns:
+            for group, inside, patterns, extra in groups:
+                inner = inside.get(name)
+                if patterns:
                     inner = self._by_pattern(group, inner, holds, tests)
                 elif inner is None:
-                    inner = group.extra
+                    inner = extra
                 if inner:
                     wanted = join(wanted, inner)
             missing = tally.missing.get(name, 0) if tally else 0

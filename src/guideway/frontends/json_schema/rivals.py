@@ -79,7 +79,8 @@ def plainly_said(part: ObjectPart, name: str) -> Want:
         inner = group.names.get(name)
         if inner is None and not group.patterns:
             inner = group.extra
-        wanted = join(wanted, inner or ANYTHING)
+        if inner:
+            wanted = join(wanted, inner)
     return wanted
 
 
