@@ -133,7 +133,9 @@ def _tallied(
 ) -> int:
     demands = 7 | 1 << 40
     named = tuple(
-        ir.Property(quoted(written.literal(name)), value(grammar, demands), limits == (1, None) and name == "b", missing)
+        ir.Property(
+            quoted(written.literal(name)), value(grammar, demands), limits == (1, None) and name == "b", missing
+        )
         for name, (value, missing) in (("a", first), ("b", second))
     )
     keys = quoted(written.both(written.repeat(written.chars("ab"), 2, 2), written.Not(written.literal("a"))))

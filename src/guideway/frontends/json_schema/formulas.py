@@ -90,7 +90,11 @@ class Formulas:
         self._spend(1)
         cube: Cube = {}
         rest: list[Formula] = []
-        todo = [part for part in parts if part is not True and not (isinstance(part, All) and not part.cube and not part.rest)]
+        todo: list[Formula] = []
+        for part in parts:
+            empty = isinstance(part, All) and not part.cube and not part.rest
+            if part is not True and not empty:
+                todo.append(part)
         if len(todo) == 1 and isinstance(todo[0], (All, bool)) and not self._values_at:
             return todo[0]
         while todo:

@@ -182,12 +182,13 @@ class Objects:
         """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
         applied = []
         for mark, value, names, named, conditions in needs:
-            given = named.get(name)
+            given = None if name is None else named.get(name)
             if given is not None:
                 applied.append((mark, given))
-            elif name not in names and 1 not in value:
-                if not conditions or all(holds(tests[key]) is should for key, should in conditions):
-                    applied.append((mark, value))
+            elif name in names or 1 in value:
+                continue
+            elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
+                applied.append((mark, value))
         tally = next((one.ways[name] for one in part.tallies if name in one.ways), None) if name is not None else None
         if not applied and tally is None:
             return self._node_of(wanted)
