@@ -7,6 +7,12 @@ variable that leaves the smallest formulas. Therefore a discriminator, required 
 are multiplied. Classes that leave the same formula are not separated. A negated conjunction that requires some entry is
 kept as a demand (an existential property).
 
+A disjunction of many conjunctions of conditions on keys is not expanded if few of the conjunctions (branches) share keys:
+it becomes a tally. While the object is read, each entry marks the branches that it makes fail, and an absent key those
+that require it. The object may end if the number of marks is within limits. So the state is the set of branches that
+can still hold, and it is built during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
+divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
+
 This is Shannon expansion into a multi-valued decision diagram. Each of its paths is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
 """
