@@ -48,12 +48,13 @@ class Groups {
 public:
     Groups(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Work& work)
         : marks_(marks), node_(node), work_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
-        counts_ = (room_ == kInfinite ? need_ : room_) + 1;
+        counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
         divide(items);
     }
 
     std::uint32_t least() {
         const auto most = static_cast<std::size_t>(std::popcount(marks_.demands));
+        if ((most + 1) * counts_ > kMaxWork) too_many();
         std::vector<std::uint32_t> total((most + 1) * counts_, kInfinite);  // [marks][items]
         total[0] = 0;
         std::size_t reached = 0;
@@ -90,9 +91,11 @@ private:
         std::vector<const PlanItem*> items;
     };
 
+    [[noreturn]] void too_many() const { throw Error(ErrorKind::limit, "too many demands on the entries of one object", node_); }
+
     void spend(std::size_t work) {
         spent_ += work;
-        if (spent_ > kMaxWork) throw Error(ErrorKind::limit, "too many demands on the entries of one object", node_);
+        if (spent_ > kMaxWork) too_many();
         work_.spend(work);
     }
 
@@ -141,7 +144,7 @@ private:
     std::vector<std::uint32_t> solve(const Group& group) {
         const auto marks = static_cast<std::size_t>(std::popcount(group.marks));
         const std::size_t sets = std::size_t{1} << std::min<std::size_t>(marks, 20), size = sets * counts_;
-        if (marks > 20) throw Error(ErrorKind::limit, "too many demands on the entries of one object", node_);
+        if (marks > 20 || size > kMaxWork) too_many();
         const auto local = [&](std::uint64_t given) {  // the marks of the group, numbered without gaps
             std::size_t made = 0, bit = 1;
             for (std::uint64_t left = group.marks; left; left &= left - 1, bit <<= 1)
@@ -187,7 +190,8 @@ private:
     const MarksNeeded& marks_;
     std::uint32_t node_;
     Work& work_;
-    std::uint32_t need_, room_, counts_ = 1;
+    std::uint32_t need_, room_;
+    std::size_t counts_ = 1;  // the numbers of items that differ
     std::size_t spent_ = 0;
     std::vector<Group> groups_;
     std::vector<std::uint32_t> best_, next_;
@@ -264,6 +268,7 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
         missing |= item.missing != 0;
     }
     if (required > room || need > room) return kInfinite;
+    if (need > items.size()) return kInfinite;
     if (missing || marks_needed.least != static_cast<std::uint32_t>(std::popcount(marks_needed.demands)))
         return Groups(items, need, room, marks_needed, node, work).least();
     const std::uint64_t demands = marks_needed.demands & ~marks_needed.met;

@@ -206,3 +206,10 @@ def test_unions_with_and_without_tallies_accept_the_same_texts(monkeypatch: pyte
         for _ in range(25):
             text = json.dumps(instance(rng, schema)).encode()
             assert accepts(tallied, text) == accepts(divided, text), (schema, text)
+
+
+def test_a_large_number_of_keys_is_refused_before_it_is_planned() -> None:
+    with pytest.raises(gw.errors.LimitExceededError):
+        compiled({**union(9, 2, closed=False), "minProperties": 10**9})
+    automaton = compiled({**union(9, 2, closed=False), "maxProperties": 10**9})
+    assert not accepts(automaton, b"{}")
