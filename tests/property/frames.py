@@ -105,6 +105,44 @@ def _demanding(
     return grammar.add(ir.Object(marks, named, more, ordered, *limits, demands))
 
 
+def tallied() -> Iterator[Build]:
+    """Objects that limit the number of marks from below and above, with marks of keys that are missing."""
+    one, letter, empty = leaf(ONE), leaf(LETTER), leaf(ir.Leaf(written.literal("[]")))
+    ways = (
+        marked((1, one), (0, letter)),
+        marked((2, one), (4, letter), (0, empty)),
+        marked((1 << 40, one), (3, letter)),
+    )
+    lacking = (0, 1, 4 | 1 << 40)
+    limits = ((0, None), (1, None), (0, 2), (2, 2))
+    numbers = ((2, 2), (0, 1), (1, 2), (3, None))
+    choices = product(product(ways, lacking), product(ways, lacking), (None, ways[0]), numbers, limits)
+    for n, each in enumerate(choices):
+        if n % 5 == 0:
+            yield partial(_tallied, *each, bool(n % 3))
+
+
+def _tallied(
+    first: tuple[Marking, int],
+    second: tuple[Marking, int],
+    rest: Marking | None,
+    numbers: tuple[int, int | None],
+    limits: Limits,
+    ordered: bool,
+    grammar: ir.Grammar,
+) -> int:
+    demands = 7 | 1 << 40
+    named = tuple(
+        ir.Property(
+            quoted(written.literal(name)), value(grammar, demands), limits == (1, None) and name == "b", missing
+        )
+        for name, (value, missing) in (("a", first), ("b", second))
+    )
+    keys = quoted(written.both(written.repeat(written.chars("ab"), 2, 2), written.Not(written.literal("a"))))
+    more = (ir.Property(keys, rest(grammar, demands), False),) if rest else ()
+    return grammar.add(ir.Object(OBJECT, named, more, ordered, *limits, demands, *numbers))
+
+
 def arrays(value: Build) -> Iterator[Build]:
     """A prefix, a rest, counts of items and of items of a kind."""
     counts = ((), ((1, None),), ((0, 1),), ((1, 2), (0, 1)), ((2, None), (1, 1)))
@@ -150,7 +188,7 @@ def numbers() -> Iterator[Build]:
 def every() -> Iterator[Build]:
     """All of them: leaves in frames, then frames in frames in frames."""
     small, letter = leaf(SMALL), leaf(LETTER)
-    simple = [*objects(small), *arrays(letter), *demanding(), *different()]
+    simple = [*objects(small), *arrays(letter), *demanding(), *tallied(), *different()]
     yield from numbers()
     yield from simple
     yield from objects(letter)

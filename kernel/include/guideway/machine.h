@@ -113,6 +113,7 @@ struct Component : Node {
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
+    bool misses = false;                  // object: marks count for properties that do not occur
     std::uint32_t record_words = 0;       // of a record
     List<std::uint32_t> open_leaf;        // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
@@ -310,7 +311,7 @@ private:
     void enter_keys(const Config& c, Configs& out);
     void enter_keys_anew(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
-    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks);
+    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
     std::uint32_t after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape);
     ExprId open_keys(const Component& k, std::uint32_t regs, std::uint32_t label);
     bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
@@ -347,7 +348,7 @@ private:
     // array.cpp
     void step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
     void enter_item(const Config& c, Configs& out);
-    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint32_t marks);
+    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint64_t marks);
     std::uint32_t used_with(std::uint32_t set, std::uint32_t tape);
     std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
     std::uint32_t items_so_far(const Component& k, std::uint32_t regs);

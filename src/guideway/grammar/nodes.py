@@ -84,11 +84,16 @@ Value = int | tuple[Marked, ...]  # a node, or alternatives: the automaton follo
 
 @value
 class Property:
-    """A key (its complete text with quotes), its value, and whether it is required."""
+    """A key (its complete text with quotes), its value, and whether it is required.
+
+    Attributes:
+        missing: The marks that count for the demands of the object if a property does not occur.
+    """
 
     key: Regular
     value: Value
     required: bool
+    missing: int = 0
 
 
 @value
@@ -105,6 +110,9 @@ class Object:
         minimum: Minimum number of entries.
         maximum: Maximum number of entries; None for no maximum.
         demands: Bits; for each, at least one entry must match an alternative with that mark.
+        least: Minimum number of different marks of `demands`; None: all of them.
+        most: Maximum number of different marks of `demands`; None: all of them. If there is a maximum, the alternatives
+            of a value must be disjoint.
     """
 
     punctuation: Punctuation
@@ -114,6 +122,8 @@ class Object:
     minimum: int = 0
     maximum: int | None = None
     demands: int = 0
+    least: int | None = None
+    most: int | None = None
 
 
 @value

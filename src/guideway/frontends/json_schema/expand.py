@@ -26,6 +26,7 @@ from guideway.frontends.json_schema.limits import (
     MAX_WIDE,
     MAX_WORK,
     MAX_WORK_FIRST,
+    MIN_TALLY,
 )
 from guideway.frontends.json_schema.rivals import plainly_said
 
@@ -107,6 +108,12 @@ class Expander(Choices):
         problem: LimitExceededError | None = None
         work = self._work
         self._most = work + MAX_WORK_FIRST
+        if self._prefers_cases(wanted):
+            try:
+                return self._by_cases(wanted)
+            except (TooHard, LimitExceededError):
+                self._depth, self._work = depth, work
+                self._steps, self._limit = 0, MAX_STEPS_FIRST
         try:
             found = [bundle for bundle, _ in self.search(wanted, None)]
             if sum(1 for bundle in found if bundle.types & OBJECT) <= MAX_WIDE:
@@ -131,6 +138,24 @@ class Expander(Choices):
         if self._work > self._most_work() and problem is not None:
             raise problem
         return [bundle for bundle, _ in self.search(wanted, None)]
+
+    def _prefers_cases(self, wanted: Want) -> bool:
+        """Whether a schema is `oneOf` with many objects that have no required key in common."""
+        literal = min(wanted)
+        if len(wanted) > 1 or literal & 1:
+            return False
+        term = self.term(self.places[literal >> 1])
+        fork = next((fork for fork in term.forks if fork.kind == "one" and len(fork.literals) >= MIN_TALLY), None)
+        if fork is None or len(term.forks) > 1 or term.also or term.left is not None:
+            return False
+        required: set[str] | None = None
+        for one in fork.literals:
+            branch = self.term(self.places[one >> 1])
+            part = branch.own.object
+            if one & 1 or one < 2 or part is None or branch.forks or branch.also or branch.left is not None:
+                return False
+            required = set(part.required) if required is None else required & part.required.keys()
+        return not required
 
     def _by_cases(self, wanted: Want) -> list[Bundle]:
         """Expand the other types by search, and objects by cases."""
@@ -323,6 +348,10 @@ class Expander(Choices):
         """Whether no value can meet a want. The search is bounded; False may mean that it was not decided."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
+        known = self._known.get(wanted)
+        if known is not None:
+            self._steps += MAX_STEPS_AHEAD // 50
+            return not known
         before = self._depth, self._steps, self._limit, self._ahead
         self._steps, self._limit, self._ahead = 0, MAX_STEPS_AHEAD, True
         try:
