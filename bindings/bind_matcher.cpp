@@ -85,6 +85,12 @@ void bind_matcher(nb::module_& m) {
                  const nb::gil_scoped_release release;
                  self.automaton()->walk_ahead(work);
              }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
+        .def("__repr__", [](const Compiled& self) {
+                 const nb::gil_scoped_release release;  // it may compile
+                 const auto automaton = self.automaton();
+                 return "Automaton(" + std::to_string(automaton->stats().nodes) + " nodes, vocabulary of " +
+                        std::to_string(automaton->vocabulary().size()) + " tokens)";
+             })
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
 
     nb::enum_<Matcher::Fit>(m, "Fit", "How a token budget changes a mask; see `Matcher.fill_masks_within`.")
@@ -156,6 +162,15 @@ void bind_matcher(nb::module_& m) {
              "has no tokens that spell it.")
         .def("completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
              "A shortest text that completes what was taken so far.")
+        .def("__repr__", [](const Matcher& self) {
+                 std::string shown = "Matcher(position=" + std::to_string(self.position());
+                 if (self.is_finished()) return shown + ", is_finished=True)";
+                 try {
+                     shown += released_when_long(self, [&] { return self.is_accepting(); }) ? ", is_accepting=True" : ", is_accepting=False";
+                 } catch (const Error&) {  // a limit: the rest is still worth showing
+                 }
+                 return shown + ")";
+             })
         .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
                      "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")

@@ -69,6 +69,8 @@ class Automaton:
         Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
         """
 
+    def __repr__(self) -> str: ...
+
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
 
@@ -150,6 +152,8 @@ class Matcher:
 
     def completion(self) -> bytes:
         """A shortest text that completes what was taken so far."""
+
+    def __repr__(self) -> str: ...
 
     @property
     def is_accepting(self) -> bool:

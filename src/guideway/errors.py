@@ -115,12 +115,16 @@ class InvalidTextError(GuidewayError, ValueError):
     Attributes:
         text: The text, or None.
         place: The JSON Pointer of the value that does not fit, or None.
+        position: The number of characters at the beginning of the text that fit, or None.
     """
 
-    def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, place: str | None = None, text: str | None = None, position: int | None = None
+    ) -> None:
         super().__init__(message)
         self.place = place
         self.text = text
+        self.position = position
 
 
 class RejectedTokenError(GuidewayError, ValueError):

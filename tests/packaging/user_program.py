@@ -94,6 +94,7 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
         change: types.Change = session.set_text("Hello, ")
         session.constrain(constraint)
         made: list[int] = session.complete(max_tokens=20)
+        divergence: types.Divergence | None = session.divergence
         counts: types.Counts = session.counts
         start: types.KVCache = session.kv_cache()
         logits: NDArray[np.float32] = session.logits()
@@ -102,11 +103,12 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
     rows = new_rows(1, len(vocabulary))
     fill_masks([matcher], rows)
     any_left: bool = apply(logits, rows[0])
+    fit: types.Fit = matcher.fill_masks_within(rows[0], rows[0].copy(), needed)
     try:
         advance_and_fill([matcher], forced_tokens(matcher, tokenizer), rows)
     except (RejectedTokenError, LimitExceededError) as error:
         print(error)
-    print(ids, change, made, counts, start.nbytes, needed, any_left, adaptive)
+    print(ids, change, made, divergence, counts, start.nbytes, needed, any_left, fit, adaptive)
 
 
 def search(model: gw.Model) -> None:

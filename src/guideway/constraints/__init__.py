@@ -3,6 +3,7 @@
 base.py           `Constraint`, literals, alternatives, sequences, intersection and complement
 structural.py     equality, hash and repr of nested constraints, without recursion
 coerce.py         `of`: anything that can serve as a constraint as a constraint
+mismatch.py       the error for a text that does not fit
 embed.py          constraints as terms of context-free rules
 regex.py          `Regex`
 format.py         `Format`

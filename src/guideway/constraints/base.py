@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.structural import content_hash, same, shown
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
 from guideway.grammar.cfg import Rule, terms
@@ -146,7 +147,7 @@ class Constraint(ABC, Generic[T_co]):
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return captures_of(self, text)
 
     def shape(self) -> Shape | None:
@@ -200,7 +201,7 @@ def _source(thing: object) -> Constraint[object]:
     if isinstance(thing, str):
         return Literal(thing)
     raise InvalidConstraintError(
-        f"a constraint combines with a constraint or a str, got {type(thing).__name__}; convert it with guideway.of()"
+        f"a constraint combines with a constraint or a str, got {type(thing).__name__}; convert it with guideway.constraints.of()"
     )
 
 
@@ -217,7 +218,7 @@ class Literal(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text."""
         if text != self.text:
-            raise InvalidTextError(f"expected {self.text!r}, found {text!r}")
+            raise does_not_fit(self.grammar(), text, f"is not {self.text!r}")
         return text
 
     def _content(self) -> object:
@@ -272,6 +273,10 @@ class _Combined(Constraint[T_co]):
     def _content(self) -> object:
         return self._parts
 
+    def conflict(self, place: str | None) -> str | None:
+        """Return the combination, if it has no place in a schema."""
+        return repr(self) if place is None else None
+
     def _shown(self) -> tuple[object, ...]:
         parts = [("(", part, ")") if isinstance(part, _Combined) else (part,) for part in self._parts]
         return (*parts[0], *(one for part in parts[1:] for one in (f" {self._sign} ", *part)))
@@ -318,7 +323,7 @@ class _Joined(_Combined[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is a concatenation of texts of the parts."""
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return text
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from guideway._kernel import Automaton, Matcher
 from guideway.constraints.base import Constraint
-from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.json_schema import JsonSchema, refuse_wrapper
 from guideway.constraints.python_types import PythonType
 from guideway.constraints.regex import Regex
 from guideway.errors import InvalidConstraintError
@@ -43,6 +43,7 @@ def of(constraint: object) -> Constraint[Any]:
         return constraint
     if isinstance(constraint, Mapping):
         if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
+            refuse_wrapper(constraint)
             raise InvalidConstraintError(f"{_shown(constraint)} has no JSON Schema keyword; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import separated, term_of
-from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg import Repetition, Rule, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
@@ -50,7 +51,7 @@ class Repeated(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is a repetition of texts of the part."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         return text
 
     def _content(self) -> object:

@@ -19,8 +19,11 @@ __all__ = ["Generation", "GenerationState", "TokenLimit", "Truncation"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+MAX_SHOWN = 80
+"""The maximum number of characters of the value in the repr of a `Generation`."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class GenerationState:
     """The state of a generation, as values. Change what you like and pass it to `resume`.
 
@@ -47,6 +50,10 @@ class GenerationState:
     kv_cache: KVCache | None = field(default=None, compare=False)
     healed: str = ""
     divergence: Divergence | None = None
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.prompt)} tokens of prompt", f"{len(self.tokens)} tokens of output", f"seed={self.seed}"]
+        return f"GenerationState({', '.join(parts)}{'' if self.source is None else f', {self.source!r}'})"
 
     def text(self, model: ModelBase) -> str:
         """The text of the output, without an incomplete character at its end.
@@ -131,7 +138,7 @@ class Truncation(NamedTuple):
     characters: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Generation(Generic[T_co]):
     """One result.
 
@@ -160,6 +167,14 @@ class Generation(Generic[T_co]):
     stopped_by: str | None = None
     steps: tuple[TokenLogprobs, ...] = ()
     truncation: Truncation | None = None
+
+    def __repr__(self) -> str:
+        name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))
+        shown = shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "…"
+        parts = [f"{name}={shown}", f"{len(self.tokens)} tokens", f"finish_reason={self.finish_reason!r}"]
+        if self.truncation is not None:
+            parts.append(f"truncation={self.truncation.kind!r}")
+        return f"Generation({', '.join(parts)})"
 
     @property
     def captures(self) -> Captures:

@@ -118,6 +118,10 @@ class Stream(Iterator[T]):
     def __next__(self) -> T:
         return next(self._items)
 
+    def __repr__(self) -> str:
+        results = [one for group in self._job.results for one in group]
+        return f"Stream({sum(one is not None for one in results)} of {len(results)} sequences finished)"
+
     @property
     def results(self) -> Any:
         """The results of `complete`: a `Generation`, a list, or a list of lists.

@@ -6,6 +6,7 @@ lengths.py     texts of bounded length
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel
 recognizer.py  the byte recogniser that `parse` uses
+mismatch.py    where a text stops fitting, and what could follow
 cfg/           context-free rules -> nodes
 """
 

@@ -42,6 +42,9 @@ __all__ = ["Change", "Counts", "Divergence", "Parts", "Session"]
 LOGITS_BYTES = 8 << 20
 """The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
 
+SHOWN_TOKENS = 16
+"""The number of last tokens whose text the repr shows."""
+
 CHECKPOINT_BYTES = 64 << 20
 """The number of bytes of earlier states that a session keeps, if the engine cannot truncate states."""
 
@@ -196,6 +199,12 @@ class Session:
 
     def __len__(self) -> int:
         return len(self._tokens)
+
+    def __repr__(self) -> str:
+        end = self.tokenizer.decode(self._tokens[-SHOWN_TOKENS:])
+        more = "…" if len(self._tokens) > SHOWN_TOKENS else ""
+        matcher = "" if self.matcher is None else f", matcher={self.matcher!r}"
+        return f"Session({self.model.name!r}, {len(self._tokens)} tokens, text={more + end!r}{matcher})"
 
     def feed(self, text: str | Iterable[int]) -> list[int]:
         """Append text or token ids. The model runs over them when logits are needed.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from guideway.integrations._common.follower import Follower, fill
 from guideway.integrations._common.processor import Chained, Function, Processor
-from guideway.integrations._common.requests import KINDS, requested
+from guideway.integrations._common.requests import KINDS, requested, token_budget
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
 
@@ -33,4 +33,5 @@ __all__ = [
     "Rows",
     "fill",
     "requested",
+    "token_budget",
 ]

@@ -23,6 +23,14 @@ Function = Callable[[Any, Any], Any]
 _SINGLE_USE = "call reset() before each generate() call, or create a new processor"
 
 
+SHOWN = 4
+"""The maximum number of constraints in a repr."""
+
+
+def _name(constraint: object) -> str:
+    return constraint.__name__ if isinstance(constraint, type) else repr(constraint)
+
+
 class Processor:
     """The base of the logits processors: compiled constraints and row tracking.
 
@@ -42,6 +50,8 @@ class Processor:
         if not given:
             raise ValueError("a list of constraints has one for each prompt; this one is empty")
         self._count = len(given) if several else None
+        self._shown = ", ".join(map(_name, given[:SHOWN])) + (", …" if len(given) > SHOWN else "")
+        self._shown = f"[{self._shown}]" if several else self._shown
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # no constraints: the processor does nothing
         self._automata, self._max_tokens = made, max_tokens
@@ -50,6 +60,15 @@ class Processor:
         self._prompts: Ids | None = None
         self._widest = 0
         self._begun: tuple[Ids, Begun] | None = None
+
+    def __repr__(self) -> str:
+        """The constraints, the budget, and the number of rows of the running call."""
+        parts = [self._shown]
+        if self._max_tokens is not None:
+            parts.append(f"max_tokens={self._max_tokens}")
+        if self._prompts is not None:
+            parts.append(f"{len(self._prompts)} rows")
+        return f"Processor({', '.join(parts)})"
 
     def reset(self) -> None:
         """Forget the prompts and rows, so that the processor can be used for another generate() call.
@@ -195,6 +214,9 @@ class Chained:
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         self._processor, self._before = processor, tuple(before)
+
+    def __repr__(self) -> str:
+        return type(self).__name__ + repr(self._processor).removeprefix("Processor")
 
     @property
     def timings(self) -> ProcessorTimings:

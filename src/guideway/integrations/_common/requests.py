@@ -11,7 +11,7 @@ from guideway.errors import InvalidConstraintError
 from guideway.integrations._common.structural_tags import structural_tag
 from guideway.jsontext.decoder import loads
 
-__all__ = ["KINDS", "requested"]
+__all__ = ["KINDS", "requested", "token_budget"]
 
 KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 """The kinds of constraints that servers know."""
@@ -71,3 +71,17 @@ def _parsed(text: str, what: str) -> Any:
         return loads(text)
     except ValueError as error:
         raise InvalidConstraintError(f"{what} is no JSON: {error}") from None
+
+
+def token_budget(name: str, given: object) -> int | None:
+    """Return the token budget of a request, or None. HTTP clients may send it as text.
+
+    Raises:
+        InvalidConstraintError: It is not a positive integer.
+    """
+    if given is None:
+        return None
+    number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) < 10 else given
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise InvalidConstraintError(f"{name} must be a positive integer, got {given!r}")
+    return number

@@ -11,7 +11,7 @@ from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Follower, fill, requested
+from guideway.integrations._common import Follower, fill, requested, token_budget
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
@@ -22,7 +22,9 @@ _TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
     """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and the constraint as `custom_params`:
-    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). The server needs `--enable-custom-logit-processor`.
+    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). With `"max_tokens"` next to it (the value of
+    `max_new_tokens`), every output is complete within it; without it, SGLang cuts an output at `max_new_tokens`.
+    The server needs `--enable-custom-logit-processor`.
 
     An error, in the constraint or later, ends the text of that request and is logged. Drafts are not supported, and end
     the text too. The grammar backend supports drafts and reports errors.
@@ -60,9 +62,11 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
     if found is None:
         table = _tokenizer(request.tokenizer)
         try:
-            if len(given) != 1:
-                raise ProcessorError("a request has one constraint: {kind: text}")
-            found = Follower(compile(requested(*next(iter(given.items()))), table), table.eos_ids)
+            kinds = {kind: spec for kind, spec in given.items() if kind != "max_tokens"}
+            if len(kinds) != 1:
+                raise ProcessorError("a request has one constraint: {kind: text}, and optionally max_tokens")
+            automaton = compile(requested(*next(iter(kinds.items()))), table)
+            found = Follower(automaton, table.eos_ids, max_tokens=token_budget("max_tokens", given.get("max_tokens")))
         except GuidewayError as error:
             found = Follower(compile(Regex(""), table), table.eos_ids)
             found.fail(error)
