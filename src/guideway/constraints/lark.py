@@ -28,9 +28,10 @@ Lexer = Literal["dynamic_complete", "contextual"]
 class Lark(RuleConstraint):
     """The texts that a Lark grammar derives. The value is the text.
 
-    Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Not supported: terminals that can match the empty
-    text or look at surrounding text, imports other than `common`, and templates of terminals; with the contextual lexer
-    also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by generated names.
+    Beyond Lark, `<|name|>`, `<[id]>` and `<[id-id,id]>` in a rule are special tokens. Not supported: terminals that can
+    match the empty text or look at surrounding text, imports other than `common`, and templates of terminals or as
+    arguments; with the contextual lexer also `parts`, reduce/reduce conflicts (which Lark resolves by the priorities of
+    rules), and terminals whose order Lark decides by generated names.
 
     Args:
         text: The grammar.
@@ -145,7 +146,7 @@ class Lark(RuleConstraint):
             if name not in known:
                 named = sorted(one for one in known if one.strip("_").isidentifier())
                 reader.fail(f"{name!r} is not defined; defined names: {', '.join(named)}", at)
-        if start not in known:
+        if start not in reader.rules and start not in self.parts:
             raise InvalidConstraintError(
                 f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(reader.rules))}"
             )

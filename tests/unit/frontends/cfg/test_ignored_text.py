@@ -120,6 +120,11 @@ def test_templates_as_arguments_are_not_supported(grammar: str, says: str) -> No
         gw.Lark(grammar)
 
 
+def test_the_start_is_a_rule() -> None:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="start rule 'A' is not defined; defined rules: start"):
+        gw.Lark('start: A\nA: "a"', start="A")
+
+
 def test_priorities_of_rules_in_conflicts_are_not_supported() -> None:
     grammar = 'start: a | b\na.2: "x"\nb.1: "x"'
     assert lark.Lark(grammar, parser="lalr").parse("x").children[0].data == "a"
