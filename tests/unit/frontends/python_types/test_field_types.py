@@ -93,7 +93,7 @@ def text_of(value: object) -> str:
         (Literal[Plain.A, "q"], ['"q"'], ['"x"']),
         (Base64, ['{"b": "_-8="}', '{"b": ""}'], ['{"b": "a"}', '{"b": "é"}']),
         (Hex, ['{"b": "00ff"}'], ['{"b": "0"}', '{"b": "zz"}']),
-        (FileUrl, ['"file:///tmp/a.txt"', '"file:///"'], ['"http://a"', '"file://a:b@c/"', '"file:"']),
+        (FileUrl, ['"file:///data/a.txt"', '"file:///"'], ['"http://a"', '"file://a:b@c/"', '"file:"']),
         (Validated, ['{"a": 1}', '{"a": 1, "b": 2}'], ["{}", '{"b": 2}']),
         (One, ['{"a": 1}'], ["{}"]),
         (Annotated[str, StringConstraints(ascii_only=True)], ['"az"'], ['"é"']),
