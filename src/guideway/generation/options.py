@@ -120,7 +120,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
-    "progress": Option(False, "Show a progress bar on standard error."),
+    "progress": Option(False, "Show a progress bar on standard error, if that is a terminal."),
     "allow_truncation": Option(False, "Let `max_tokens` cut a constrained text. The value is then None."),
     "return_exceptions": Option(
         False, "Return the exception of a failed prompt in its place, and continue the others."
