@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks python-types lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -46,6 +46,8 @@ one-store: .venv/.test             ## compare the masks of 10,000 constraints in
 	$(BIN)/python -m tests.campaigns.one_store
 walks: .venv/.test                 ## compare a million masked walks over random schemas with `jsonschema`
 	$(BIN)/python -m tests.campaigns.walks
+python-types: .venv/.test          ## draw texts of 3,000 random Python types: Pydantic accepts all of them
+	$(BIN)/python -m tests.campaigns.python_types
 lint: .venv/.lint                  ## check rules and layout with ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 format: .venv/.lint                ## fix rules and layout with ruff

@@ -27,8 +27,11 @@ def test_unit_tests_of_the_package_itself_name_a_module() -> None:
 
 
 def test_unit_folders_have_only_tests() -> None:
+    """Fixtures of one folder are in its `conftest.py`; everything else that is shared is in tests/helpers."""
     others = sorted(str(path.relative_to(UNIT)) for path in python_files(UNIT) if not path.name.startswith("test_"))
-    assert {name.rpartition("/")[2] for name in others} <= {"__init__.py"}, "helpers belong in tests/helpers"
+    assert {name.rpartition("/")[2] for name in others} <= {"__init__.py", "conftest.py"}, (
+        "helpers belong in tests/helpers"
+    )
 
 
 def test_programs_are_campaigns_or_suites() -> None:

@@ -122,7 +122,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
-    "progress": Option(False, "Show a progress bar on standard error."),
+    "progress": Option(False, "Show a progress bar on standard error, if that is a terminal."),
     "on_truncation": Option(
         "return",
         '"raise": raise `TruncatedError` at the first token that would have been another without `max_tokens` and the'

@@ -244,11 +244,17 @@ def test_only_json_grows(model: Model) -> None:
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_generate_progress_bar(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_progress_bar(
+    model: Model, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
+    assert capsys.readouterr() == ("", "")  # standard error is not a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, it now is
     assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
     out, err = capsys.readouterr()
     assert out == ""
     assert "generating" in err
+    assert "100%" in err
 
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from guideway.errors import UnsupportedError
-from guideway.frontends.cfg.scanner import Groups, Reader, special_of
+from guideway.frontends.cfg.scanner import Groups, Reader
 from guideway.grammar.cfg import Ref, Rule, Text
 from guideway.grammar.regular import (
     ANY_CHAR,
@@ -24,6 +24,7 @@ from guideway.grammar.regular import (
     Not,
     Regular,
     Repeat,
+    Special,
     literal,
 )
 
@@ -133,7 +134,7 @@ class GbnfReader(Reader):
         """Parse a token by name or id, or a repetition of other text (`!<name>*`)."""
         others = self.skip("!")
         written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
-        token = special_of(written)
+        token = self.special(written, at)
         if not others:
             return token
         if self.next not in ("*", "+"):
@@ -144,7 +145,7 @@ class GbnfReader(Reader):
             )
         least = 0 if self.next == "*" else 1
         self.at += 1
-        found = Literals((token.name,)) if isinstance(token.name, str) else NEVER
+        found = Literals((token.name,)) if isinstance(token, Special) and isinstance(token.name, str) else NEVER
         return Both((Repeat(ANY_CHAR, least, None), Not(Cat((ANY_TEXT, found, ANY_TEXT)))))
 
     def _count(self, groups: Groups) -> None:
