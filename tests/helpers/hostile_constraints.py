@@ -112,7 +112,9 @@ SCHEMAS: dict[str, Any] = {
         ]
     },
     "anyOf of types": {
-        "allOf": [{"anyOf": [{"type": "integer", "minimum": n}, {"type": "string", "minLength": n}]} for n in range(300)]
+        "allOf": [
+            {"anyOf": [{"type": "integer", "minimum": n}, {"type": "string", "minLength": n}]} for n in range(300)
+        ]
     },
     "dependent keys": {
         "type": "object",
@@ -136,23 +138,40 @@ SCHEMAS: dict[str, Any] = {
         "unevaluatedItems": False,
     },
     "contains": {"type": "array", "allOf": [{"contains": {"const": n}, "minContains": n} for n in range(12)]},
-    "contains of ranges": {"type": "array", "allOf": [{"contains": {"minimum": n}, "maxContains": 3} for n in range(16)]},
+    "contains of ranges": {
+        "type": "array",
+        "allOf": [{"contains": {"minimum": n}, "maxContains": 3} for n in range(16)],
+    },
     "unique enum items": {"type": "array", "uniqueItems": True, "items": {"enum": list(range(3_000))}, "minItems": 50},
-    "unique items too many": {"type": "array", "uniqueItems": True, "items": {"enum": list(range(99))}, "minItems": 100},
+    "unique items too many": {
+        "type": "array",
+        "uniqueItems": True,
+        "items": {"enum": list(range(99))},
+        "minItems": 100,
+    },
     "many optional keys": {
         "type": "object",
         "properties": {f"p{n}": {"type": "integer"} for n in range(1_500)},
         "minProperties": 700,
         "maxProperties": 900,
     },
-    "many required keys": {"type": "object", "required": [f"k{n}" for n in range(5_000)], "additionalProperties": False},
+    "many required keys": {
+        "type": "object",
+        "required": [f"k{n}" for n in range(5_000)],
+        "additionalProperties": False,
+    },
     "an enum of objects": {"enum": [{"a": n, "b": {"c": [n, n + 1]}} for n in range(2_500)]},
     "enums that meet": {"allOf": [{"enum": list(range(n, n + 600))} for n in range(0, 30, 2)]},
     "enum under not": {"not": {"enum": [[n, {"a": n}] for n in range(3_000)]}},
     "consts of depth": {"not": {"const": nested(1, lambda one: [one], 3_000)}},
     "arrays of positions": {"type": "array", "prefixItems": [{"enum": [n, str(n)]} for n in range(3_000)]},
-    "arrays of oneOf": {"type": "array", "prefixItems": [{"oneOf": [{"minimum": n}, {"maximum": 9}]} for n in range(900)]},
-    "large counts": nested({"type": "null"}, lambda one: {"type": "array", "items": one, "minItems": 5, "maxItems": 90_000}, 12),
+    "arrays of oneOf": {
+        "type": "array",
+        "prefixItems": [{"oneOf": [{"minimum": n}, {"maximum": 9}]} for n in range(900)],
+    },
+    "large counts": nested(
+        {"type": "null"}, lambda one: {"type": "array", "items": one, "minItems": 5, "maxItems": 90_000}, 12
+    ),
     "large counts of keys": {"type": "object", "minProperties": 90_000, "maxProperties": 99_000},
     "keys with counts and patterns": {
         "type": "object",
@@ -164,7 +183,10 @@ SCHEMAS: dict[str, Any] = {
         "$ref": "#/$defs/d0",
         "$defs": {**{f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(1_500)}, "d1500": False},
     },
-    "references in a ring": {"$ref": "#/$defs/d0", "$defs": {f"d{n}": {"$ref": f"#/$defs/d{(n + 1) % 900}"} for n in range(900)}},
+    "references in a ring": {
+        "$ref": "#/$defs/d0",
+        "$defs": {f"d{n}": {"$ref": f"#/$defs/d{(n + 1) % 900}"} for n in range(900)},
+    },
     "recursive allOf": {
         "type": "object",
         "properties": {"a": {"$ref": "#"}, "b": {"allOf": [{"$ref": "#"}, {"required": ["a"]}, {"minProperties": 2}]}},
@@ -178,9 +200,16 @@ SCHEMAS: dict[str, Any] = {
         "properties": {f"p{n}": {"$dynamicRef": "#n"} for n in range(200)},
     },
     "keys of one prefix": {"type": "object", "properties": {"a" * n: {"type": "integer"} for n in range(1, 440)}},
-    "escaped keys": {"type": "object", "properties": {"\\" * n: {"type": "null"} for n in range(1, 300)}, "additionalProperties": False},
+    "escaped keys": {
+        "type": "object",
+        "properties": {"\\" * n: {"type": "null"} for n in range(1, 300)},
+        "additionalProperties": False,
+    },
     "a long key": {"type": "object", "required": ["k" * 90_000]},
-    "a pattern with look-arounds": {"type": "string", "pattern": "".join(f"(?=.*{one}.{{{n}}}x)" for n, one in enumerate(LETTERS))},
+    "a pattern with look-arounds": {
+        "type": "string",
+        "pattern": "".join(f"(?=.*{one}.{{{n}}}x)" for n, one in enumerate(LETTERS)),
+    },
     "formats at once": {
         "allOf": [{"type": "string", "format": one} for one in ("email", "uri", "date-time", "ipv6", "hostname")]
     },
@@ -189,9 +218,16 @@ SCHEMAS: dict[str, Any] = {
         "allOf": [{"not": {"type": "string", "format": one}} for one in ("uri", "date-time", "ipv6", "hostname")],
     },
     "lengths and formats": {"type": "string", "format": "idn-email", "minLength": 9_000, "maxLength": 9_001},
-    "lengths of many strings": {"oneOf": [{"type": "string", "minLength": n, "maxLength": 2 * n} for n in range(1, 700)]},
+    "lengths of many strings": {
+        "oneOf": [{"type": "string", "minLength": n, "maxLength": 2 * n} for n in range(1, 700)]
+    },
     "digits": {"type": "number", "minimum": int("1" * 900), "maximum": int("2" * 900)},
-    "digits and a divisor": {"type": "integer", "minimum": int("1" * 300), "maximum": int("2" * 300), "multipleOf": 997},
+    "digits and a divisor": {
+        "type": "integer",
+        "minimum": int("1" * 300),
+        "maximum": int("2" * 300),
+        "multipleOf": 997,
+    },
     "fractions": {"type": "number", "multipleOf": 1e-200, "minimum": 0.1, "maximum": 0.2},
     "depth": nested({"type": "string"}, lambda one: {"properties": {"a": one}, "required": ["a"]}, 1_500),
     "depth of allOf": nested({"type": "string"}, lambda one: {"allOf": [one]}, 3_000),
@@ -216,7 +252,7 @@ PATTERNS: dict[str, str] = {
     "alternatives": "|".join("a" * (n % 90) + "b" for n in range(2_000)),
     "alternatives that share": "|".join(f"{n:05d}" for n in range(16_000)),
     "optional letters": "a?" * 20_000 + "a" * 20_000,
-    "classes": "".join(f"[\\w&&{one}]?" if False else f"[^{one}]*" for one in LETTERS * 300),
+    "classes": "".join(f"[^{one}]*" for one in LETTERS * 300),
     "unicode classes": "".join((r"\w*\d?", r"\s*[^\W\d]?")[n % 2] for n in range(4_000)),
     "a class of many ranges": "[" + "".join(chr(0x100 + 3 * n) for n in range(15_000)) + "]{1,500}",
     "negated class of many ranges": "[^" + "".join(chr(0x100 + 3 * n) for n in range(15_000)) + "]*",
@@ -241,12 +277,22 @@ GBNF: dict[str, str] = {
     "open parentheses": "root ::= " + "(" * 90_000,
     "optional": "root ::= " + deep("(", '"a"', ")?", 20_000),
     "repeated": "root ::= " + deep("(", '"a"', "){2,9}", 60),
-    "left recursion": "root ::= " + " | ".join(f'r{n} "x"' for n in range(100)) + "\n"
+    "left recursion": "root ::= "
+    + " | ".join(f'r{n} "x"' for n in range(100))
+    + "\n"
     + "".join(f"r{n} ::= " + " | ".join(f"r{m} [a-c]" for m in range(100)) + ' | "y"\n' for n in range(100)),
     "a chain of rules": "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1}\n" for n in range(6_000)) + 'r6000 ::= "a"',
-    "rules that double": "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(3_000)) + 'r3000 ::= "a"',
-    "optional rules": "root ::= " + "".join(f"r{n}? " for n in range(2_000)) + "\n" + "".join(f'r{n} ::= "a" root?\n' for n in range(2_000)),
-    "empty rules": "root ::= " + "".join(f"r{n} " for n in range(2_000)) + "\n" + "".join(f'r{n} ::= r{(n + 1) % 2000} | ""\n' for n in range(2_000)),
+    "rules that double": "root ::= r0\n"
+    + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(3_000))
+    + 'r3000 ::= "a"',
+    "optional rules": "root ::= "
+    + "".join(f"r{n}? " for n in range(2_000))
+    + "\n"
+    + "".join(f'r{n} ::= "a" root?\n' for n in range(2_000)),
+    "empty rules": "root ::= "
+    + "".join(f"r{n} " for n in range(2_000))
+    + "\n"
+    + "".join(f'r{n} ::= r{(n + 1) % 2000} | ""\n' for n in range(2_000)),
     "a ring": "".join(f"{'root' if n == 0 else f'r{n}'} ::= r{(n + 1) % 3000 or 1}\n" for n in range(3_000)),
     "alternatives": "root ::= " + " | ".join(f'"{n}"' for n in range(9_000)),
     "ambiguous": 'root ::= root root | root root root | "a" | ""',
@@ -265,13 +311,17 @@ EBNF: dict[str, str] = {
     "exceptions": "a = {" + deep("(", "'x' | 'y'", " - 'x')", 90) + "};",
     "exceptions in a row": "a = " + ", ".join("(b - 'x')" for _ in range(2_000)) + "; b = 'x' | 'y' | 'z';",
     "exceptions of repetitions": "a = {b} - ({b}, 'x', {b}), {b} - ({b}, 'y', {b}); b = 'x' | 'y' | 'z';",
-    "exceptions that multiply": "a = " + " | ".join(f"({{b}} - ({n} * b, {{{n + 2} * b}}))" for n in range(2, 30)) + "; b = 'x' | 'y';",
+    "exceptions that multiply": "a = "
+    + " | ".join(f"({{b}} - ({n} * b, {{{n + 2} * b}}))" for n in range(2, 30))
+    + "; b = 'x' | 'y';",
     "counts": "a = " + deep("9 * (", "'x'", ")", 40) + ";",
     "large counts": "a = 999999999 * 'x';",
     "comments": "(*" * 40_000 + "*)" * 40_000,
     "a chain": "".join(f"a{n} = a{n + 1};\n" for n in range(5_000)) + "a5000 = 'x';",
     "rules that double": "".join(f"a{n} = a{n + 1}, a{n + 1};\n" for n in range(3_000)) + "a3000 = 'x';",
-    "left recursion": "".join(f"a{n} = " + " | ".join(f"a{m}, 'x'" for m in range(80)) + " | 'y';\n" for n in range(80)),
+    "left recursion": "".join(
+        f"a{n} = " + " | ".join(f"a{m}, 'x'" for m in range(80)) + " | 'y';\n" for n in range(80)
+    ),
     "W3C differences": "a ::= " + " - ".join("[a-z]*" for _ in range(300)),
     "W3C alternatives": "a ::= " + " | ".join(f'"{n}"' for n in range(9_000)),
     "W3C characters": "a ::= " + "#x41 " * 15_000,
@@ -287,15 +337,23 @@ LARK: dict[str, str] = {
     "terminals that double": "start: T0\n" + "".join(f"T{n}: T{n + 1} T{n + 1}\n" for n in range(60)) + 'T60: "x"',
     "a chain of terminals": "start: T0\n" + "".join(f"T{n}: T{n + 1}\n" for n in range(4_000)) + 'T4000: "x"',
     "a chain of rules": "start: r0\n" + "".join(f"r{n}: r{n + 1}\n" for n in range(4_000)) + 'r4000: "x"',
-    "terminals that meet": "start: (" + " | ".join(f"T{n}" for n in range(300)) + ")+\n"
+    "terminals that meet": "start: ("
+    + " | ".join(f"T{n}" for n in range(300))
+    + ")+\n"
     + "".join(f"T{n}: /[a-z]{{1,{n + 1}}}/\n" for n in range(300)),
-    "priorities": "start: (" + " | ".join(f"T{n}" for n in range(60)) + ")+\n"
+    "priorities": "start: ("
+    + " | ".join(f"T{n}" for n in range(60))
+    + ")+\n"
     + "".join(f"T{n}.{n}: /(a|b)*a(a|b){{{n % 12}}}/\n" for n in range(60)),
-    "templates": "start: t{t{t{t{t{A}}}}}\nt{x}: x x | x x x\nA: \"a\"",
-    "templates that double": "start: t0{A}\n" + "".join(f"t{n}{{x}}: t{n + 1}{{x}} t{n + 1}{{y{n}}}\ny{n}: A\n" for n in range(30))
+    "templates": 'start: t{t{t{t{t{A}}}}}\nt{x}: x x | x x x\nA: "a"',
+    "templates that double": "start: t0{A}\n"
+    + "".join(f"t{n}{{x}}: t{n + 1}{{x}} t{n + 1}{{y{n}}}\ny{n}: A\n" for n in range(30))
     + 't30{x}: x\nA: "a"',
-    "templates without an end": "start: t{A}\nt{x}: x | t{u{x}}\nu{x}: x x\nA: \"a\"",
-    "left recursion": "".join(f"{'start' if n == 0 else f'r{n}'}: " + " | ".join(f'r{m} "x"' for m in range(1, 80)) + ' | "y"\n' for n in range(80)),
+    "templates without an end": 'start: t{A}\nt{x}: x | t{u{x}}\nu{x}: x x\nA: "a"',
+    "left recursion": "".join(
+        f"{'start' if n == 0 else f'r{n}'}: " + " | ".join(f'r{m} "x"' for m in range(1, 80)) + ' | "y"\n'
+        for n in range(80)
+    ),
     "ignored": "start: A+\nA: /a+/\n" + "".join(f"I{n}: /(a|b)*{n}/\n%ignore I{n}\n" for n in range(200)),
     "imports": "%import common.WORD\n" * 3_000 + "start: WORD",
     "alternatives": "start: " + " | ".join(f'"{n}"' for n in range(9_000)),
@@ -319,9 +377,12 @@ def tags(begins: list[str], triggers: list[str]) -> Any:
 
 TAGS: dict[str, Make] = {
     "many tools": lambda: ToolCalls([tool(f"f{n}", {"type": "object"}) for n in range(900)], family="hermes"),
-    "many tools, pairs": lambda: ToolCalls([tool(f"f{n}", {"type": "object"}) for n in range(400)], family="qwen-coder"),
+    "many tools, pairs": lambda: ToolCalls(
+        [tool(f"f{n}", {"type": "object"}) for n in range(400)], family="qwen-coder"
+    ),
     "a tool of many keys": lambda: ToolCalls(
-        [tool("f", {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(900)}})], family="hermes"
+        [tool("f", {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(900)}})],
+        family="hermes",
     ),
     "a costly tool": lambda: ToolCalls([structure(SCHEMAS["oneOf of patterns"])], family="hermes"),
     "a costly tool, Llama": lambda: ToolCalls([structure(SCHEMAS["patterns in allOf"])], family="llama"),
@@ -355,9 +416,13 @@ TYPES: dict[str, Make] = {
     "a long Literal": lambda: gw.constraint_of(Literal[tuple(range(9_000))]),
     "a union of models": lambda: gw.constraint_of(union_of_models(300)),
     "a chain of models": lambda: gw.constraint_of(chain_of_models(150)),
-    "a model of many fields": lambda: gw.constraint_of(create_model("F", **{f"f{n}": (int | None, None) for n in range(900)})),
+    "a model of many fields": lambda: gw.constraint_of(
+        create_model("F", **{f"f{n}": (int | None, None) for n in range(900)})
+    ),
     "a pattern": lambda: gw.constraint_of(Annotated[str, Field(pattern=r"(?:\b\dba[^a]{2000}[ab]+)*")]),
-    "a pattern and a length": lambda: gw.constraint_of(Annotated[str, Field(pattern=r"^(a|b)*a(a|b){9}$", min_length=9_000)]),
+    "a pattern and a length": lambda: gw.constraint_of(
+        Annotated[str, Field(pattern=r"^(a|b)*a(a|b){9}$", min_length=9_000)]
+    ),
     "bounds": lambda: gw.constraint_of(Annotated[int, Field(ge=10**300, le=10**301, multiple_of=7)]),
 }
 
@@ -406,8 +471,16 @@ def random_pattern(rng: random.Random, depth: int) -> str:
     if depth == 0:
         return rng.choice(("a", "b", "[ab]", ".", r"\w", r"[^a]", "ab", r"\d", "é"))
     parts = [random_pattern(rng, depth - 1) for _ in range(rng.randrange(1, 4))]
-    form = rng.choice(("({})*", "(?:{}){{2,{n}}}", "(?={}.*)", "(?!{}c)", "(?:{}|b.{{{n}}})", r"\b{}\B", "(?<={})a", "{}?", "(?:{})+"))
-    return "".join(form.replace("{n}", str(rng.choice((3, 30, 300, 3_000)))).replace("{{", "{").replace("}}", "}").replace("{}", one) for one in parts)
+    form = rng.choice(
+        ("({})*", "(?:{}){{2,{n}}}", "(?={}.*)", "(?!{}c)", "(?:{}|b.{{{n}}})", r"\b{}\B", "(?<={})a", "{}?", "(?:{})+")
+    )
+    return "".join(
+        form.replace("{n}", str(rng.choice((3, 30, 300, 3_000))))
+        .replace("{{", "{")
+        .replace("}}", "}")
+        .replace("{}", one)
+        for one in parts
+    )
 
 
 def random_schema(rng: random.Random, depth: int) -> Any:
@@ -422,7 +495,11 @@ def random_schema(rng: random.Random, depth: int) -> Any:
                 {"type": "object", "minProperties": many, "maxProperties": 2 * many},
                 {"type": "object", "patternProperties": {f"^{one}": {"minLength": many} for one in "abcdef"}},
                 {"type": "array", "minItems": many, "uniqueItems": True, "items": {"enum": list(range(many + 2))}},
-                {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(many)}, "minProperties": many // 2},
+                {
+                    "type": "object",
+                    "properties": {f"p{n}": {"type": "integer"} for n in range(many)},
+                    "minProperties": many // 2,
+                },
             )
         )
     parts = [random_schema(rng, depth - 1) for _ in range(rng.randrange(1, 5))]
@@ -434,7 +511,11 @@ def random_schema(rng: random.Random, depth: int) -> Any:
             lambda: {"not": parts[0]},
             lambda: {"if": parts[0], "then": parts[-1]},
             lambda: {"type": "array", "items": parts[0], "contains": parts[-1], "maxContains": 9},
-            lambda: {"type": "object", "properties": dict(zip(LETTERS, parts, strict=False)), "unevaluatedProperties": False},
+            lambda: {
+                "type": "object",
+                "properties": dict(zip(LETTERS, parts, strict=False)),
+                "unevaluatedProperties": False,
+            },
             lambda: {"type": "object", "patternProperties": {random_pattern(rng, 1): one for one in parts}},
         )
     )()
@@ -447,7 +528,8 @@ def random_grammar(rng: random.Random) -> str:
         options = []
         for _ in range(rng.randrange(1, 6)):
             items = [
-                rng.choice((f"r{rng.randrange(count)}", '"a"', "[a-c]", '""', "[^a]")) + rng.choice(("", "", "*", "?", "{2,40}"))
+                rng.choice((f"r{rng.randrange(count)}", '"a"', "[a-c]", '""', "[^a]"))
+                + rng.choice(("", "", "*", "?", "{2,40}"))
                 for _ in range(rng.randrange(1, 6))
             ]
             options.append(" ".join(items))

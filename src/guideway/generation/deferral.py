@@ -25,15 +25,22 @@ if TYPE_CHECKING:
     from guideway.generation.scheduler import Row
     from guideway.matcher import Matcher
 
-__all__ = ["Deferral", "WorkDeferred", "bound_work"]
+__all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
 
 ROUND_WORK = 1_000_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
+
+JOIN_WORK = 200_000
+"""The maximum work of a row that joins. More is done in its first round."""
+
+JOINS = 4
+"""The maximum number of rows that join a round and reach `JOIN_WORK`."""
 
 ROW_WORK = 100_000
 """The work that a row may do after the round has reached its bound, if no call of that row was deferred before."""
 
 _FIRST_WORK = 2_000_000  # of the first attempt of a task
+_MOST_TIMES = 3  # how often a row is parked at one position
 
 
 class _Task:
@@ -127,7 +134,7 @@ class Deferral:
 
     def __init__(self) -> None:
         self._parked: dict[Row, _Task] = {}
-        self._slow: set[Row] = set()  # rows that were parked before
+        self._slow: dict[Row, tuple[int, int]] = {}  # rows that were parked: the last position, and how often there
         self._turn = 0
         self._woken = threading.Event()
 
@@ -143,7 +150,7 @@ class Deferral:
                 del self._parked[row]
                 if task.error is not None and not row.is_over:
                     row.error = task.error
-        self._slow &= known
+        self._slow = {row: times for row, times in self._slow.items() if row in known}
         self._turn += 1
         free = [row for row in rows if row not in self._parked and not row.is_over]
         slow = [row for row in free if row in self._slow]
@@ -163,12 +170,19 @@ class Deferral:
         bound_work(None)
 
     def allows(self, row: Row) -> bool:
-        """Whether the row may still work in this round."""
+        """Whether the row may still work in this round. It works without a bound if workers did not help."""
+        if self._times(row) > _MOST_TIMES:
+            bound_work(None)
+            return True
         left = bound_work(None) or 0
         if left < ROW_WORK and row not in self._slow:
             left = ROW_WORK
         bound_work(left)
         return left >= ROW_WORK
+
+    def _times(self, row: Row) -> int:
+        position, times = self._slow.get(row, (-1, 0))
+        return times if position == len(row.session) else 0
 
     def park(self, row: Row) -> None:
         """Let a worker do what the row has begun."""
@@ -176,7 +190,7 @@ class Deferral:
         if matcher is None:
             return
         budget = row.left if row.limits.complete else None
-        urgent = row.begun_to_draw and row not in self._slow
-        self._slow.add(row)
+        urgent = row.has_drawn and row not in self._slow
+        self._slow[row] = len(row.session), self._times(row) + 1
         self._parked[row] = task = _Task(matcher, budget, urgent, self._woken.set)
         _WORKERS.put(task)
