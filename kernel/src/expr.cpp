@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint8_t kAllSpellings = 7;
 constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
 constexpr std::uint64_t kExprWork = 10;
+constexpr std::size_t kLargeSum = 256;
 constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
 
 }  // namespace
@@ -276,7 +277,7 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         else take(p);
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
-    work_.spend(4 * flat.size());
+    work_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it

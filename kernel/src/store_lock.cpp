@@ -129,6 +129,7 @@ void StoreLock::piece_done(std::uint64_t units) {
     LongCall::begins(units);
     const std::uint32_t now = state_.load(std::memory_order_relaxed);
     if (!(now & kWriter)) return;  // expressions that no store guards, in tests
+    WorkBound::spend(units);
     done_ += units;
     if (!(now & kWaiters)) {
         waited_ = delayed_ = 0;

@@ -8,6 +8,19 @@ import numpy
 import numpy.typing
 
 
+class WorkDeferred(Exception):
+    pass
+
+def bound_work(units: int | None) -> int | None:
+    """
+    Bound the work of later calls of this thread to this number of units in total; None: do not bound it.
+
+    A call that reaches the bound raises `WorkDeferred` and changes nothing. It can be repeated.
+
+    Returns:
+        What was left of the bound before.
+    """
+
 class Vocabulary:
     """
     The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.

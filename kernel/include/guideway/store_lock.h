@@ -14,6 +14,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 
 #include "guideway/fork_safe.h"
@@ -24,6 +25,31 @@ namespace guideway {
 // Thrown out of a writer's work; the lock is free afterwards. No error: the work is to be done again.
 struct Preempted {
     bool by_fork;
+};
+
+// Thrown out of a call of a thread whose work is bounded, where the bound is reached. The caller's state is unchanged, and
+// the same call can be made again: what was found out stays in the store.
+struct Deferred final : std::exception {
+    const char* what() const noexcept override { return "the bound of this thread's work is reached"; }
+};
+
+// Bounds the work of the calls of this thread in total. It is checked after each piece of work (work.h), so that short calls
+// are free.
+class WorkBound {
+public:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+    static std::uint64_t left() { return left_; }
+    static void set(std::uint64_t units) { left_ = units; }
+    // Throws Deferred.
+    static void spend(std::uint64_t units) {
+        if (left_ == kNone) return;
+        left_ -= left_ < units ? left_ : units;
+        if (left_ == 0) throw Deferred();
+    }
+
+private:
+    static constinit inline thread_local std::uint64_t left_ = kNone;
 };
 
 // A call from outside that must not block others for long. Before its thread waits for a lock, and once it has done a piece

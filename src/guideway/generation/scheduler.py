@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
+from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
 from guideway.generation.stop_checker import Watch
 from guideway.matcher import Matcher
@@ -119,8 +120,14 @@ class Row:
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if limits.complete and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
-            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        self.is_checked = not (limits.complete and matcher is not None)
+        before = bound_work(JOIN_WORK)
+        try:
+            self._check_budget()
+        except WorkDeferred:
+            pass  # `take_forced` checks it
+        finally:
+            bound_work(before)
         if begun and self._watched(self.tokens, matcher) is not None:
             raise UnsatisfiableError(f"the output of the state contains a banned string of {limits.bad_words}")
         if self.watch.cut is not None:
@@ -169,11 +176,24 @@ class Row:
 
         If the probability of every token is requested, the model must run over each, and `draw` takes them.
         """
+        self._check_budget()
         while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
             if not ids:
                 break
             self._take(ids, forced=True)
+
+    def _check_budget(self) -> None:
+        """Raise `BudgetTooSmallError` if the constraint needs more than `max_tokens`. Checks once."""
+        matcher = self.session.matcher
+        if not self.is_checked and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
+            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        self.is_checked = True
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the model has run for it."""
+        return self._prompt_seconds is not None
 
     def draw(self) -> None:
         """Draw one token and take it. Call `take_forced` and the forward pass (`feed_all`) first."""
@@ -312,8 +332,10 @@ class Row:
         fits = len(ids) < self.left
         if fits and self.limits.complete:
             self.session.feed(ids)
-            fits = _needed(matcher) <= self.left
-            self.session.rewind(len(ids))
+            try:
+                fits = _needed(matcher) <= self.left
+            finally:
+                self.session.rewind(len(ids))
         if fits:
             return ids
         if self.limits.complete and self._unbudgeted() is None:
@@ -328,7 +350,11 @@ class Row:
             self._forced.update(range(start, len(session)))
         else:
             session.take(ids)
-        self._took(ids, start, matcher)
+        left = bound_work(None)  # an interruption would lose the end of the text
+        try:
+            self._took(ids, start, matcher)
+        finally:
+            bound_work(left)
 
     def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
         """Update the row after the session took `ids` at position `start`.
@@ -437,13 +463,19 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
                 break
 
 
-def step(rows: Sequence[Row], *, strides: bool = False) -> None:
-    """Run one round. `strides`: as in `rounds`."""
+def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None) -> None:
+    """Run one round. `strides`: as in `rounds`. `deferral`: takes rows whose constraint needs too much work."""
     going = []
     for row in rows:
         if row.session.matcher is not None:
+            if deferral is not None and not deferral.allows(row):
+                continue
             try:
                 row.take_forced()
+            except WorkDeferred:
+                if deferral is not None:
+                    deferral.park(row)
+                continue
             except Exception as error:
                 row.error = error
         if not row.is_over:
@@ -453,8 +485,15 @@ def step(rows: Sequence[Row], *, strides: bool = False) -> None:
         return
     feed_all([row.session for row in going])
     for row in going:
+        if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
+            continue  # its logits are kept
+        kept = len(row.steps)
         try:
             row.draw()
+        except WorkDeferred:
+            del row.steps[kept:]
+            if deferral is not None:
+                deferral.park(row)
         except Exception as error:
             row.error = error
 

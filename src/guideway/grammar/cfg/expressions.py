@@ -23,6 +23,8 @@ from guideway.grammar.regular import (
 
 __all__ = ["Expressions", "is_never"]
 
+_MAX_JOINED = 4_000  # length to which adjacent texts are joined; rules can double a text many times
+
 _SOME = Repeat(ANY_CHAR, 1, None)
 
 
@@ -120,6 +122,7 @@ class Expressions:
                 isinstance(part, Literals)
                 and isinstance(before, Literals)
                 and len(part.texts) == len(before.texts) == 1
+                and len(part.texts[0]) + len(before.texts[0]) <= _MAX_JOINED
             ):
                 made[-1] = Literals((before.texts[0] + part.texts[0],))
             else:
