@@ -229,7 +229,7 @@ def test_a_text_with_a_lone_surrogate() -> None:
 def test_lines_of_json(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text(json.dumps({"text": "one\u2028two\x85three"}, ensure_ascii=False) + "\n", "utf-8")
-    assert read_texts(str(file)) == ["one\u2028two\x85three"]
+    assert read_texts(str(file)).lines == [{"text": "one\u2028two\x85three"}]
     file.write_text("[" * 100_000, "utf-8")
     with pytest.raises(gw.errors.InvalidFileError, match="line 1"):
         read_lines(file)
