@@ -70,6 +70,8 @@ class ResultLines:
     def write(self, line: dict[str, Any], result: dict[str, Any]) -> None:
         """Write the fields of an input line and its result."""
         text = json.dumps({**line, **result}, ensure_ascii=False)
+        if any("\ud800" <= char <= "\udfff" for char in text):  # UTF-8 cannot encode a lone surrogate
+            text = json.dumps({**line, **result})
         self.written += 1
         if self._file is None:
             typer.echo(text)

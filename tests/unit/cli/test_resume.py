@@ -24,7 +24,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
 def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -138,3 +138,13 @@ def test_each_line_is_written_when_its_result_is_complete(
     assert code == 0
     assert events == ["complete 1", "written 1", "complete 0", "written 0"]
     assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 0]
+
+
+def test_a_lone_surrogate_in_a_row(run: Run, folder: Path) -> None:
+    rows = [{"id": 0, "text": "a\ud800"}, {"id": 1, "text": "line\u2028é"}]
+    name, out = write(folder / "surrogate.jsonl", rows), folder / "surrogates.jsonl"
+    command = ("extract", name, "--schema", "schema.json", *MODEL)
+    assert run(*command, "--resume", out.name)[0] == 2
+    found = {row["id"]: row for row in read(out)}
+    assert (found[0]["text"], "error" in found[0], "record" in found[1]) == ("a\ud800", True, True)
+    assert run(*command, "--json")[0] == 2

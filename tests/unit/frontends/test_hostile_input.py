@@ -18,8 +18,8 @@ from guideway import _kernel
 from guideway.cli.inputs import UsageError, read_lines, read_texts
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Tokenizer
-from tests.helpers.byte_tokens import BYTES, legal
 
+BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
 A, B = ord("a"), ord("b")
 
 
@@ -27,10 +27,10 @@ def matcher_of(constraint: Any) -> gw.Matcher:
     return gw.compile(constraint, BYTES, cache=False).matcher()
 
 
-def legal_within(matcher: gw.Matcher, tokens_left: int) -> list[int]:
+def legal(matcher: gw.Matcher, tokens_left: int) -> list[int]:
     row = np.zeros(9, np.uint32)
     matcher.fill_mask_within(row, tokens_left)
-    return legal(row)
+    return [int(bit) for bit in np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_ambiguous_paths_are_followed_once() -> None:
     matcher.fill_mask(row)
     matcher.advance(A)
     assert matcher.is_accepting
-    assert legal_within(matcher, 500) == [ord("["), A, 256]
+    assert legal(matcher, 500) == [ord("["), A, 256]
 
 
 # Each byte opens one more way to count the rest; a completion follows the shortest alone (all of them: a minute).
@@ -105,7 +105,7 @@ _LONG = {"type": "string", "minLength": 2**31 - 1}
     ],
 )
 def test_oversized_texts_are_refused_early(constraint: Any, expected: list[int]) -> None:
-    assert legal_within(matcher_of(constraint), 500) == expected
+    assert legal(matcher_of(constraint), 500) == expected
 
 
 @pytest.mark.parametrize("constraint", [gw.Regex("(a{70000}){70000}"), gw.Regex("a{4294967294}"), gw.JsonSchema(_LONG)])
@@ -229,7 +229,7 @@ def test_a_text_with_a_lone_surrogate() -> None:
 def test_lines_of_json(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text(json.dumps({"text": "one\u2028two\x85three"}, ensure_ascii=False) + "\n", "utf-8")
-    assert [line["text"] for line in read_texts(str(file)).lines] == ["one\u2028two\x85three"]
+    assert read_texts(str(file)).lines == [{"text": "one\u2028two\x85three"}]
     file.write_text("[" * 100_000, "utf-8")
     with pytest.raises(gw.errors.InvalidFileError, match="line 1"):
         read_lines(file)
