@@ -47,10 +47,10 @@ class Loop:
     def add(self, call: Call) -> None:
         """Add a call. Its rows join the running batch."""
         with self._guard:
-            self._calls.append(call)
             if not self._running:
-                self._running = True
                 threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
+                self._running = True  # not before: the system may refuse the thread
+            self._calls.append(call)  # the thread waits for the guard
 
     def _run(self) -> None:
         while True:

@@ -86,17 +86,15 @@ class _Workers:
         self._count = itertools.count()
         self._short: queue.PriorityQueue[tuple[bool, int, _Task]] = queue.PriorityQueue()
         self._long: queue.SimpleQueue[_Task] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[int, threading.Thread] = {}
 
     def put(self, task: _Task) -> None:
         with self._guard:
-            if not all(thread.is_alive() for thread in self._threads) or not self._threads:  # also in a forked process
-                self._threads = [
-                    threading.Thread(target=run, name="guideway-constraints", daemon=True)
-                    for run in (self._run_short, self._run_long)
-                ]
-                for thread in self._threads:
-                    thread.start()
+            for number, run in enumerate((self._run_short, self._run_long)):
+                known = self._threads.get(number)
+                if known is None or not known.is_alive():  # not alive: in a forked process
+                    self._threads[number] = threading.Thread(target=run, name="guideway-constraints", daemon=True)
+                    self._threads[number].start()
         self._short.put((not task.urgent, next(self._count), task))
 
     def _run_short(self) -> None:
@@ -191,6 +189,11 @@ class Deferral:
             return
         budget = row.left if row.limits.complete else None
         urgent = row.has_drawn and row not in self._slow
+        task = _Task(matcher, budget, urgent, self._woken.set)
+        try:
+            _WORKERS.put(task)
+        except RuntimeError as error:  # the system refuses threads
+            row.error = error
+            return
         self._slow[row] = len(row.session), self._times(row) + 1
-        self._parked[row] = task = _Task(matcher, budget, urgent, self._woken.set)
-        _WORKERS.put(task)
+        self._parked[row] = task
