@@ -159,4 +159,6 @@ def test_masks_of_long_tokens() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_drawn_rules(part: int) -> None:
-    print(rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, dear=2))
+    tally = rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, dear=2)
+    print(tally)
+    assert tally.worlds > 200

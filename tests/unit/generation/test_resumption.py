@@ -249,6 +249,7 @@ def test_generate_progress_bar(model: Model, capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     assert out == ""
     assert "generating" in err
+    assert "100%" in err
 
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:
