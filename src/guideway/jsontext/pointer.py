@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["pointer"]
+__all__ = ["pointer", "shown"]
 
 
 def pointer(place: str, *names: str | int) -> str:
@@ -13,3 +13,8 @@ def pointer(place: str, *names: str | int) -> str:
             text = text.replace("~", "~0").replace("/", "~1")
         place = f"{place}/{text}"
     return place
+
+
+def shown(place: str) -> str:
+    """Return a JSON Pointer as error messages show it."""
+    return repr(place) if place else "the whole schema"

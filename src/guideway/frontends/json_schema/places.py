@@ -10,7 +10,7 @@ from guideway.frontends.json_schema.documents import Documents, Resource
 from guideway.frontends.json_schema.keywords import KEYWORDS
 from guideway.frontends.json_schema.reading import MAX_PLAIN, read_schema
 from guideway.frontends.json_schema.terms import Fork, Place, Term
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["Places"]
 
@@ -61,7 +61,9 @@ class Places:
                 found = self._literals[key] = place.literal
                 break
             if key in chain:
-                raise InvalidConstraintError(f"at {where!r}: the reference leads back to itself", where)
+                raise InvalidConstraintError(
+                    f"at {shown(where)}: this $ref leads back to itself, so it describes no value", where
+                )
             if not chain:
                 self.contract.append((where, "$ref"))
             found = self._targets.get(key)

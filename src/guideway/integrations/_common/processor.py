@@ -40,7 +40,7 @@ class Processor:
         several = isinstance(constraints, (list, tuple))
         given: Sequence[object] = constraints if isinstance(constraints, (list, tuple)) else [constraints]
         if not given:
-            raise ValueError("a list of constraints has one for each prompt; this one is empty")
+            raise ValueError("constraints must be one constraint or a list with one for each prompt, got an empty list")
         self._count = len(given) if several else None
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # no constraints: the processor does nothing
@@ -132,7 +132,7 @@ class Processor:
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
-            raise ProcessorReuseError("no masks were begun before this call")
+            raise ProcessorReuseError("masks were requested before a forward pass began")
         return begun[1]()
 
     def _drop_begun(self) -> None:
@@ -160,7 +160,9 @@ class Processor:
 
     def _learn_prompts(self, ids: Ids) -> None:
         if self._count is not None and (not len(ids) or len(ids) % self._count):
-            raise ProcessorError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+            raise ProcessorError(
+                f"got {self._count} constraints for {len(ids)} rows; pass one constraint, or one for each prompt"
+            )
         self._prompts = np.array(ids)
         self._widest = ids.shape[1]
 

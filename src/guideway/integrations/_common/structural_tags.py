@@ -35,26 +35,28 @@ def structural_tag(spec: object) -> Constraint[Any]:
         ]
         return _triggered({"tags": tags, "triggers": spec.get("triggers")}, "", 0)
     if not isinstance(spec, dict) or "format" not in spec:
-        raise InvalidConstraintError("a structural tag has a format, or structures and triggers", "")
+        raise InvalidConstraintError("a structural tag must have 'format', or 'structures' and 'triggers'", "")
     return _format(spec["format"], "/format", 0)
 
 
 def _format(spec: Any, place: str, depth: int) -> Constraint[Any]:
     if depth > DEPTH:
-        raise LimitExceededError(f"formats nest more than {DEPTH} deep", place)
+        raise LimitExceededError(f"formats are nested more than {DEPTH} deep", place)
     kind = spec.get("type") if isinstance(spec, dict) else None
     read = _KINDS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        raise UnsupportedError(f"the format {kind!r} is not supported; known are {', '.join(sorted(_KINDS))}", place)
+        raise UnsupportedError(
+            f"the format {kind!r} is not supported; supported formats: {', '.join(sorted(_KINDS))}", place
+        )
     return read(spec, place, depth)
 
 
 def _json(spec: Any, place: str, depth: int) -> Constraint[Any]:
     if spec.get("style", "json") != "json" or spec.get("excludes"):
-        raise UnsupportedError("only the plain style of json_schema is supported", place)
+        raise UnsupportedError("only style 'json' of json_schema is supported", place)
     schema = spec.get("json_schema")
     if not isinstance(schema, (dict, bool)):
-        raise InvalidConstraintError("json_schema is a schema", f"{place}/json_schema")
+        raise InvalidConstraintError("json_schema must be a schema (an object or a boolean)", f"{place}/json_schema")
     return JsonSchema(schema)
 
 
@@ -64,7 +66,7 @@ def _free(spec: Any, place: str, depth: int) -> Constraint[Any]:
     found = _list(spec, "excludes", place) if "excludes" in spec else []
     most = spec.get("max_chars")
     if most is not None and (type(most) is not int or most < 0):
-        raise InvalidConstraintError("max_chars is a number of characters, 0 or more", f"{place}/max_chars")
+        raise InvalidConstraintError("max_chars must be an integer >= 0", f"{place}/max_chars")
     text: Constraint[Any] = Regex(_ANY if most is None else f"(?s:.{{0,{most}}})")
     for one in found:
         text = text & ~Regex(f"{_ANY}{re.escape(str(one))}{_ANY}")
@@ -86,7 +88,7 @@ def _sequence(spec: Any, place: str, depth: int) -> Constraint[Any]:
 def _either(spec: Any, place: str, depth: int) -> Constraint[Any]:
     parts = [_format(one, f"{place}/elements/{i}", depth + 1) for i, one in enumerate(_list(spec, "elements", place))]
     if not parts:
-        raise InvalidConstraintError("there must be at least one element", f"{place}/elements")
+        raise InvalidConstraintError("elements must have at least one element", f"{place}/elements")
     made = parts[0]
     for one in parts[1:]:
         made = made | one
@@ -96,14 +98,14 @@ def _either(spec: Any, place: str, depth: int) -> Constraint[Any]:
 def _one_tag(spec: Any, place: str, depth: int) -> list[Tag]:
     """Return one tag for each of its ends."""
     if not isinstance(spec, dict):
-        raise InvalidConstraintError("a tag has begin, content and end", place)
+        raise InvalidConstraintError("a tag must have 'begin', 'content' and 'end'", place)
     ends = spec.get("end")
     content = spec.get("content")
     free = isinstance(content, dict) and content.get("type") == "any_text" and not content.get("excludes")
     tags = []
     for end in ends if isinstance(ends, list) else [ends]:
         if not isinstance(end, str):
-            raise UnsupportedError("markers that are tokens are not supported", f"{place}/end")
+            raise UnsupportedError("token ids as markers are not supported; use strings", f"{place}/end")
         inside = {**content, "excludes": [end]} if isinstance(content, dict) and free and end else content
         tags.append(Tag(_text(spec, "begin", place), _format(inside, f"{place}/content", depth + 1), end))
     return tags
@@ -135,14 +137,14 @@ def _separated(spec: Any, place: str, depth: int) -> Constraint[Any]:
 def _list(spec: Any, name: str, place: str) -> list[Any]:
     found = spec.get(name)
     if not isinstance(found, list):
-        raise InvalidConstraintError(f"{name} is a list", f"{place}/{name}")
+        raise InvalidConstraintError(f"{name} must be a list", f"{place}/{name}")
     return found
 
 
 def _text(spec: Any, name: str, place: str) -> str:
     found = spec.get(name)
     if not isinstance(found, str):
-        raise InvalidConstraintError(f"{name} is a text", f"{place}/{name}")
+        raise InvalidConstraintError(f"{name} must be a string", f"{place}/{name}")
     return found
 
 

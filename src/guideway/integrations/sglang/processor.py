@@ -61,7 +61,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
         table = _tokenizer(request.tokenizer)
         try:
             if len(given) != 1:
-                raise ProcessorError("a request has one constraint: {kind: text}")
+                raise ProcessorError("a request must have exactly one constraint, as {kind: text}")
             found = Follower(compile(requested(*next(iter(given.items()))), table), table.eos_ids)
         except GuidewayError as error:
             found = Follower(compile(Regex(""), table), table.eos_ids)
