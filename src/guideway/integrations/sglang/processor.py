@@ -47,7 +47,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
             followers[row].fail(
-                NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
+                NoAllowedTokenError("no token is left: another processor forbids all allowed tokens")
             )
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
