@@ -46,9 +46,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(
-                NoAllowedTokenError("no token is left: another processor forbids all allowed tokens")
-            )
+            followers[row].fail(NoAllowedTokenError("no token is left: another processor forbids all allowed tokens"))
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits
