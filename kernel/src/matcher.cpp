@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::uint64_t kStepWork = 100;         // of a byte of a completion
-constexpr std::size_t kMaxRemembered = 1 << 14;  // names of masks
-constexpr unsigned kTries = 3;                   // turns of one call in a store that others wait for, before it moves
+constexpr std::uint64_t kStepWork = 100;         // units of work for one byte of a completion
+constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
+constexpr unsigned kTries = 3;                   // turns of one call in a contended store, before it moves to a separate one
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
 }  // namespace
 
-// Calls f under the store's lock. Where it is cut off because others wait (store_lock.h), it is called again: by turns in
-// the same store, which remembers what was found out; if these are too few, in a store apart. There nobody waits for it,
-// and the sequence walks the tokens that it took once more.
+// Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again,
+// kTries times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
+// and the sequence advances by its earlier tokens once more.
 template <class F>
 auto Matcher::locked(F&& f) const {
     for (unsigned tries = 0;; ++tries) {

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import guideway as gw
-from guideway import types
+from guideway import errors, types
 from guideway.compiler import CompileLimits, acompile
 from guideway.errors import BudgetTooSmallError, LimitExceededError, ModelNotFoundError, RejectedTokenError
 from guideway.masks import apply, new_rows
@@ -128,3 +128,61 @@ def tools(model: gw.Model) -> None:
         print(found, gw.generate(model, requests))
     except BudgetTooSmallError as error:
         print(error)
+
+
+def constraints(vocabulary: types.Vocabulary) -> list[gw.Constraint[object]]:
+    of_schema: gw.JsonSchema = gw.JsonSchema({"type": "integer"})
+    of_type: types.PythonType[Person] = types.PythonType(Person)
+    grammars: tuple[gw.Lark, gw.Gbnf, gw.Ebnf] = (gw.Lark('start: "a"'), gw.Gbnf('root ::= "a"'), gw.Ebnf('a ::= "b"'))
+    choice: gw.Choice = gw.Choice(["yes", "no"])
+    date: gw.Format = gw.Format("date")
+    tags: gw.Tags = gw.Tags([gw.Tag("<b>", choice, "</b>")])
+    thought: gw.Reasoning = gw.Reasoning(choice, end="</think>")
+    automaton: types.Automaton = gw.compile(of_schema, vocabulary)
+    matcher: types.Matcher = automaton.matcher()
+    print(gw.__version__, matcher.position)
+    return [of_schema, of_type, *grammars, choice, date, tags, thought]
+
+
+def statistics(model: types.Model) -> None:
+    automata: types.AutomatonCache = gw.cache
+    prefixes: types.PrefixCache = model.prefixes
+    held: types.PrefixStatistics = prefixes.statistics
+    print(automata.hits, held.hits)
+
+
+def prompts(model: types.Model, options: types.Options) -> None:
+    messages: types.Messages = [{"role": "user", "content": "Hello"}]
+    prompt: types.Prompt = messages
+    several: types.Prompts = ["a", "b"]
+    batch: types.Batch = model.tokenizer.encode_batch(["a", "bc"])
+    result: types.Generation[str] = gw.complete(model, prompt, gw.Regex("(?P<x>a)"), **options)
+    spans: tuple[types.Capture, ...] = result.captures.spans
+    print(gw.generate(model, several), batch.ids.shape, spans)
+
+
+def sharpened(ids: object, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    return logits * 2
+
+
+def engine(runner: types.StepEngine, several: types.MultiStepEngine) -> None:
+    stage: types.Stage = sharpened
+    logits: types.EngineLogits
+    caches: list[types.Cache]
+    logits, [*caches] = runner.forward([[1, 2]], [None])
+    row: types.Logits = np.zeros(runner.vocab_size, np.float32)
+    print(stage, logits, caches, row, several.supports_rollback)
+
+
+def exit_code(error: gw.GuidewayError) -> int:
+    wrong_input: tuple[type[gw.GuidewayError], ...] = (
+        *(errors.ConstraintError, errors.InvalidConstraintError, errors.UnsupportedError, errors.UnsatisfiableError),
+        *(errors.InvalidTextError, errors.InvalidTokenError, errors.InvalidFileError, errors.ContextOverflowError),
+        *(errors.EmptySequenceError, errors.ChatTemplateError, errors.SnapshotError, errors.CacheError),
+    )
+    wrong_setup: tuple[type[gw.GuidewayError], ...] = (
+        *(errors.MissingDependencyError, errors.UnsupportedTokenizerError, errors.ProcessorError),
+        *(errors.ProcessorReuseError, errors.EngineError, errors.KVCacheFullError, errors.InvalidLogitsError),
+        errors.NoAllowedTokenError,
+    )
+    return 2 if isinstance(error, wrong_input) else 3 if isinstance(error, wrong_setup) else 1

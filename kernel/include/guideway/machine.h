@@ -243,7 +243,7 @@ public:
     }
     // Whether it stands where white space changes nothing but that values or keys may begin behind it.
     bool is_spaced(const Config& c) const;
-    // What one that stands before a key, value or item becomes by white space, but for itself.
+    // Adds the successors by white space of a configuration before a key, value or item, except itself.
     void behind_space(const Config& c, Configs& out);
     // Whether an object or array that stands before its first entry or behind one may end there.
     bool may_close(const Config& c);

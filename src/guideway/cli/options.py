@@ -121,7 +121,7 @@ def constraint_of(
     }
     if sum(given.values()) > 1:
         both = " and ".join(name for name, there in given.items() if there)
-        raise InvalidConstraintError(f"give one of {', '.join(given)}, not {both}")
+        raise InvalidConstraintError(f"only one of {', '.join(given)} is allowed, got {both}")
     if regex is not None:
         return Regex(regex)
     if choice:
@@ -142,16 +142,16 @@ def row_constraint(line: Mapping[str, Any]) -> Any:
     """Return the constraint of a line of a file; None: there is none. Raises `ConstraintError`, `TypeError`."""
     named = [name for name in _OF_ROWS if name in line]
     if len(named) > 1:
-        raise InvalidConstraintError(f"a line has one constraint, not {' and '.join(named)}")
+        raise InvalidConstraintError(f"a line may have one constraint, got {' and '.join(named)}")
     if isinstance(line.get("schema"), str):
-        raise InvalidConstraintError('"schema" of a line is the schema itself, an object, and no file\'s name')
+        raise InvalidConstraintError('"schema" of a line must be the schema itself (an object), not the name of a file')
     return _OF_ROWS[named[0]](line[named[0]]) if named else None
 
 
 def _grammar(path: Path) -> Any:
     notation = _NOTATIONS.get(path.suffix)
     if notation is None:
-        raise InvalidConstraintError(f"{path}: a grammar's file ends in {', '.join(_NOTATIONS)}")
+        raise InvalidConstraintError(f"{path}: the name of a grammar file must end in {', '.join(_NOTATIONS)}")
     try:
         return notation(read_file(path))
     except ConstraintError as error:

@@ -254,8 +254,8 @@ class Grammar:
     ahead: int = 0
 
     def place(self, number: int) -> str | None:
-        """Return the JSON Pointer of the origin of a node."""
-        return pointer_of(self.places[number])
+        """Return the JSON Pointer of the origin of a node, or None for a node that the kernel has added."""
+        return pointer_of(self.places[number]) if number < len(self.places) else None
 
     def reserve(self, place: Origin = None) -> int:
         """Return a number for a node that is defined later, which allows recursion."""

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from guideway._kernel import copy_plain
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = [
     "MAX_C_DEPTH",
@@ -248,7 +248,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
             for key, inner in one.items():
                 if not isinstance(key, str):
                     raise InvalidConstraintError(
-                        f"at {_shown(_place(path))}: keys must be str, got {type(key).__name__}"
+                        f"at {shown(_place(path))}: keys must be str, got {type(key).__name__}"
                     )
                 made[_text(key, path)] = None  # keeps the order; filled later
                 todo.append((inner, made, key, _Path(path, key)))
@@ -282,10 +282,6 @@ def _place(path: _Path | None) -> str:
     return pointer("", *reversed(names))
 
 
-def _shown(place: str) -> str:
-    return repr(place) if place else "the whole schema"
-
-
 def _scalar(value: object, path: _Path | None, exact: bool) -> object:
     if value is None or isinstance(value, bool):
         return value
@@ -297,9 +293,9 @@ def _scalar(value: object, path: _Path | None, exact: bool) -> object:
         value = Decimal(repr(float(value)))
     if isinstance(value, Decimal) and value.is_finite():
         return _number(value, path) if exact else read_float(str(value))
-    shown = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
+    found = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
     place = _place(path)
-    raise InvalidConstraintError(f"at {_shown(place)}: expected a JSON value, got {shown}", place)
+    raise InvalidConstraintError(f"at {shown(place)}: expected a JSON value, got {found}", place)
 
 
 def _bounded(number: int | Decimal) -> int | Decimal | None:
@@ -315,14 +311,14 @@ def _bounded(number: int | Decimal) -> int | Decimal | None:
 def _number(value: int | Decimal, path: _Path | _Decoder | None) -> int | Decimal:
     number = _bounded(value)
     if number is None:
-        where = path.where() if isinstance(path, _Decoder) else f"at {_shown(_place(path))}"
+        where = path.where() if isinstance(path, _Decoder) else f"at {shown(_place(path))}"
         raise LimitExceededError(f"{where}: numbers may have at most {MAX_DIGITS} digits before and after the point")
     return number
 
 
 def _text(text: str, path: _Path | _Decoder | None) -> str:
     if _SURROGATE.search(text):
-        where = path.where() if isinstance(path, _Decoder) else f"at {_shown(_place(path))}"
+        where = path.where() if isinstance(path, _Decoder) else f"at {shown(_place(path))}"
         raise InvalidConstraintError(f"{where}: a string contains a lone surrogate, which UTF-8 cannot encode")
     return text
 

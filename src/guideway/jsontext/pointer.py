@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = ["pointer", "pointer_at"]
+__all__ = ["pointer", "pointer_at", "shown"]
 
 _PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
 
@@ -88,3 +88,8 @@ def _is_whole(part: str) -> bool:
         return False
     escapes = len(part) - 1 - len(part[:-1].rstrip("\\"))
     return escapes % 2 == 0
+
+
+def shown(place: str) -> str:
+    """Return a JSON Pointer as error messages show it."""
+    return repr(place) if place else "the whole schema"

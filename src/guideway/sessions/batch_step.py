@@ -48,7 +48,7 @@ def catch_up(session: Session) -> Cache:
     if covered < len(session):
         _run([(session, cache, session.tokens[covered:])])
     if session._cache is None:
-        raise EngineError("the engine gave no cache")
+        raise EngineError("the engine returned no cache for a sequence")
     return session._cache
 
 

@@ -409,7 +409,7 @@ class Session:
                 f"{matcher.min_tokens_to_complete()} tokens are needed to finish, {tokens_left} are left"
             )
         if (without or avoid) and one is None and not mask.any():
-            raise UnsatisfiableError("every token that could come here was excluded")
+            raise UnsatisfiableError("every token that the constraint allows here was excluded")
         return None if self._narrowed else one
 
     @property
@@ -485,7 +485,7 @@ class Session:
             feed_all([self])
             found = self._ring.at(len(self._tokens))
         if found is None:
-            raise EngineError("the engine gave no logits")
+            raise EngineError("the engine returned no logits")
         return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:

@@ -24,7 +24,7 @@ __all__ = ["asynchronous", "vllm"]
 
 MOST_GROWTH = 0.020
 ROWS = 8
-HOSTILE = int(__import__("os").environ.get("H","200"))
+HOSTILE = int(__import__("os").environ.get("H", "200"))
 STEPS = 120
 MODEL_SECONDS = 0.004
 
@@ -47,7 +47,11 @@ def ordinary(number: int) -> Any:
     """The constraint of ordinary row `number`."""
     if number % 2:
         return gw.Regex(rf"([a-z]{{3,9}} ){{12}}[0-9]{{{STEPS}}}")
-    item = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}}, "required": ["a", "b"]}
+    item = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}},
+        "required": ["a", "b"],
+    }
     return gw.JsonSchema({"type": "array", "items": item, "minItems": 20, "maxItems": 20})
 
 

@@ -146,11 +146,15 @@ def test_generate_takes_any_constraint(run: Run, folder: Path) -> None:
     assert len(run("generate", "x", "--format", "date", *MODEL)[1]) == 11
     assert "c" in run("generate", "x", "--grammar", "sums.lark", *MODEL)[1]
     assert run("generate", "x", "--grammar", "sums.gbnf", *MODEL)[1] == "ac\n"
-    for grammar, message in (("odd.gbnf", "odd.gbnf: "), ("records.py", "ends in .lark"), ("no.lark", "cannot read")):
+    for grammar, message in (
+        ("odd.gbnf", "odd.gbnf: "),
+        ("records.py", "must end in .lark"),
+        ("no.lark", "cannot read"),
+    ):
         code, _, err = run("generate", "x", "--grammar", grammar, *MODEL)
         assert (code, message in err) == (2, True)
     code, _, err = run("generate", "x", "--choice", "a", "--format", "date", *MODEL)
-    assert (code, "not --choice and --format" in err) == (2, True)
+    assert (code, "got --choice and --format" in err) == (2, True)
     lines = [
         {"prompt": "x", "choice": ["ab"]},
         {"prompt": "x", "format": "date"},
@@ -198,7 +202,7 @@ def test_an_error_of_a_line_says_what_was_wrong_in_it(run: Run, folder: Path) ->
     errors = [line["error"] for line in lines]
     assert code == 2
     assert errors[1].startswith("BudgetTooSmallError: the shortest output")
-    assert "no file's name" in errors[2]
+    assert "not the name of a file" in errors[2]
 
 
 def test_validator_error_is_one_line(run: Run, folder: Path) -> None:

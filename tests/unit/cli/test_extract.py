@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 
 from guideway.generation import scheduler
+from tests.helpers.json_lines import lines_of
 
 from .conftest import MODEL, Run
 
 ROWS = [{"id": "a", "meta": {"page": 3}, "text": "Ada is 36.", "source": "x"}, {"text": "Bob."}]
 SCHEMA = ("--schema", "schema.json")
-
-
-def lines_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
 
 
 def test_id_and_meta_are_copied(run: Run, folder: Path) -> None:

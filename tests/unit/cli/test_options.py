@@ -14,14 +14,11 @@ import pytest
 
 import guideway as gw
 from guideway.cli import options
+from tests.helpers.json_lines import lines_of
 
 from .conftest import MODEL, Run
 
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
-
-
-def lines_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
 
 
 @pytest.mark.parametrize(

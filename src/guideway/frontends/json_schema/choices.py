@@ -36,6 +36,7 @@ from guideway.frontends.json_schema.places import Places
 from guideway.frontends.json_schema.rivals import Tags, discriminator, rivals_of, tags_of
 from guideway.frontends.json_schema.scalars import tested
 from guideway.frontends.json_schema.terms import Fork, Place, Term, want
+from guideway.jsontext.pointer import shown
 
 __all__ = ["Choice", "Choices", "Marks", "marks_of"]
 
@@ -210,7 +211,9 @@ class Choices(Places):
         others = [one for one in fork.literals if one not in telling]
         if len(telling) > MAX_TOLD_APART:
             raise LimitExceededError(
-                f"at {fork.place!r}: more than {MAX_TOLD_APART} branches decide what is evaluated", fork.place
+                f"at {shown(fork.place)}: more than {MAX_TOLD_APART} branches determine which properties or "
+                f"items are evaluated; use fewer branches beside unevaluatedProperties or unevaluatedItems",
+                fork.place,
             )
         made: list[Choice] = []
         for bits in range(1 << len(telling)):

@@ -23,7 +23,7 @@ from guideway.frontends.json_schema.keywords import (
     without_vocabularies,
 )
 from guideway.jsontext.decoder import read_json
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["Documents", "Resource", "simple_dialect"]
 
@@ -129,7 +129,7 @@ class Documents:
             return outer
         at = pointer(place, "$schema")
         if not isinstance(name, str):
-            raise InvalidConstraintError(f"at {at!r}: expected a string", at)
+            raise InvalidConstraintError(f"at {shown(at)}: $schema must be a string", at)
         found = DIALECTS.get(name.partition("://")[2].rstrip("#"))
         if found is not None:
             return found
@@ -139,7 +139,9 @@ class Documents:
             words = meta.get("$vocabulary")
             return without_vocabularies(base, words) if isinstance(words, dict) else base
         known = ", ".join(dict.fromkeys(dialect.name for dialect in DIALECTS.values()))
-        raise UnsupportedError(f"at {at!r}: the dialect {name!r} is not supported; these are: {known}", at)
+        raise UnsupportedError(
+            f"at {shown(at)}: the dialect {name!r} is not supported; supported dialects: {known}", at
+        )
 
     # -- references
 
@@ -160,14 +162,16 @@ class Documents:
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
             raise UnsupportedError(
-                f"{reference!r} leads out of the document, and nothing is fetched (pass it in resources=)", place
+                f"the reference {reference!r} is to another document, and nothing is fetched; pass that document in resources=",
+                place,
             )
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             named = resource.anchors.get(fragment)
             if named is None:
                 raise InvalidConstraintError(
-                    f"at {place!r}: {reference!r} leads nowhere: no anchor {fragment!r}", place
+                    f"at {shown(place)}: the reference {reference!r} leads nowhere: there is no anchor {fragment!r}",
+                    place,
                 )
             return (*named, resource)
         return self._walk(resource, fragment, reference, place)
@@ -182,12 +186,16 @@ class Documents:
                 found = found[int(name)]
             else:
                 raise InvalidConstraintError(
-                    f"at {place!r}: {reference!r} leads nowhere: no {name!r} in {target or 'the document'!r}", place
+                    f"at {shown(place)}: the reference {reference!r} leads nowhere: {target or 'the document'!r} has no {name!r}",
+                    place,
                 )
             target = pointer(target, name)
             resource = self.owners.get(id(found), resource)
         if not isinstance(found, (dict, bool)):
-            raise InvalidConstraintError(f"at {place!r}: {reference!r} leads to what is no schema", place)
+            raise InvalidConstraintError(
+                f"at {shown(place)}: the reference {reference!r} leads to a value that is not a schema (an object, true or false)",
+                place,
+            )
         return found, target, resource
 
 
@@ -209,7 +217,9 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as problem:  # invalid brackets in the host
-        raise InvalidConstraintError(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
+        raise InvalidConstraintError(
+            f"at {shown(place)}: {reference!r} is not a URI reference: {problem}", place
+        ) from None
     return uri, fragment
 
 

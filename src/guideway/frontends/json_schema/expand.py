@@ -29,6 +29,7 @@ from guideway.frontends.json_schema.limits import (
     MIN_TALLY,
 )
 from guideway.frontends.json_schema.rivals import plainly_said
+from guideway.jsontext.pointer import shown
 
 __all__ = ["Expander"]
 
@@ -182,7 +183,10 @@ class Expander(Choices):
             following = waiting.pop()
             if following in entered:
                 place = self.places[following].pointer
-                raise InvalidConstraintError(f"at {place!r}: the references lead back here without any text", place)
+                raise InvalidConstraintError(
+                    f"at {shown(place)}: this $ref leads back to itself without consuming text, so it describes no value",
+                    place,
+                )
             if following not in self._sound:
                 entered.add(following)
                 path.append((following, self._leads(following)))
@@ -201,7 +205,10 @@ class Expander(Choices):
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
-            raise LimitExceededError(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
+            raise LimitExceededError(
+                f"at {shown(place)}: choices (anyOf, oneOf, if) are nested more than {MAX_NESTED} deep; nest fewer of them",
+                place,
+            )
         waiting = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
         stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
@@ -212,7 +219,8 @@ class Expander(Choices):
             self._spend(1 + len(state.forks), place)
             if len(found) > MAX_ALTERNATIVES or self._steps > self._limit:
                 raise LimitExceededError(
-                    f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place
+                    f"at {shown(place)}: the schema expands to more than {MAX_ALTERNATIVES:,} alternatives; use fewer nested branches",
+                    place,
                 )
             if not self._settle(state, tracked):
                 continue
@@ -228,13 +236,19 @@ class Expander(Choices):
         if self._limit < MAX_STEPS:
             self._steps += count
             if self._steps > self._limit:
-                raise LimitExceededError(f"at {self._at!r}: too many pairs of alternatives to compare", self._at)
+                raise LimitExceededError(
+                    f"at {shown(self._at)}: more than the allowed pairs of alternatives must be compared; use fewer branches",
+                    self._at,
+                )
 
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document. The work on a single place is counted separately."""
         self._work += work
         if self._work > (self._most or self._most_work()):
-            raise LimitExceededError(f"at {place!r}: too many alternatives in all, up to here", place)
+            raise LimitExceededError(
+                f"at {shown(place)}: the schema up to here expands to too many alternatives; use fewer nested branches",
+                place,
+            )
 
     def _most_work(self) -> int:
         return MAX_WORK + 20 * len(self.places)

@@ -13,6 +13,7 @@ from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
 from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
+from guideway.jsontext.pointer import shown
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -89,12 +90,17 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
         LimitExceededError: If there are too many classes, or if they need too many states.
     """
     if len(tests) > MAX_TESTS:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: one object has more than {MAX_TESTS} patterns for its keys; use fewer patternProperties",
+            place,
+        )
     try:
         return _classes(tuple(map(_Same, tests)))
     except LimitExceededError as problem:
         raise LimitExceededError(
-            f"at {place!r}: the classes into which patterns part the keys: {problem}", place
+            f"at {shown(place)}: the patterns divide the keys into too many classes: {problem}; "
+            f"use fewer patternProperties that match the same keys",
+            place,
         ) from None
 
 

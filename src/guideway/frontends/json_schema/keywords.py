@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from guideway.errors import InvalidConstraintError
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = [
     "ALL_TYPES",
@@ -288,7 +288,8 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
     if not row.fits(value):
         hint = _hint(name, value)
         raise InvalidConstraintError(
-            f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
+            f"at {shown(pointer(place, name))}: the value of {name!r} must be {row.expected}{hint}",
+            pointer(place, name),
         )
     return row
 

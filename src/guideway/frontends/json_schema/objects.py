@@ -14,6 +14,7 @@ from guideway.frontends.json_schema.scalars import pattern_language, text
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
 from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, either
+from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
 
@@ -35,7 +36,10 @@ def _name_matches(name: str, test: Test) -> bool:
 def check_readings(found: int, place: str) -> None:
     """Raise an error if a value has too many ways to be read."""
     if found > MAX_READINGS:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: one value matches alternatives in more than {MAX_READINGS} ways; use fewer branches that overlap",
+            place,
+        )
 
 
 def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:

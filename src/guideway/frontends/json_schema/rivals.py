@@ -18,6 +18,7 @@ from guideway.frontends.json_schema.bundles import (
     merge,
 )
 from guideway.frontends.json_schema.terms import Term
+from guideway.jsontext.pointer import shown
 
 __all__ = ["Tags", "discriminator", "plainly_said", "rivals_of", "tags_of"]
 
@@ -50,7 +51,11 @@ def rivals_of(
     if _values_differ(faces) or _tags_differ(faces, term_of):
         return rivals
     if len(literals) > MAX_PAIRED:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: more than {MAX_PAIRED} branches that no single property distinguishes; "
+            f"give each branch a property with a different const",
+            place,
+        )
     for i, left in enumerate(faces):
         for j in range(i):
             spend(len(left) * len(faces[j]))

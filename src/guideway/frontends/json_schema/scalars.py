@@ -34,6 +34,7 @@ from guideway.grammar.regular import (
     repeat,
 )
 from guideway.jsontext.decoder import write_number
+from guideway.jsontext.pointer import shown
 
 __all__ = [
     *(
@@ -255,7 +256,7 @@ def pattern_language(pattern: str, place: str) -> Regular:
     except UnsupportedError as problem:
         raise UnsupportedError(str(problem), place) from None
     except ConstraintError as problem:
-        raise type(problem)(f"at {place!r}: {problem}", place) from None
+        raise type(problem)(f"at {shown(place)}: {problem}", place) from None
 
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
@@ -263,7 +264,7 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
     if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
-        raise UnsupportedError(f"the format {name!r}", place)
+        raise UnsupportedError(f"the format {shown(name)}", place)
     return None
 
 

@@ -35,6 +35,7 @@ from guideway.grammar.nodes import (
     pointer_of,
 )
 from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
+from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
 
@@ -79,7 +80,9 @@ def reserve(grammar: Grammar, place: Origin) -> int:
 
 def _refuse_nodes(place: Origin) -> NoReturn:
     where = pointer_of(place)
-    raise LimitExceededError(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
+    raise LimitExceededError(
+        f"at {shown(where or '')}: the schema has more than {MAX_NODES:,} grammar nodes; use a smaller schema", where
+    )
 
 
 class Rest(Protocol):

@@ -48,7 +48,7 @@ class Processor:
         several = isinstance(constraints, (list, tuple))
         given: Sequence[object] = constraints if isinstance(constraints, (list, tuple)) else [constraints]
         if not given:
-            raise ValueError("a list of constraints has one for each prompt; this one is empty")
+            raise ValueError("constraints must be one constraint or a list with one for each prompt, got an empty list")
         self._count = len(given) if several else None
         self._shown = ", ".join(map(_name, given[:SHOWN])) + (", …" if len(given) > SHOWN else "")
         self._shown = f"[{self._shown}]" if several else self._shown
@@ -151,7 +151,7 @@ class Processor:
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
-            raise ProcessorReuseError("no masks were begun before this call")
+            raise ProcessorReuseError("masks were requested before a forward pass began")
         return begun[1]()
 
     def _drop_begun(self) -> None:
@@ -180,7 +180,9 @@ class Processor:
     def _learn_prompts(self, ids: Ids) -> None:
         count = self._count
         if count is not None and (not len(ids) or len(ids) % count):
-            raise ProcessorError(f"{count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+            raise ProcessorError(
+                f"got {count} constraints for {len(ids)} rows; pass one constraint, or one for each prompt"
+            )
         if count is not None and len(ids) > count:  # beams or samples: copies of each prompt are adjacent
             copies = len(ids) // count
             groups = ids.reshape(count, copies, -1)

@@ -36,10 +36,10 @@ def requested(kind: str, spec: object) -> object:
         return _known(kind, spec) if len(spec) < _LONG else _read(kind, spec)
     if kind == "json_object":
         if not spec:
-            raise InvalidConstraintError("json_object is true, or not given")
+            raise InvalidConstraintError("json_object must be true or absent")
         return _read(kind, "")
     if kind in ("regex", "grammar"):
-        raise InvalidConstraintError(f"what stands under {kind!r} is a str; got {type(spec).__name__}")
+        raise InvalidConstraintError(f"the value of {kind!r} must be a str, got {type(spec).__name__}")
     return requested(kind, json.dumps(spec)) if kind in ("choice", "structural_tag") else spec
 
 
@@ -54,13 +54,13 @@ def _read(kind: str, spec: str) -> object:
     if kind == "choice":
         choices = _parsed(spec, "the choices")
         if not isinstance(choices, list):
-            raise InvalidConstraintError("the choices are a JSON list")
+            raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
         return structural_tag(_parsed(spec, "the structural tag"))
-    raise InvalidConstraintError(f"{kind!r} is no kind of constraint; known are {', '.join(KINDS)}")
+    raise InvalidConstraintError(f"unknown kind of constraint {kind!r}; known kinds: {', '.join(KINDS)}")
 
 
 _known = functools.lru_cache(maxsize=256)(_read)
@@ -70,7 +70,7 @@ def _parsed(text: str, what: str) -> Any:
     try:
         return loads(text)
     except ValueError as error:
-        raise InvalidConstraintError(f"{what} is no JSON: {error}") from None
+        raise InvalidConstraintError(f"{what} is not valid JSON: {error}") from None
 
 
 def token_budget(name: str, given: object) -> int | None:

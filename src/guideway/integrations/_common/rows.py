@@ -86,7 +86,7 @@ class Rows:
         matcher = automaton.matcher()
         if max_tokens is not None:
             if (needed := matcher.min_tokens_to_complete()) > max_tokens:
-                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, not {max_tokens}")
+                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, got max_tokens={max_tokens}")
             self._budgets[slot] = max_tokens
         if matcher.words > self._words:
             self._words, self._masks = matcher.words, masks.new_rows(0, 0)

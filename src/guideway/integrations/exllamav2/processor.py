@@ -46,7 +46,7 @@ class ConstrainedLogits(Chained):
             self.timings.copy += perf_counter() - start
             if nothing:
                 raise NoAllowedTokenError(
-                    f"row {nothing[0]} has nothing left to draw: another processor forbids all there is"
+                    f"row {nothing[0]} has no allowed token: another processor or filter excludes every token that the constraint allows"
                 )
             return found
 

@@ -72,7 +72,9 @@ class ConstrainedLogits(Chained):
                 nothing = masks.masked_into(logits, logits, *found)
                 self.timings.copy += perf_counter() - start
         if nothing:
-            raise NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
+            raise NoAllowedTokenError(
+                "no token is allowed: another processor excludes every token that the constraint allows"
+            )
         return scores
 
 
@@ -99,6 +101,8 @@ def logits_processor(
         NoAllowedTokenError: In use: another processor excluded all allowed tokens.
     """
     if getattr(tokenizer, "draft_model", None) is not None:
-        raise ProcessorError("a Llama with a draft model does not say which token its processors are asked for")
+        raise ProcessorError(
+            "a Llama with draft_model= does not report the position of each call; use a Llama without a draft model"
+        )
     table = Tokenizer.of(tokenizer)
     return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, table.eos_ids)

@@ -31,7 +31,9 @@ class ConstrainedLogits(Chained):
             _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
             if not held[0]:  # both models of a speculative step are constrained, so no draft is illegal
-                raise NoAllowedTokenError("an illegal token was drawn: another processor forbids all that is legal")
+                raise NoAllowedTokenError(
+                    "the token drawn is not allowed: another processor excludes every token that the constraint allows"
+                )
             start = perf_counter()
             found = masked(logits, rows[0])
             self.timings.copy += perf_counter() - start

@@ -76,14 +76,14 @@ class ConstrainedLogits(Chained):
         scores = logits.reshape(-1, logits.shape[-1])
         if len(scores) != self._count:
             raise ProcessorError(
-                f"logits of {len(scores)} rows, not {self._count}: say rows=; beams are not told apart"
+                f"expected logits of {self._count} rows, got {len(scores)}; pass rows= (beam search is not supported)"
             )
         scores = np.ascontiguousarray(self._after_others(ids, scores))
         start = perf_counter()
         nothing = masks.masked_into(scores, scores, *found)
         if nothing:
-            why = "another processor forbids all that is legal there"
-            raise NoAllowedTokenError(f"row {nothing[0]} has nothing left to draw: {why}")
+            why = "another processor excludes every token that the constraint allows there"
+            raise NoAllowedTokenError(f"row {nothing[0]} has no allowed token: {why}")
         generator.set_logits(scores.reshape(logits.shape))
         self.timings.copy += perf_counter() - start
 

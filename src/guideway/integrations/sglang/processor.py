@@ -48,9 +48,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(
-                NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
-            )
+            followers[row].fail(NoAllowedTokenError("no token is left: another processor forbids all allowed tokens"))
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits
@@ -64,7 +62,9 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
         try:
             kinds = {kind: spec for kind, spec in given.items() if kind != "max_tokens"}
             if len(kinds) != 1:
-                raise ProcessorError("a request has one constraint: {kind: text}, and optionally max_tokens")
+                raise ProcessorError(
+                    "a request must have exactly one constraint, as {kind: text}, and optionally max_tokens"
+                )
             automaton = compile(requested(*next(iter(kinds.items()))), table)
             found = Follower(automaton, table.eos_ids, max_tokens=token_budget("max_tokens", given.get("max_tokens")))
         except GuidewayError as error:

@@ -85,8 +85,8 @@ def _on_host(ids: Any) -> Any:
 
 def _refuse(rows: Sequence[int]) -> None:
     if rows:
-        why = "another processor forbids all that is legal there"
-        raise NoAllowedTokenError(f"row {rows[0]} has nothing left to draw: {why}")
+        why = "another processor excludes every token that the constraint allows there"
+        raise NoAllowedTokenError(f"row {rows[0]} has no allowed token: {why}")
 
 
 def logits_processor(

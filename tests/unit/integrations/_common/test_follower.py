@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from guideway.compiler import CompileLimits
 from guideway.errors import BudgetTooSmallError, InvalidConstraintError, LimitExceededError
 from guideway.integrations._common import follower as following
 from guideway.integrations._common.follower import Follower, fill
@@ -86,7 +87,19 @@ def test_tokens_that_stop_are_legal_where_the_text_may_end() -> None:
     assert one.advance([A, B, EOS])
 
 
-def test_a_limit_in_the_middle_ends_the_text() -> None:
+def test_a_limit_of_the_constraint_ends_the_text() -> None:
+    """Compiling visits few states; the text visits more of the 2**14 than the limit allows."""
+    automaton = gw.compile(gw.Regex("(a|b)*a(a|b){14}"), TABLE, cache=False, limits=CompileLimits(max_states=40))
+    one, rng = Follower(automaton, TABLE.eos_ids), random.Random(0)
+    for _ in range(300):
+        if not one.advance([rng.choice([A, B])]):
+            break
+    assert isinstance(one.error, LimitExceededError)
+    assert one.position < 100
+    assert legal(one) == [EOS]
+
+
+def test_an_error_while_filling_ends_the_text() -> None:
     one = follower()
     one.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
     assert legal(one) == [EOS]

@@ -135,7 +135,7 @@ def test_prompts_find_their_constraint_when_rows_leave() -> None:
     same.masks(np.array([[1, 1], [1, 1]]))
     with pytest.raises(ProcessorReuseError, match="several prompts begin like"):
         same.masks(np.array([[1, 1, 2]]))
-    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="got 2 constraints for 3 rows"):
         Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY).masks(np.array([[1], [1], [1]]))
     with pytest.raises(ValueError, match="empty"):
         Processor([], VOCABULARY)
@@ -215,7 +215,7 @@ def test_slots_join_and_leave() -> None:
     rows.begin(7, gw.compile(gw.Regex("d+"), VOCABULARY))
     found, _ = rows.masks([np.array([2, 3]), np.array([], np.int64)], [9, 7])
     assert legal(found) == [[2, 3], [4]]
-    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens, not 3"):
+    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens, got max_tokens=3"):
         rows.begin(8, gw.compile(gw.Regex("[bc]{3}"), VOCABULARY), max_tokens=3)
 
 
