@@ -19,11 +19,10 @@ from guideway.frontends.json_schema.keywords import (
     SCHEMA_MAPS,
     SCHEMAS,
     Dialect,
-    name_of,
     without_vocabularies,
 )
 from guideway.jsontext.decoder import read_json
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import MISSING, child, pointer, unescape
 
 __all__ = ["Documents", "Resource", "simple_dialect"]
 
@@ -175,12 +174,9 @@ class Documents:
     def _walk(self, resource: Resource, fragment: str, reference: str, place: str) -> tuple[object, str, Resource]:
         found, target = resource.root, resource.place
         for part in fragment.split("/")[1:]:
-            name = name_of(part)
-            if isinstance(found, dict) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and _is_index(name) and int(name) < len(found):
-                found = found[int(name)]
-            else:
+            name = unescape(part)
+            found = child(found, name)
+            if found is MISSING:
                 raise InvalidConstraintError(
                     f"at {place!r}: {reference!r} leads nowhere: no {name!r} in {target or 'the document'!r}", place
                 )
@@ -211,10 +207,6 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
     except ValueError as problem:  # invalid brackets in the host
         raise InvalidConstraintError(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
     return uri, fragment
-
-
-def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) < 10
 
 
 def _id_of(schema: object, dialect: Dialect) -> str:

@@ -23,7 +23,6 @@ __all__ = [
     "Keyword",
     "check_keyword",
     "dialect_named",
-    "name_of",
     "without_vocabularies",
 ]
 
@@ -290,8 +289,3 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
             f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
         )
     return row
-
-
-def name_of(part: str) -> str:
-    """The key that a part of a JSON Pointer encodes."""
-    return part.replace("~1", "/").replace("~0", "~")

@@ -33,7 +33,7 @@ from guideway.grammar.regular import (
     optional,
     repeat,
 )
-from guideway.jsontext.decoder import write_number
+from guideway.jsontext.encoder import write_number
 
 __all__ = [
     *(

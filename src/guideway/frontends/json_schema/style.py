@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
 from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
-from guideway.jsontext.decoder import write_json
+from guideway.jsontext.encoder import write_json
 
 __all__ = [
     "MAX_INDENTED",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS, STRIPPED, dates, ecma_pattern, past_or_future, url
+from guideway.jsontext.pointer import pointer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -233,7 +234,7 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
             raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
         return made(field)
     except UnsupportedError as error:
-        place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
+        place = pointer("", name) + (error.place or "")
         why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
         raise UnsupportedError(f"{place}: {why}", place) from error
 
