@@ -10,7 +10,7 @@ from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExcee
 from guideway.grammar.cfg import Rule, terms
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
+from guideway.grammar.regular import Complement, Concat, Intersection, Literals, Regular, Union
 
 if TYPE_CHECKING:
     from guideway.constraints.captures import Captures, Rules, Shape
@@ -231,7 +231,7 @@ class _Combined(Constraint[T_co]):
     """Two or more constraints. Nested combinations of the same kind are flattened."""
 
     _sign = ""
-    _joins: type[Either | Cat] | None = None
+    _joins: type[Union | Concat] | None = None
     _parts: tuple[Constraint[object], ...]
 
     def __init__(self, given: tuple[Constraint[object], ...]) -> None:
@@ -285,7 +285,7 @@ class _Combined(Constraint[T_co]):
 
 class _Any(_Combined[T_co]):
     _sign = "|"
-    _joins = Either
+    _joins = Union
 
     def shape(self) -> Rules:
         """Return the alternatives, in order of priority."""
@@ -306,7 +306,7 @@ class _Any(_Combined[T_co]):
 
 class _Joined(_Combined[str]):
     _sign = "+"
-    _joins = Cat
+    _joins = Concat
 
     def shape(self) -> Rules:
         """Return the concatenation."""
@@ -327,7 +327,7 @@ class _All(_Combined[str]):
 
     def __init__(self, given: tuple[Constraint[object], ...]) -> None:
         super().__init__(given)
-        both = self._language = Both(tuple(_regular(part, "&") for part in self._parts))
+        both = self._language = Intersection(tuple(_regular(part, "&") for part in self._parts))
         self._grammar = leaf(both)
 
     def grammar(self) -> Grammar:
@@ -349,7 +349,7 @@ class _All(_Combined[str]):
 class _Other(Constraint[str]):
     def __init__(self, part: Constraint[object]) -> None:
         self._part = part
-        self._language = Not(_regular(part, "~"))
+        self._language = Complement(_regular(part, "~"))
 
     def regular(self) -> Regular:
         return self._language

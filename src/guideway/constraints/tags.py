@@ -14,14 +14,14 @@ from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Literals, Regular
 
 __all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "without"]
 
 
 def without(*markers: str) -> Regular:
     """Return the texts that contain none of the markers."""
-    return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
+    return Complement(Concat((ANY_TEXT, Literals(markers), ANY_TEXT)))
 
 
 def literal(text: str) -> Term:

@@ -21,13 +21,25 @@ from guideway.grammar.nodes import (
     Punctuation,
     Sequence,
 )
-from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+    Union,
+)
 
 __all__ = ["encode", "shared"]
 
 _writer = ProgramWriter(
     (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
-    (Chars, Literals, Cat, Either, Both, Not, Repeat, Spelled, Graph, Special),
+    (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
 )
 
 

@@ -11,7 +11,7 @@ from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, 
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
 from guideway.grammar.program import shared
-from guideway.grammar.regular import Cat, Literals, Regular, Spelled, chars, either, repeat
+from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, chars, either, repeat
 
 __all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
 
@@ -47,7 +47,7 @@ class Common:
 
     def quoted(self, language: Regular) -> Regular:
         """`Style.quoted`, inlined for speed."""
-        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+        return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
         return self.quoted(Literals((name,)))

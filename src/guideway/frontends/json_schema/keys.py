@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
-from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
+from guideway.grammar.regular import ANY_TEXT, Chars, Complement, Concat, Literals, Regular, Union, both
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -78,7 +78,7 @@ def _automaton(test: _Same) -> Automaton | None:
 
 
 def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
-    parts = [test.language if holds else Not(test.language) for holds, test in tests]
+    parts = [test.language if holds else Complement(test.language) for holds, test in tests]
     return both(*parts) if parts else ANY_TEXT
 
 
@@ -155,13 +155,13 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
         if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
             return None
         return tuple(chr(code) for low, high in language.ranges for code in range(low, high + 1))
-    if isinstance(language, Either):
+    if isinstance(language, Union):
         lists = [finite_texts(part, deepest - 1) for part in language.parts[: MAX_TEXTS + 1]]
         if len(language.parts) > MAX_TEXTS or any(one is None for one in lists):
             return None
         joined = tuple(dict.fromkeys(text for one in lists for text in one or ()))
         return joined if len(joined) <= MAX_TEXTS else None
-    if isinstance(language, Cat):
+    if isinstance(language, Concat):
         texts: tuple[str, ...] = ("",)
         for part in language.parts[: MAX_TEXTS + 1]:
             ends = finite_texts(part, deepest - 1)

@@ -19,11 +19,11 @@ from guideway.grammar.nodes import Cell, Leaf, Number
 from guideway.grammar.program import shared
 from guideway.grammar.regular import (
     ANY_TEXT,
-    Cat,
+    Complement,
+    Concat,
+    JsonEscaped,
     Literals,
-    Not,
     Regular,
-    Spelled,
     Spelling,
     both,
     cat,
@@ -78,7 +78,7 @@ _ANY_NUMBER = shared(
 
 
 _ANY_DIGITS = shared(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
-_ANY_POINTED = shared(both(_ANY_NUMBER, Not(_ANY_DIGITS)))
+_ANY_POINTED = shared(both(_ANY_NUMBER, Complement(_ANY_DIGITS)))
 
 
 _DIGITS = re.compile(r"-?[0-9]+").fullmatch
@@ -156,20 +156,20 @@ def text(part: StringPart | None, style: Style) -> Regular:
     for holds, kind, name, place in part.tests:
         language = pattern_language(name, place) if kind == "pattern" else _format(name, place, style)
         if language is not None:
-            parts.append(language if holds else Not(language))
+            parts.append(language if holds else Complement(language))
         elif not holds:
             return Literals(())  # the negation of a format that asserts nothing
     if part.given is not None:
         return both(Literals(tuple(part.given)), *parts)
     parts = of_length(parts, part.fewest, part.most)
     if part.excluded:
-        parts.append(Not(Literals(tuple(sorted(part.excluded)))))
+        parts.append(Complement(Literals(tuple(sorted(part.excluded)))))
     return both(*parts) if parts else ANY_TEXT
 
 
 @cache
 def _free_string(spelling: Spelling) -> Regular:
-    return shared(Cat((literal('"'), Spelled(ANY_TEXT, spelling), literal('"'))))
+    return shared(Concat((literal('"'), JsonEscaped(ANY_TEXT, spelling), literal('"'))))
 
 
 @cache
@@ -205,7 +205,7 @@ def any_key(style: Style) -> Regular:
 
 def other_keys(names: tuple[str, ...], style: Style) -> Regular:
     """Every key except these."""
-    return style.quoted(Not(Literals(names)))
+    return style.quoted(Complement(Literals(names)))
 
 
 @cache

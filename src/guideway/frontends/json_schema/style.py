@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
-from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
+from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, Spelling, literal
 from guideway.jsontext.encoder import write_json
 
 __all__ = [
@@ -102,13 +102,13 @@ class Style:
 
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose decoded text is in the language."""
-        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+        return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
 
 def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     if escapes == "canonical":
         return Literals(tuple(map(write_json, texts)))
-    return Cat((QUOTE, Spelled(Literals(texts), "json-any"), QUOTE))
+    return Concat((QUOTE, JsonEscaped(Literals(texts), "json-any"), QUOTE))
 
 
 _strings = lru_cache(maxsize=16384)(_new_strings)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from guideway.frontends.regex.character_ranges import Ranges, merge
 from guideway.frontends.regex.nfa import Nfa, TooLargeError, classes
 from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, RepeatPart
-from guideway.grammar.regular import NEVER, Chars, Graph, Regular
+from guideway.grammar.regular import NEVER, Chars, Dfa, Regular
 
 __all__ = ["MAX_STATES", "TooLarge", "alive", "minimal_automaton", "to_dfa"]
 
@@ -287,7 +287,7 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
             merged = merge(pair for part in ranges for pair in part)
             edges.append((shared.setdefault(merged, Chars(merged)), numbers[after]))
         states.append((accepting[one_of[name]], tuple(edges)))
-    return Graph(tuple(states))
+    return Dfa(tuple(states))
 
 
 def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:

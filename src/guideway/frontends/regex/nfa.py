@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, Plain, RepeatPart
-from guideway.grammar.regular import MAX_CODE_POINT, Cat, Chars, Either, Literals, Regular, Repeat
+from guideway.grammar.regular import MAX_CODE_POINT, Chars, Concat, Literals, Regular, Repeat, Union
 
 __all__ = ["MAX_NFA_STATES", "Assertion", "Nfa", "TooLargeError", "classes"]
 
@@ -65,7 +65,7 @@ class Nfa:
             match one:
                 case Plain(language):
                     work.append((language, low, high))
-                case ConcatPart(parts) | Cat(parts):
+                case ConcatPart(parts) | Concat(parts):
                     for inner in parts[:-1]:
                         between = self.place()
                         work.append((inner, low, between))
@@ -74,7 +74,7 @@ class Nfa:
                         work.append((parts[-1], low, high))
                     else:
                         self.link(low, high)
-                case AlternationPart(parts) | Either(parts):
+                case AlternationPart(parts) | Union(parts):
                     work += [(inner, low, high) for inner in parts]
                 case RepeatPart(inner, least, most) | Repeat(inner, least, most):
                     self._repeat(inner, least, most, low, high, work)

@@ -20,7 +20,7 @@ from guideway.frontends.regex.syntax import (
     Plain,
     RepeatPart,
 )
-from guideway.grammar.regular import Cat, Chars, Either, Literals, Regular
+from guideway.grammar.regular import Chars, Concat, Literals, Regular, Union
 
 __all__ = ["preferred"]
 
@@ -58,11 +58,11 @@ class _Threads:
                     self.takes[start] = (self._alphabet.of(((ord(char), ord(char)),)), end)
             case Plain(Chars(ranges)):
                 self.takes[at] = (self._alphabet.of(ranges), after)
-            case Plain(Cat(())):
+            case Plain(Concat(())):
                 self.options[at] = [after]
-            case Plain(Cat(parts)):
+            case Plain(Concat(parts)):
                 return self._add(ConcatPart(tuple(Plain(one, 0, None) for one in parts)), at, after)
-            case Plain(Either(())):
+            case Plain(Union(())):
                 pass
             case Plain():
                 self.asserts = True  # merged languages: the order of alternatives is lost

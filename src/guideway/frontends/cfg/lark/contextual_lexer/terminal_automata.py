@@ -10,7 +10,19 @@ from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, Numbe
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.lookaround import alive, minimal_automaton
 from guideway.frontends.regex.nfa import classes
-from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+    Union,
+)
 
 __all__ = ["Alphabet", "ForbiddenContinuations", "Machine", "machine_of"]
 
@@ -74,13 +86,13 @@ def _sets(language: Regular) -> Iterator[Ranges]:
                 yield ranges
             case Literals(texts):
                 yield from map(_one, sorted(set("".join(texts))))
-            case Cat(parts) | Either(parts) | Both(parts):
+            case Concat(parts) | Union(parts) | Intersection(parts):
                 todo += parts
-            case Not(part) | Repeat(part):
+            case Complement(part) | Repeat(part):
                 todo.append(part)
-            case Graph(states):
+            case Dfa(states):
                 todo += [step for _, steps in states for step, _ in steps]
-            case Special() | Spelled():
+            case Special() | JsonEscaped():
                 pass
 
 
@@ -108,23 +120,23 @@ class _Nfa:
                     self.takes[start].append((self._alphabet.of(ranges), final))
                 case Literals(texts):
                     self._words(texts, start, final)
-                case Cat(parts):
+                case Concat(parts):
                     for part in parts:
                         after = self.place()
                         todo.append((part, start, after))
                         start = after
                     self.free[start].append(final)
-                case Either(parts):
+                case Union(parts):
                     todo += [(part, start, final) for part in parts]
                 case Repeat(part, least, most):
                     todo += self._times(part, least, most, start, final)
-                case Graph(states):
+                case Dfa(states):
                     places = [self.place() for _ in states]
                     self.free[start] += places[:1]
                     for place, (ends, steps) in zip(places, states, strict=True):
                         self.free[place] += [final] if ends else []
                         todo += [(step, place, places[after]) for step, after in steps]
-                case Both() | Not():
+                case Intersection() | Complement():
                     self._machine(_combined(one, self._alphabet, self._within + 1), start, final)
                 case _:
                     raise TypeError(one)
@@ -181,10 +193,10 @@ def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machin
     return _alive(steps, [final in state for state in order])
 
 
-def _combined(one: Both | Not, alphabet: Alphabet, within: int) -> Machine:
-    parts = one.parts if isinstance(one, Both) else (one.part,)
+def _combined(one: Intersection | Complement, alphabet: Alphabet, within: int) -> Machine:
+    parts = one.parts if isinstance(one, Intersection) else (one.part,)
     machines = [machine_of(part, alphabet, within) for part in parts]
-    wanted = isinstance(one, Both)
+    wanted = isinstance(one, Intersection)
     first = (0,) * len(machines)
     states = Numbered(first, _MAX_STATES, _TOO_MANY)
     steps: list[list[int]] = []
