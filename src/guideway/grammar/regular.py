@@ -24,6 +24,7 @@ __all__ = [
     "Intersection",
     "JsonEscaped",
     "Literals",
+    "Ranges",
     "Regular",
     "Repeat",
     "Special",
@@ -42,6 +43,8 @@ __all__ = [
 _MAX_COUNT = 4_294_967_294  # the largest count that the kernel represents
 
 MAX_CODE_POINT = 0x10FFFF
+Ranges = tuple[tuple[int, int], ...]
+"""Characters: inclusive ranges of code points, sorted and disjoint."""
 Spelling = Literal["json", "json-any"]
 
 
@@ -49,7 +52,7 @@ Spelling = Literal["json", "json-any"]
 class Chars:
     """One character of a class: inclusive code point ranges, sorted and disjoint. Surrogates never match."""
 
-    ranges: tuple[tuple[int, int], ...]
+    ranges: Ranges
 
 
 @value

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from sys import byteorder
 
-from guideway.grammar.regular import MAX_CODE_POINT, chars
+from guideway.grammar.regular import MAX_CODE_POINT, Ranges, chars
 
 __all__ = [
     "ECMA_DIGIT",
@@ -28,8 +28,6 @@ __all__ = [
     "merge",
     "python_class",
 ]
-
-Ranges = tuple[tuple[int, int], ...]
 
 ECMA_DIGIT: Ranges = ((0x30, 0x39),)
 ECMA_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))

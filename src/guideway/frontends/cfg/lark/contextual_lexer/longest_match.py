@@ -8,8 +8,6 @@ Of the texts that this automaton accepts, the longest prefix of an input is the 
 from __future__ import annotations
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, machine_of
 from guideway.frontends.regex.syntax import (
     AlternationPart,
     Anchor,
@@ -20,6 +18,9 @@ from guideway.frontends.regex.syntax import (
     Plain,
     RepeatPart,
 )
+from guideway.grammar.automata.alphabet import Alphabet
+from guideway.grammar.automata.determinize import Numbered
+from guideway.grammar.automata.dfa import machine_of
 from guideway.grammar.regular import Chars, Concat, Literals, Regular, Union
 
 __all__ = ["preferred"]

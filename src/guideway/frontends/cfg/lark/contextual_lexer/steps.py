@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determinize
+from guideway.frontends.cfg.lark.contextual_lexer.forbidden import ForbiddenContinuations
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import ForbiddenContinuations, machine_of
 from guideway.frontends.cfg.lark.contextual_lexer.terminals import TerminalScanners
+from guideway.grammar.automata.determinize import DEAD, determinize
+from guideway.grammar.automata.dfa import machine_of
 from guideway.grammar.regular import Concat, Regular, Repeat, Union
 
 __all__ = ["Accepted", "Steps"]
