@@ -10,10 +10,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
+from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
 from guideway.sessions import ModelBase
@@ -248,7 +248,7 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     return Sampler(*values)
 
 
-_remembered = lru_cache(maxsize=256)(Sampler)
+_remembered = cached(256)(Sampler)
 """Samplers are immutable, and validating one takes longer than a step of a small model."""
 
 

@@ -7,6 +7,7 @@ bindings/write_program.cpp; it writes nodes in their order in the grammar.
 from __future__ import annotations
 
 from guideway._kernel import ProgramWriter
+from guideway.caching import CacheInfo, register
 from guideway.errors import ConstraintError
 from guideway.grammar.nodes import (
     Alternative,
@@ -35,12 +36,43 @@ from guideway.grammar.regular import (
     Union,
 )
 
-__all__ = ["encode", "shared"]
+__all__ = ["constant", "encode", "shared"]
 
-_writer = ProgramWriter(
-    (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
-    (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
-)
+_MAX_SHARED = 16_384
+
+
+class _SharedExpressions:
+    """The expressions whose encoding is cached. Grammars that were lowered before `clear` are encoded in full."""
+
+    def __init__(self) -> None:
+        self._constants: list[Regular] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all expressions except constants."""
+        writer = ProgramWriter(
+            (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
+            (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
+        )
+        for expression in self._constants:
+            writer.share(expression)
+        self.writer, self.entries = writer, 0
+
+    def add(self, expression: Regular) -> None:
+        """Add an expression. All others are removed first if there are too many."""
+        if self.entries >= _MAX_SHARED:
+            self.clear()
+        self.entries += 1
+        self.writer.share(expression)
+
+    def add_constant(self, expression: Regular) -> None:
+        """Add an expression that is never removed."""
+        self._constants.append(expression)
+        self.writer.share(expression)
+
+
+_shared = _SharedExpressions()
+register(f"{__name__}.shared", _shared.clear, lambda: CacheInfo(_shared.entries, _MAX_SHARED))
 
 
 def encode(grammar: Grammar) -> bytes:
@@ -51,12 +83,18 @@ def encode(grammar: Grammar) -> bytes:
         LimitExceededError: A node exceeds the range of words.
     """
     try:
-        return _writer.write(grammar.nodes, grammar.root, grammar.first)
+        return _shared.writer.write(grammar.nodes, grammar.root, grammar.first)
     except ConstraintError as error:
         raise type(error)(str(error), None if error.node is None else grammar.place(error.node)) from None
 
 
 def shared(expression: Regular) -> Regular:
     """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression."""
-    _writer.share(expression)
+    _shared.add(expression)
+    return expression
+
+
+def constant(expression: Regular) -> Regular:
+    """Like `shared`, for constants of modules: the encoding remains when caches are cleared."""
+    _shared.add_constant(expression)
     return expression

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
+from guideway.caching import cached
 from guideway.errors import UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
@@ -30,7 +30,7 @@ def single_bytes(max_states: int | None = None) -> Vocabulary:
     return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [], **limits)
 
 
-_single_bytes = cache(single_bytes)
+_single_bytes = cached(1)(single_bytes)
 
 
 def byte_automaton(grammar: Grammar, vocabulary: Vocabulary | None = None) -> Automaton:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import lru_cache
+
+from guideway.caching import cached
 
 __all__ = ["identity", "write_json", "write_number"]
 
@@ -23,7 +24,7 @@ def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str |
         return None
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
     return json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=same, separators=(comma, colon))
 

@@ -7,10 +7,10 @@ downloaded: documents are supplied by the caller, and the package contains the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from urllib.parse import unquote, urldefrag, urljoin
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.keywords import (
     DEFAULT_DIALECT,
@@ -216,7 +216,7 @@ def _id_of(schema: object, dialect: Dialect) -> str:
     return own
 
 
-@cache
+@cached(1)
 def _metaschemas() -> dict[str, str]:
     """Maps the URI of a metaschema to its file name."""
     folder = files(__package__).joinpath("metaschemas")

@@ -6,9 +6,9 @@ A key class is the set of keys that match the same patterns.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from guideway.caching import cached
 from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
@@ -63,13 +63,13 @@ def matches(test: Test, text: str) -> bool:
     return _matches(_Same(test), text)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096, characters=1 << 20, size=lambda _, text: len(text))
 def _matches(test: _Same, text: str) -> bool:
     automaton = _automaton(test)
     return automaton is not None and accepts(automaton, text)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _automaton(test: _Same) -> Automaton | None:
     try:
         return byte_automaton(_leaf(test.language))
@@ -98,7 +98,7 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
         ) from None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
     searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from typing import Literal, get_args
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
 from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, Spelling, literal
@@ -91,11 +91,6 @@ class Style:
         """One of the given strings, as JSON."""
         return _strings(tuple(texts), self.escapes)
 
-    @property
-    def key_of(self) -> Callable[[str], Regular]:
-        """A function that returns the expression of a single key, as JSON."""
-        return _key_of(self.escapes)
-
     def new_key(self, key: str) -> Regular:
         """The expression of a key, not cached: a key that no other schema has is not worth a cache entry."""
         return _new_strings((key,), self.escapes)
@@ -111,13 +106,8 @@ def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     return Concat((QUOTE, JsonEscaped(Literals(texts), "json-any"), QUOTE))
 
 
-_strings = lru_cache(maxsize=16384)(_new_strings)
+_strings = cached(16384, characters=8 << 20, size=lambda texts, _: sum(map(len, texts)))(_new_strings)
 """Cached: the same texts give the same object in all schemas."""
-
-
-@cache
-def _key_of(escapes: Escapes) -> Callable[[str], Regular]:
-    return lru_cache(maxsize=16384)(lambda key: _strings((key,), escapes))
 
 
 def make_style(
@@ -140,7 +130,7 @@ def make_style(
         return _style.__wrapped__(*knobs)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _style(
     profile: Profile,
     key_order: KeyOrder | None,

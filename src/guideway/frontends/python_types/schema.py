@@ -13,9 +13,9 @@ import typing
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS, STRIPPED, dates, ecma_pattern, past_or_future, url
 from guideway.jsontext.pointer import pointer
@@ -37,7 +37,7 @@ _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 
-@cache
+@cached(1)
 def schema_generator() -> type[GenerateJsonSchema]:
     """Return the generator class for Pydantic."""
     from pydantic.json_schema import GenerateJsonSchema

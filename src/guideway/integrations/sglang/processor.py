@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
+from guideway.caching import CacheInfo, register
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
@@ -17,7 +18,9 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["GuidewayLogitProcessor"]
 
+_MAX_TOKENIZERS = 4
 _TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
+register(f"{__name__}.tokenizers", _TOKENIZERS.clear, lambda: CacheInfo(len(_TOKENIZERS), _MAX_TOKENIZERS))
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
@@ -76,5 +79,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
 def _tokenizer(held: Any) -> Tokenizer:
     """Return the tokenizer as a `Tokenizer`. Cached, because a process has one or two."""
     if id(held) not in _TOKENIZERS:
+        if len(_TOKENIZERS) >= _MAX_TOKENIZERS:
+            _TOKENIZERS.clear()
         _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # kept alive, so that its id stays unique
     return _TOKENIZERS[id(held)][1]

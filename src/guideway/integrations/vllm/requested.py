@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from guideway.caching import cached
 from guideway.compiler import Automaton, compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, InvalidConstraintError
@@ -27,7 +27,7 @@ Requested = tuple[str, object]
 _PREFIX = "guideway_"
 
 
-@functools.lru_cache(maxsize=4)
+@cached(4)
 def tokenizer_of(tokenizer: Any) -> Tokenizer:
     """Return the tokenizer of vLLM as a `Tokenizer`. Cached per process."""
     return Tokenizer.of(tokenizer)
