@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from guideway._kernel import Automaton, Vocabulary
-from guideway.constraints.base import leaf
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.regex import parse_pattern
+from guideway.grammar.nodes import leaf
 from guideway.grammar.program import encode
 
 CASES = json.loads(Path(__file__).with_name("ecma.json").read_text("utf-8"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from guideway.constraints.base import Constraint, leaf
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Pattern
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import FLAGS, Dialect, parse_pattern, parse_tree
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import Regular
 

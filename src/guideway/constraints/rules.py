@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import source_of, term_of
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import term_of
 from guideway.errors import InvalidTextError
 from guideway.frontends.cfg.scanner import Reader
 from guideway.grammar.cfg import Lowered, Rule, lower

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.constraints.base import Constraint, check_text
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Concatenation, Term, Text
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.constraints.base import Constraint, check_text
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.regular import ANY_CHAR, Chars, Dfa, Intersection, Regular, Repeat
 
 __all__ = ["Substring"]

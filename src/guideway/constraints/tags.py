@@ -8,7 +8,8 @@ from typing import Any
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import separated, source_of, term_of
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import separated, term_of
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower

@@ -13,10 +13,10 @@ import numpy as np
 
 from guideway import _kernel, disk
 from guideway.errors import InvalidTokenError, LimitExceededError
+from guideway.tokenizers.report import VocabularyReport, report
 
 if TYPE_CHECKING:
     from guideway._kernel import Vocabulary as KernelVocabulary
-    from guideway.tokenizers.report import VocabularyReport
 
 __all__ = ["Vocabulary"]
 
@@ -193,8 +193,6 @@ class Vocabulary:
 
     def report(self) -> VocabularyReport:
         """Return a report on usable and unusable ids. `print(vocabulary.report())` shows it."""
-        from guideway.tokenizers.report import report
-
         return report(self)
 
     def __len__(self) -> int:

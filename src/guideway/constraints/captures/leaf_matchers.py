@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from guideway.constraints.base import leaf
 from guideway.errors import RejectedTokenError, UnsatisfiableError
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import byte_automaton
 from guideway.grammar.regular import Chars, Concat, Literals, Regular, Repeat
 
