@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from guideway._kernel import Automaton, Vocabulary
+from guideway._kernel import Automaton, KernelVocabulary
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.nodes import leaf
@@ -18,12 +18,12 @@ END = 256
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [])
+def vocabulary() -> KernelVocabulary:
+    return KernelVocabulary([*(bytes([b]) for b in range(256)), b""], [END], [])
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_verdicts_of_node(part: int, vocabulary: Vocabulary) -> None:
+def test_verdicts_of_node(part: int, vocabulary: KernelVocabulary) -> None:
     for case in CASES[part::8]:
         language = parse_pattern(case["pattern"], "ecma", search=True)
         try:

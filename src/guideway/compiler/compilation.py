@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from guideway import constraints, disk, frontends, grammar, jsontext
-from guideway._kernel import Automaton, Vocabulary as KernelVocabulary
+from guideway._kernel import Automaton, KernelVocabulary
 from guideway.caching import cached
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key

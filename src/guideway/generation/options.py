@@ -24,12 +24,12 @@ __all__ = [
     "MAX_TOKENS",
     "OPTIONS",
     "BaseOptions",
+    "GenerationSettings",
     "Messages",
     "Option",
     "Options",
     "Prompt",
     "Prompts",
-    "Settings",
     "check_model",
     "check_names",
     "of_request",
@@ -167,7 +167,7 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 
 @dataclass(frozen=True)
-class Settings:
+class GenerationSettings:
     """Checked options: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
 
     sampler: Sampler
@@ -178,7 +178,7 @@ class Settings:
     return_kv_cache: bool
 
     @classmethod
-    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
+    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
         """Check options. Raises `ValueError` for values out of range, and for options that exclude each other."""
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):

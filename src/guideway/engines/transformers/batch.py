@@ -10,7 +10,7 @@ from transformers.cache_utils import DynamicLayer
 
 from guideway.engines.kv_cache import ArrayOps
 
-__all__ = ["Batch"]
+__all__ = ["BatchCache"]
 
 _ROOM = 64
 """Minimum spare capacity in tokens; an eighth of the length if that is more."""
@@ -47,7 +47,7 @@ def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
     return room
 
 
-class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
+class BatchCache(DynamicCache):  # type: ignore[misc]  # the library has no types
     """The cache of a batch, a `RowBatch`. `tip`: number of tokens that have run successfully."""
 
     def __init__(self, ops: ArrayOps, arrays: Sequence[Any] = (), length: int = 0) -> None:
@@ -67,7 +67,7 @@ class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
         """Size per row, including spare capacity, in bytes."""
         return sum(room.nbytes // room.shape[0] for layer in self.layers for room in layer.rooms)
 
-    def go_on(self) -> Batch:
+    def go_on(self) -> BatchCache:
         """Return this batch for the next run, without tokens of a run that failed."""
         for layer in self.layers:
             if (beyond := layer.get_seq_length() - self.tip) > 0:

@@ -25,7 +25,7 @@ from guideway.engines.kv_cache import (
     row_caches,
     whole_batch,
 )
-from guideway.engines.transformers.batch import Batch
+from guideway.engines.transformers.batch import BatchCache
 
 __all__ = ["TORCH", "gather", "made_caches", "restore"]
 
@@ -34,13 +34,13 @@ def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bo
     """Return the joined cache of rows with equal lengths, to be modified; None: the model creates its own."""
     given = [cache for cache in caches if cache is not None and cached]
     if not given:
-        return Batch(TORCH) if supports_rollback else None
+        return BatchCache(TORCH) if supports_rollback else None
     if len(given) == 1 and isinstance(own := own_cache(given[0], TORCH), StateCache):
         return own.copy_whole()
-    rows: list[RowCache[Batch]] = [own_rows(cache, TORCH) for cache in given]
+    rows: list[RowCache[BatchCache]] = [own_rows(cache, TORCH) for cache in given]
     if (whole := whole_batch(rows, cached)) is not None:
         return whole.go_on()  # the previous batch, in the same order
-    return Batch(TORCH, join_rows(rows), cached)
+    return BatchCache(TORCH, join_rows(rows), cached)
 
 
 def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cache]:
@@ -51,12 +51,12 @@ def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cac
     return row_caches(cache, length)
 
 
-def restore(arrays: Arrays, like: RowCache[Batch] | StateCache) -> Cache:
+def restore(arrays: Arrays, like: RowCache[BatchCache] | StateCache) -> Cache:
     """Return the cache of arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
     if isinstance(like, StateCache):
         return restore_state(arrays, like)
     made, length = restore_rows(arrays, like)
-    return RowCache(Batch(TORCH, made, length), 0, length)
+    return RowCache(BatchCache(TORCH, made, length), 0, length)
 
 
 def _places(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:

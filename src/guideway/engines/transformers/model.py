@@ -14,7 +14,7 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
 from guideway.engines.kv_cache import closed_model, export_cache
-from guideway.engines.transformers.batch import Batch
+from guideway.engines.transformers.batch import BatchCache
 from guideway.engines.transformers.cache import TORCH, gather, made_caches, restore
 from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import check_place, last_logits, stacked
@@ -67,7 +67,7 @@ class TransformersEngine:
         cache = _cache_of(found)
         self.supports_rollback = bool(getattr(cache, "is_croppable", False)) and not slides(config)
         if self.supports_rollback:
-            cache = Batch(TORCH, [part for layer in cache.layers for part in (layer.keys, layer.values)], 1)
+            cache = BatchCache(TORCH, [part for layer in cache.layers for part in (layer.keys, layer.values)], 1)
         self._like: Any = made_caches(cache, 1, supports_rollback=self.supports_rollback)[0]
         endless = not self.supports_rollback and "max_position_embeddings" not in config
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
