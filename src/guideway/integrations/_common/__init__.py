@@ -15,7 +15,7 @@ structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
 from __future__ import annotations
 
 from guideway.integrations._common.follower import Follower, fill
-from guideway.integrations._common.processor import Chained, Function, Processor
+from guideway.integrations._common.processor import Chained, Function, Processor, no_token_left
 from guideway.integrations._common.requests import KINDS, requested
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
@@ -32,5 +32,6 @@ __all__ = [
     "ProcessorTimings",
     "Rows",
     "fill",
+    "no_token_left",
     "requested",
 ]

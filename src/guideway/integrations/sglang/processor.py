@@ -11,8 +11,8 @@ from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 from guideway.caching import CacheInfo, register
 from guideway.compiler import compile
 from guideway.constraints import Regex
-from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Follower, fill, requested
+from guideway.errors import GuidewayError, ProcessorError
+from guideway.integrations._common import Follower, fill, no_token_left, requested
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
@@ -49,9 +49,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(
-                NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
-            )
+            followers[row].fail(no_token_left())
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits

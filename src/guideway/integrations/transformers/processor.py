@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.integrations.transformers.loops import Loops
 from guideway.masks.torch import TorchMasks, pinned_rows
 
@@ -83,8 +82,7 @@ def _on_host(ids: Any) -> Any:
 
 def _refuse(rows: Sequence[int]) -> None:
     if rows:
-        why = "another processor forbids all that is legal there"
-        raise NoAllowedTokenError(f"row {rows[0]} has nothing left to draw: {why}")
+        raise no_token_left(rows[0])
 
 
 def logits_processor(
