@@ -8,6 +8,8 @@ import pytest
 
 import guideway as gw
 from guideway import caching
+from guideway._kernel import Automaton
+from guideway.grammar import program
 from tests.packaging.repository import PACKAGE, python_files
 
 SCHEMA = {
@@ -114,3 +116,19 @@ def test_long_texts_of_users_are_not_kept() -> None:
     strings = next(state for name, state in gw.cache.info().items() if name.endswith("_new_strings"))
     assert strings.entries <= 28, strings  # 8 MiB of characters
     gw.cache.clear()
+
+
+def test_shared_encodings_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "_MAX_RECENT", 10)
+    gw.cache.clear()
+    programs = []
+    for number in range(40):
+        grammar = gw.JsonSchema({"type": "array", "items": {"type": "string", "maxLength": 5 + number}}).grammar()
+        programs.append((grammar, program.encode(grammar)))
+        assert gw.cache.info()["guideway.grammar.program.shared"].entries <= 30
+    gw.cache.clear()
+    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256])
+    for number, (grammar, _) in enumerate(programs):  # their expressions are not shared now
+        fits = Automaton.compile(vocabulary.kernel, program.encode(grammar)).matcher()
+        text = f'["{"x" * (5 + number)}"]'.encode()
+        assert fits.validate([*text, 256]) == len(text) + 1

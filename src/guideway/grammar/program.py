@@ -36,13 +36,18 @@ from guideway.grammar.regular import (
     Union,
 )
 
-__all__ = ["constant", "encode", "shared"]
+__all__ = ["constant", "encode", "recently_shared", "shared"]
 
-_MAX_SHARED = 16_384
+_MAX_RECENT = 16_384
 
 
 class _SharedExpressions:
-    """The expressions whose encoding is cached. Grammars that were lowered before `clear` are encoded in full."""
+    """The expressions whose encoding is cached. Others are encoded in full, with the same result for masks.
+
+    Attributes:
+        writer: Encodes grammars. It keeps all expressions that it shares, so it is replaced to remove some.
+        entries: Number of expressions except constants.
+    """
 
     def __init__(self) -> None:
         self._constants: list[Regular] = []
@@ -50,19 +55,33 @@ class _SharedExpressions:
 
     def clear(self) -> None:
         """Remove all expressions except constants."""
+        self._kept: list[Regular] = []
+        self._renew()
+
+    def _renew(self) -> None:
+        """Remove the expressions that depend on constraints of users."""
         writer = ProgramWriter(
             (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
             (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
         )
-        for expression in self._constants:
+        for expression in (*self._constants, *self._kept):
             writer.share(expression)
-        self.writer, self.entries = writer, 0
+        self.writer, self._recent = writer, 0
+
+    @property
+    def entries(self) -> int:
+        return len(self._kept) + self._recent
 
     def add(self, expression: Regular) -> None:
-        """Add an expression. All others are removed first if there are too many."""
-        if self.entries >= _MAX_SHARED:
-            self.clear()
-        self.entries += 1
+        """Add an expression, one of a fixed number."""
+        self._kept.append(expression)
+        self.writer.share(expression)
+
+    def add_recent(self, expression: Regular) -> None:
+        """Add an expression that depends on a constraint. All of these are removed first if there are too many."""
+        if self._recent >= _MAX_RECENT:
+            self._renew()
+        self._recent += 1
         self.writer.share(expression)
 
     def add_constant(self, expression: Regular) -> None:
@@ -72,7 +91,7 @@ class _SharedExpressions:
 
 
 _shared = _SharedExpressions()
-register(f"{__name__}.shared", _shared.clear, lambda: CacheInfo(_shared.entries, _MAX_SHARED))
+register(f"{__name__}.shared", _shared.clear, lambda: CacheInfo(_shared.entries, _MAX_RECENT))
 
 
 def encode(grammar: Grammar) -> bytes:
@@ -89,8 +108,17 @@ def encode(grammar: Grammar) -> bytes:
 
 
 def shared(expression: Regular) -> Regular:
-    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression."""
+    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression.
+
+    For expressions that depend on a style or format only, so that their number is fixed.
+    """
     _shared.add(expression)
+    return expression
+
+
+def recently_shared(expression: Regular) -> Regular:
+    """Like `shared`, for any number of expressions that depend on constraints of users: old ones are removed."""
+    _shared.add_recent(expression)
     return expression
 
 

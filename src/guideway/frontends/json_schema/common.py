@@ -10,7 +10,7 @@ from guideway.frontends.json_schema.reading import PLAIN_TERMS, listed_texts
 from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, plain_scalar, string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
-from guideway.grammar.program import constant, shared
+from guideway.grammar.program import constant, recently_shared
 from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, chars, either, repeat
 
 __all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
@@ -68,7 +68,7 @@ class Common:
                     part.given, left = listed, tuple(one for one in tests if one is not test)
         part.tests = tuple((True, kind, text, "") for kind, text in left)
         made = string(part, self.style)
-        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
+        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else recently_shared(made))
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Null, booleans, numbers and strings, restricted to the given kinds of values."""
