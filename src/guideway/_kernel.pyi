@@ -21,7 +21,7 @@ def bound_work(units: int | None) -> int | None:
         What was left of the bound before.
     """
 
-class Vocabulary:
+class KernelVocabulary:
     """
     The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.
     """
@@ -29,7 +29,7 @@ class Vocabulary:
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...
 
     @staticmethod
-    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
+    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """The same of what `flatten` made of the tokens."""
 
     def save(self) -> bytes:
@@ -38,7 +38,7 @@ class Vocabulary:
         """
 
     @staticmethod
-    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
+    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """
         `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
@@ -71,7 +71,7 @@ class Automaton:
     """
 
     @staticmethod
-    def compile(vocabulary: Vocabulary, program: bytes) -> Automaton:
+    def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton:
         """Compile a program (`guideway.grammar.program`), little-endian words."""
 
     def matcher(self) -> Matcher:

@@ -28,13 +28,12 @@ from guideway.generation import (
 )
 from guideway.generation.options import Messages, Prompt, Prompts
 from guideway.generation.scheduler import FinishReason, Timings
-from guideway.sampling import Alternative, Sampler, Stage, TokenLogprobs
+from guideway.sampling import Sampler, Stage, TokenAlternative, TokenLogprobs
 from guideway.sessions import Change, Counts, Divergence, KVCache, PrefixCache, PrefixStatistics, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.tokenizer import Batch
 
 __all__ = [
-    "Alternative",
     "Automaton",
     "AutomatonCache",
     "Batch",
@@ -74,6 +73,7 @@ __all__ = [
     "Stream",
     "TextChunk",
     "Timings",
+    "TokenAlternative",
     "TokenLogprobs",
     "Tokenizer",
     "ToolCall",

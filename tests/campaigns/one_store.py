@@ -315,17 +315,17 @@ class Stores:
         self.size, self.eos = len(self.tokens), self.table.eos_ids
         whole = (self.tokens, self.table.eos_ids, self.table.special_ids)
         self.default = self.table.kernel
-        self.small = _kernel.Vocabulary(*whole, memo_bytes=4 << 20, store_bytes=8 << 20)
-        self.plain = _kernel.Vocabulary(*whole, shortcuts=0)
+        self.small = _kernel.KernelVocabulary(*whole, memo_bytes=4 << 20, store_bytes=8 << 20)
+        self.plain = _kernel.KernelVocabulary(*whole, shortcuts=0)
         self.file = np.frombuffer(self.table.kernel.save(), dtype=np.uint8)
         silent = self.table.unusable()
         self.ids = {text: token for token, text in enumerate(self.tokens) if text and token not in silent}
         self.longest = max(map(len, self.ids))
         self.usable = [token for token in self.ids.values() if token not in silent]
 
-    def fresh(self) -> _kernel.Vocabulary:
+    def fresh(self) -> _kernel.KernelVocabulary:
         """The same vocabulary with nothing computed."""
-        return _kernel.Vocabulary.load(*self.table._fields(), self.file)
+        return _kernel.KernelVocabulary.load(*self.table._fields(), self.file)
 
     def cut(self, text: bytes) -> list[int]:
         """Longest tokens first; up to a byte that no token begins with."""

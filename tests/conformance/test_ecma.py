@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from guideway._kernel import Automaton
-from guideway.constraints.base import leaf
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.regex import parse_pattern
+from guideway.grammar.nodes import leaf
 from guideway.grammar.program import encode
 from tests.helpers.byte_tokens import BYTES, END
 

@@ -89,10 +89,10 @@ def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
     """A class of keys without some of them."""
     strings = tuple(read for read in map(said, sorted(used)) if read is not None)
     match key:
-        case written.Cat((opening, written.Spelled(inner, spelling), closing)):
-            left = written.both(inner, written.Not(written.Literals(strings)))
-            return written.Cat((opening, written.Spelled(left, spelling), closing))
-    return written.both(key, written.Not(written.Literals(tuple(sorted(used)))))
+        case written.Concat((opening, written.JsonEscaped(inner, spelling), closing)):
+            left = written.both(inner, written.Complement(written.Literals(strings)))
+            return written.Concat((opening, written.JsonEscaped(left, spelling), closing))
+    return written.both(key, written.Complement(written.Literals(tuple(sorted(used)))))
 
 
 class Feasible:

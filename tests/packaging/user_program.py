@@ -50,7 +50,7 @@ def details(model: gw.Model) -> None:
     results: list[types.Generation[str]] = model.complete(["a", "b"])
     samples: list[types.Generation[str | None]] = model.complete("a", gw.Regex("a"), n=2, allow_truncation=True)
     step: types.TokenLogprobs = result.steps[0]
-    other: types.Alternative = step.alternatives[0]
+    other: types.TokenAlternative = step.alternatives[0]
     timings: types.Timings = result.timings
     reason: types.FinishReason = result.finish_reason
     truncation: types.Truncation | None = result.truncation

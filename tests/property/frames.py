@@ -34,7 +34,7 @@ Counts = tuple[Limits, ...]
 
 def quoted(inner: written.Regular, spelling: written.Spelling = "json") -> written.Regular:
     """A JSON string of some characters."""
-    return written.cat('"', written.Spelled(inner, spelling), '"')
+    return written.cat('"', written.JsonEscaped(inner, spelling), '"')
 
 
 def cell(low: str | None, high: str | None, multiple: str | None = None, other: str | None = None) -> ir.Cell:
@@ -73,7 +73,7 @@ def _object(
     value: Build, given: Names, more: written.Regular | None, ordered: bool, limits: Limits, grammar: ir.Grammar
 ) -> int:
     fixed = tuple(ir.Property(quoted(written.literal(name)), value(grammar), needed) for name, needed in given)
-    others = written.both(more, written.Not(written.literal("a", "ab"))) if more else written.NEVER
+    others = written.both(more, written.Complement(written.literal("a", "ab"))) if more else written.NEVER
     rest = (ir.Property(quoted(others), grammar.add(ONE), False),) if more else ()
     return grammar.add(ir.Object(OBJECT, fixed, rest, ordered, *limits))
 
@@ -96,7 +96,7 @@ def _demanding(
     first: Marking | None, rest: Marking | None, demands: int, ordered: bool, limits: Limits, grammar: ir.Grammar
 ) -> int:
     name = written.literal("a")
-    keys = written.both(written.repeat(written.chars("ab"), 1, 2), written.Not(name))
+    keys = written.both(written.repeat(written.chars("ab"), 1, 2), written.Complement(name))
     named, more = (
         (ir.Property(quoted(key, "json-any"), value(grammar, demands), False),) if value else ()
         for key, value in ((name, first), (keys, rest))

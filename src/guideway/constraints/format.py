@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Constraint, leaf
+from guideway.constraints.base import Constraint
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.formats import FORMATS, format_language
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import fits
 
 __all__ = ["Format"]

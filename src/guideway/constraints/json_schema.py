@@ -39,7 +39,10 @@ from guideway.frontends.json_schema.style import (
 )
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
-from guideway.jsontext.decoder import copy_schema, copy_value, loads, read_float, read_int, read_json, write_json
+from guideway.jsontext.copying import copy_schema, copy_value
+from guideway.jsontext.decoder import loads, read_json
+from guideway.jsontext.encoder import write_json
+from guideway.jsontext.numbers import read_float, read_int
 
 __all__ = ["JsonSchema", "explain_schema", "refuse_wrapper"]
 

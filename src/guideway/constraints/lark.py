@@ -16,7 +16,7 @@ from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
 from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text, lower
-from guideway.grammar.regular import Cat, Either, Repeat
+from guideway.grammar.regular import Concat, Repeat, Union
 
 __all__ = ["Lark"]
 
@@ -76,13 +76,13 @@ class Lark(RuleConstraint):
         terminals = Terminals(reader, self.lexer == "contextual")
         self._check_names(reader, start or "start")
         ignored = [terminals.language(f"%ignore {number}") for number in range(len(reader.ignored))]
-        gap = Repeat(Either(tuple(ignored)), 0, None) if ignored else None
+        gap = Repeat(Union(tuple(ignored)), 0, None) if ignored else None
 
         def with_gap(term: Term) -> Term:
             if gap is None:
                 return term
             both = Concatenation((term, Text(gap, IGNORED)))
-            return Text(Cat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
+            return Text(Concat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
         used = {ref for one in reader.rules.values() for ref in names_of(one.term)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from guideway.constraints.base import Constraint, leaf
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Pattern
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.regex import FLAGS, Dialect, parse_pattern, parse_tree
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import Regular
 

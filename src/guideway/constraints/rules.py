@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import source_of, term_of
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import term_of
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.cfg.scanner import Reader
 from guideway.grammar.cfg import Lowered, Rule, Text, lower
 from guideway.grammar.cfg.terms import parts_first
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_CHAR, Both, Chars, Graph, Regular, Repeat
+from guideway.grammar.nodes import Grammar, leaf
+from guideway.grammar.regular import ANY_CHAR, Chars, Dfa, Intersection, Regular, Repeat
 
 __all__ = ["Substring"]
 
@@ -40,9 +40,9 @@ class Substring(Constraint[str]):
                 f"Substring supports texts of at most {_MAX_CHARACTERS:,} characters, got {len(text):,}"
             )
         self.least, self.most = least, most
-        language: Regular = Graph(_suffix_automaton(text))
+        language: Regular = Dfa(_suffix_automaton(text))
         if least or most is not None:
-            language = Both((language, Repeat(ANY_CHAR, least, most)))
+            language = Intersection((language, Repeat(ANY_CHAR, least, most)))
         self._grammar = leaf(language)
 
     def grammar(self) -> Grammar:

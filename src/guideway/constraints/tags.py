@@ -8,14 +8,15 @@ from typing import Any, Generic, TypeVar, overload
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import separated, source_of, term_of
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import separated, term_of
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Literals, Regular
 
 __all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "without"]
 
@@ -25,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 def without(*markers: str) -> Regular:
     """Return the texts that contain none of the markers."""
-    return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
+    return Complement(Concat((ANY_TEXT, Literals(markers), ANY_TEXT)))
 
 
 def literal(text: str) -> Term:

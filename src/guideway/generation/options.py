@@ -10,10 +10,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
+from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
 from guideway.sessions import ModelBase
@@ -24,12 +24,12 @@ __all__ = [
     "MAX_TOKENS",
     "OPTIONS",
     "BaseOptions",
+    "GenerationSettings",
     "Messages",
     "Option",
     "Options",
     "Prompt",
     "Prompts",
-    "Settings",
     "check_model",
     "check_names",
     "of_request",
@@ -174,7 +174,7 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 
 @dataclass(frozen=True)
-class Settings:
+class GenerationSettings:
     """Checked options: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
 
     sampler: Sampler
@@ -186,7 +186,7 @@ class Settings:
     raise_on_truncation: bool = False
 
     @classmethod
-    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
+    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
         """Check options. Raises `ValueError` for values out of range, and for options that exclude each other."""
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
@@ -266,7 +266,7 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     return Sampler(*values)
 
 
-_remembered = lru_cache(maxsize=256)(Sampler)
+_remembered = cached(256)(Sampler)
 """Samplers are immutable, and validating one takes longer than a step of a small model."""
 
 

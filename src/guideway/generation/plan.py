@@ -26,9 +26,9 @@ from guideway.errors import (
 from guideway.generation.options import (
     BATCH,
     CALL_ONLY,
+    GenerationSettings,
     Options,
     Prompt,
-    Settings,
     check_model,
     check_names,
     of_request,
@@ -99,7 +99,7 @@ class Plan:
         check_model(model)
         self.model = model
         self.source: Constraint[Any] | None = None if output is None else constraints.of(output)
-        self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
+        self.settings = GenerationSettings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
@@ -288,7 +288,7 @@ def _healed(session: Session) -> str:
     return ""
 
 
-def _check_ids(settings: Settings, size: int) -> None:
+def _check_ids(settings: GenerationSettings, size: int) -> None:
     """Raise `InvalidTokenError` for ids outside the vocabulary, which would have no effect."""
     for name, ids in (
         ("stop_token_ids", settings.limits.stop_token_ids),

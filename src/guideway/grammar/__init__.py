@@ -2,6 +2,7 @@
 
 nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
 regular.py     regular expressions over characters
+automata/      finite automata over characters
 lengths.py     texts of bounded length
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel

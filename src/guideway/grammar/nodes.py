@@ -31,6 +31,7 @@ __all__ = [
     "Sequence",
     "Value",
     "children",
+    "leaf",
     "pointer_of",
     "renumbered",
 ]
@@ -271,3 +272,10 @@ class Grammar:
     def add(self, node: Node, place: Origin = None) -> int:
         """Add a node and return its number."""
         return self.define(self.reserve(place), node)
+
+
+def leaf(text: Regular) -> Grammar:
+    """Return a grammar of one leaf."""
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(text))
+    return grammar

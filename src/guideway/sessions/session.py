@@ -29,6 +29,7 @@ from guideway.errors import (
 )
 from guideway.matcher import Fit, Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
+from guideway.sessions import snapshot
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv_cache import KVCache
@@ -634,9 +635,7 @@ class Session:
             OSError: The file cannot be written.
             SnapshotError: The sampler has stages that are functions.
         """
-        from guideway.sessions.snapshot import save
-
-        save(self, Path(path))
+        snapshot.save(self, Path(path))
 
     # -- for `batch_step` and `multi_step` ---------------------------------------------------------------
 

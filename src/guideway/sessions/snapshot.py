@@ -37,6 +37,7 @@ from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from guideway.sessions.model import ModelBase
+    from guideway.sessions.session import Session
 
 __all__ = ["load", "save", "tokenizer_digest"]
 
@@ -85,8 +86,8 @@ def save(session: Session, path: Path) -> None:
             temporary.unlink()
 
 
-def load(model: ModelBase, path: Path, constraint: object) -> Session:
-    """See `Model.load_session`."""
+def load(model: ModelBase, path: Path, constraint: object, session_class: type[Session]) -> Session:
+    """See `Model.load_session`. `session_class`: creates the session."""
     if constraint is not None and not isinstance(constraint, Automaton):
         constraint = compile(constraint, model.vocabulary)
     engine = model.engine
@@ -102,7 +103,7 @@ def load(model: ModelBase, path: Path, constraint: object) -> Session:
         arrays = _arrays(meta["arrays"], packed, size)
         sampler = _sampler_of(meta["sampler"])
         kv = _kv(model, tokens, arrays)
-        session = Session(
+        session = session_class(
             model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv_cache=kv, tokens=tokens
         )
         session.check(tokens, 0)

@@ -95,7 +95,7 @@ def check(
     Raises:
         ConstraintError: As `guideway.compile` does.
     """
-    checks = _Checks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
+    checks = _ConstraintChecks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
     every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
         ("soundness: texts drawn under the masks fit", checks.drawn_texts),
         ("both: tokens of masks, against the constraint over bytes", checks.masks_against_bytes),
@@ -133,7 +133,7 @@ def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
     return Finding(what, count, len(wrong), told, seconds)
 
 
-def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
+def _engine(model: ModelBase, checks: _ConstraintChecks) -> Iterator[str | None]:
     ids = list(dict.fromkeys(i for i in checks.long_tokens if i < model.engine.vocab_size))[:8]
     try:
         step_engine_contract(model.engine, ids)
@@ -143,7 +143,7 @@ def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
         yield None
 
 
-class _Checks:
+class _ConstraintChecks:
     def __init__(self, constraint: object, table: Tokenizer, walks: int, max_tokens: int, seed: int) -> None:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary

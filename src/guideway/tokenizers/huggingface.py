@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
-from guideway.jsontext.decoder import is_deeper
+from guideway.jsontext.tokens import is_deeper
 from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary

@@ -19,7 +19,7 @@ MAP = gw.JsonSchema({"type": "object", "additionalProperties": {"type": "integer
 
 
 def automaton(**limits: int) -> gw.Automaton:
-    return gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], [], **limits), encode(of(MAP).grammar()))
+    return gw.Automaton.compile(_kernel.KernelVocabulary(TOKENS, [EOS], [], **limits), encode(of(MAP).grammar()))
 
 
 def request(made: gw.Automaton, rng: random.Random) -> _kernel.Matcher:
@@ -53,7 +53,7 @@ def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
 
 def test_compiling_finds_what_the_first_tokens_need() -> None:
     code = gw.JsonSchema({"type": "string", "pattern": "^[0-9a-f]{8}$"}, profile="exact")
-    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], []), encode(of(code).grammar()))
+    made = gw.Automaton.compile(_kernel.KernelVocabulary(TOKENS, [EOS], []), encode(of(code).grammar()))
     matcher, found = made.matcher(), made.stats()["memo_misses"]
     filled(matcher).tolist()
     matcher.advance(ord('"'))
@@ -70,14 +70,14 @@ def codes(n: int) -> bytes:
 
 
 def test_compiling_alone_stays_within_the_cache_budget() -> None:
-    table = _kernel.Vocabulary(TOKENS, [EOS], [], memo_bytes=100_000)
+    table = _kernel.KernelVocabulary(TOKENS, [EOS], [], memo_bytes=100_000)
     sizes = [gw.Automaton.compile(table, codes(n)).stats()["memo_bytes"] for n in range(100)]
     assert max(sizes) < 300_000
     assert any(after < before for before, after in itertools.pairwise(sizes)), "nothing was dropped"
 
 
 def test_precomputation_does_not_renew_the_automaton() -> None:
-    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], [], store_bytes=1), codes(0))
+    made = gw.Automaton.compile(_kernel.KernelVocabulary(TOKENS, [EOS], [], store_bytes=1), codes(0))
     made.matcher()
     learned = made.stats()
     made.matcher()
@@ -89,7 +89,7 @@ def test_unique_objects_with_many_optional_keys_are_distinguished_early() -> Non
     rows = gw.JsonSchema(
         {"type": "array", "uniqueItems": True, "items": {"type": "object", "properties": properties}}, profile="exact"
     )
-    made = gw.Automaton.compile(_kernel.Vocabulary(TOKENS, [EOS], []), encode(of(rows).grammar()))
+    made = gw.Automaton.compile(_kernel.KernelVocabulary(TOKENS, [EOS], []), encode(of(rows).grammar()))
     matcher = made.matcher()
     for byte in json.dumps([dict.fromkeys(properties, "a value")]).encode()[:-1]:
         matcher.advance(byte)
@@ -101,7 +101,7 @@ def test_unique_objects_with_many_optional_keys_are_distinguished_early() -> Non
 
 
 def test_an_idle_automaton_gives_its_store_back() -> None:
-    table = _kernel.Vocabulary(TOKENS, [EOS], [], store_bytes=1)
+    table = _kernel.KernelVocabulary(TOKENS, [EOS], [], store_bytes=1)
     idle = gw.Automaton.compile(table, encode(of(MAP).grammar()))
     known, size = filled(idle.matcher()).tolist(), idle.stats()["expressions"]
     for n in range(20):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from guideway import disk
-from guideway._kernel import Automaton, Vocabulary as KernelVocabulary, flatten, unflatten
+from guideway._kernel import Automaton, KernelVocabulary, flatten, unflatten
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import InvalidTokenError

@@ -16,7 +16,7 @@ from guideway.constraints.tools.tool import NAME, Tool
 from guideway.errors import UnsupportedError
 from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
-from guideway.grammar.regular import Either, Literals, Regular
+from guideway.grammar.regular import Literals, Regular, Union
 
 __all__ = ["is_text", "pairs", "properties", "python"]
 
@@ -137,6 +137,6 @@ def _in_python(text: Regular) -> Regular:
     match text:
         case Literals(texts):
             return Literals(tuple(_WORDS.sub(lambda found: _PYTHON.get(found[0], found[0]), one) for one in texts))
-        case Either(parts):
-            return Either(tuple(map(_in_python, parts)))
+        case Union(parts):
+            return Union(tuple(map(_in_python, parts)))
     return text

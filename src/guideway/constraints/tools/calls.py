@@ -20,7 +20,7 @@ from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Repeat, chars
 from guideway.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["Reply", "ToolCall", "ToolCalls"]
@@ -165,7 +165,7 @@ class ToolCalls(Constraint[Reply]):
         if family.trigger:
             text: Term = Text(without(family.trigger))
         else:
-            text = Text(Not(Cat((parse_pattern(family.begins, "python"), ANY_TEXT))))
+            text = Text(Complement(Concat((parse_pattern(family.begins, "python"), ANY_TEXT))))
         text = Concatenation((self._marker(family.answer), text))
         if self.choice == "none":
             return text

@@ -17,11 +17,11 @@ from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,
     NEVER,
-    Both,
-    Cat,
     Chars,
+    Complement,
+    Concat,
+    Intersection,
     Literals,
-    Not,
     Regular,
     Repeat,
     Special,
@@ -146,7 +146,7 @@ class GbnfReader(Reader):
         least = 0 if self.next == "*" else 1
         self.at += 1
         found = Literals((token.name,)) if isinstance(token, Special) and isinstance(token.name, str) else NEVER
-        return Both((Repeat(ANY_CHAR, least, None), Not(Cat((ANY_TEXT, found, ANY_TEXT)))))
+        return Intersection((Repeat(ANY_CHAR, least, None), Complement(Concat((ANY_TEXT, found, ANY_TEXT)))))
 
     def _count(self, groups: Groups) -> None:
         at = self.at

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Term
-from guideway.grammar.regular import Chars, Either, Regular, Special, chars
+from guideway.grammar.regular import Chars, Regular, Special, Union, chars
 
 __all__ = ["MAX_COUNT", "MAX_IDS", "MAX_NESTING", "Groups", "Reader", "special_of"]
 
@@ -45,7 +45,7 @@ def special_of(written: str) -> Regular:
             raise OverflowError(f"{written!r} has more than {MAX_IDS:,} token ids")
         found.update(dict.fromkeys(range(low, high + 1)))
     tokens = tuple(map(Special, found))
-    return tokens[0] if len(tokens) == 1 else Either(tokens)
+    return tokens[0] if len(tokens) == 1 else Union(tokens)
 
 
 class Reader:

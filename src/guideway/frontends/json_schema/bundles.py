@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from guideway.jsontext.decoder import identity
+from guideway.jsontext.encoder import identity
 
 __all__ = [
     "ALL",

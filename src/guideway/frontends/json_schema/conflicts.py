@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, name_of
-from guideway.jsontext.pointer import pointer
+from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
+from guideway.jsontext.pointer import pointer, unescape
 
 __all__ = ["MAX_PLACES", "MAX_TRIALS", "conflict", "value_at"]
 
@@ -65,7 +65,7 @@ def _keywords(schema: dict[str, Any]) -> list[str]:
 def value_at(document: Any, place: str) -> Any:
     """Return the value at a JSON Pointer, or None."""
     for part in place.split("/")[1:]:
-        name = name_of(part)
+        name = unescape(part)
         if isinstance(document, dict):
             document = document.get(name)
         elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):

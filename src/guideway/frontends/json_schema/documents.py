@@ -7,10 +7,10 @@ downloaded: documents are supplied by the caller, and the package contains the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from urllib.parse import unquote, urldefrag, urljoin
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.keywords import (
     DEFAULT_DIALECT,
@@ -19,11 +19,10 @@ from guideway.frontends.json_schema.keywords import (
     SCHEMA_MAPS,
     SCHEMAS,
     Dialect,
-    name_of,
     without_vocabularies,
 )
 from guideway.jsontext.decoder import read_json
-from guideway.jsontext.pointer import pointer, shown
+from guideway.jsontext.pointer import MISSING, child, pointer, shown, unescape
 
 __all__ = ["Documents", "Resource", "simple_dialect"]
 
@@ -179,12 +178,9 @@ class Documents:
     def _walk(self, resource: Resource, fragment: str, reference: str, place: str) -> tuple[object, str, Resource]:
         found, target = resource.root, resource.place
         for part in fragment.split("/")[1:]:
-            name = name_of(part)
-            if isinstance(found, dict) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and _is_index(name) and int(name) < len(found):
-                found = found[int(name)]
-            else:
+            name = unescape(part)
+            found = child(found, name)
+            if found is MISSING:
                 raise InvalidConstraintError(
                     f"at {shown(place)}: the reference {reference!r} leads nowhere: {target or 'the document'!r} has no {name!r}",
                     place,
@@ -223,10 +219,6 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
     return uri, fragment
 
 
-def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) < 10
-
-
 def _id_of(schema: object, dialect: Dialect) -> str:
     own = schema.get(dialect.id_keyword) if isinstance(schema, dict) else None
     if not isinstance(own, str) or (dialect.ref_alone and isinstance(schema, dict) and "$ref" in schema):
@@ -234,7 +226,7 @@ def _id_of(schema: object, dialect: Dialect) -> str:
     return own
 
 
-@cache
+@cached(1)
 def _metaschemas() -> dict[str, str]:
     """Maps the URI of a metaschema to its file name."""
     folder = files(__package__).joinpath("metaschemas")

@@ -24,7 +24,6 @@ __all__ = [
     "Keyword",
     "check_keyword",
     "dialect_named",
-    "name_of",
     "without_vocabularies",
 ]
 
@@ -322,8 +321,3 @@ def _hint(name: str, value: object) -> str:
             close = _TYPE_OF.get(one.lower()) or next(iter(difflib.get_close_matches(one.lower(), TYPE_NAMES, 1)), None)
             return f"; got {one!r}" + ("" if close is None else f", did you mean {close!r}?")
     return f"; got {value!r:.60}"
-
-
-def name_of(part: str) -> str:
-    """The key that a part of a JSON Pointer encodes."""
-    return part.replace("~1", "/").replace("~0", "~")

@@ -52,7 +52,7 @@ from guideway.grammar.nodes import (
     pointer_of,
 )
 from guideway.grammar.regular import NEVER, Literals, Regular, either
-from guideway.jsontext.decoder import write_json
+from guideway.jsontext.encoder import write_json
 from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["MAX_NODES", "Lowering"]

@@ -13,7 +13,7 @@ from guideway.frontends.json_schema.keys import Test, classes, finite_texts, mat
 from guideway.frontends.json_schema.scalars import pattern_language, text
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
-from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, either
+from guideway.grammar.regular import ANY_TEXT, Complement, Literals, Regular, both, either
 from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
@@ -128,7 +128,7 @@ class Objects:
                 return None
         rest: tuple[Property, ...] = ()
         if 1 not in others and not (self._style.closed and group.listed and group.extra is None):
-            keys = Not(Literals(tuple(wants))) if wants else ANY_TEXT
+            keys = Complement(Literals(tuple(wants))) if wants else ANY_TEXT
             rest = (Property(self._style.quoted(keys), node_of(others), False),)
         ordered = self._style.key_order == "schema"
         return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
@@ -268,6 +268,10 @@ class Objects:
         for value, languages in found.items():
             keys = either(languages)
             if names:
-                keys = Not(Literals(tuple(names))) if keys is ANY_TEXT else both(keys, Not(Literals(tuple(names))))
+                keys = (
+                    Complement(Literals(tuple(names)))
+                    if keys is ANY_TEXT
+                    else both(keys, Complement(Literals(tuple(names))))
+                )
             made.append(Property(self._style.quoted(keys), value, False))
         return tuple(made)

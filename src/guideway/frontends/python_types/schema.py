@@ -13,9 +13,9 @@ import typing
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.json_strings import json_pattern
 from guideway.frontends.python_types.probes import accepts, length_bound, read_from_json, special
@@ -29,6 +29,7 @@ from guideway.frontends.python_types.texts import (
     time_zones,
     url,
 )
+from guideway.jsontext.pointer import pointer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -47,7 +48,7 @@ _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 
-@cache
+@cached(1)
 def schema_generator() -> type[GenerateJsonSchema]:
     """Return the generator class for Pydantic."""
     from pydantic.json_schema import GenerateJsonSchema
@@ -362,7 +363,7 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
             raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
         return made(field)
     except UnsupportedError as error:
-        place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
+        place = pointer("", name) + (error.place or "")
         why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
         raise UnsupportedError(f"{place}: {why}", place) from error
 

@@ -6,9 +6,9 @@ import re
 import zoneinfo
 from collections.abc import Iterable
 from datetime import date, timedelta
-from functools import cache
 from typing import Any
 
+from guideway.caching import cached
 from guideway.errors import UnsupportedError
 
 __all__ = ["FORMATS", "NOT_PYTHON", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "time_zones", "url"]
@@ -131,7 +131,7 @@ STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
 """Texts that `str.strip` does not change."""
 
 
-@cache
+@cached(1)
 def time_zones() -> dict[str, Any]:
     """Return the names of the time zones that this machine knows. Raises `UnsupportedError` if there are none."""
     names = sorted(zoneinfo.available_timezones() - {"localtime"})  # the zone of the machine has no name

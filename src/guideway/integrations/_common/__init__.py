@@ -16,7 +16,7 @@ structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
 from __future__ import annotations
 
 from guideway.integrations._common.follower import Follower, fill
-from guideway.integrations._common.processor import Chained, Function, Processor
+from guideway.integrations._common.processor import Chained, Function, Processor, no_token_left
 from guideway.integrations._common.requests import KINDS, requested, token_budget
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.step_budget import StepBudget
@@ -35,6 +35,7 @@ __all__ = [
     "Rows",
     "StepBudget",
     "fill",
+    "no_token_left",
     "requested",
     "token_budget",
 ]

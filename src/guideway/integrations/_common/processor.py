@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from guideway.compiler import Automaton, compile
-from guideway.errors import GuidewayError, ProcessorError, ProcessorReuseError
+from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
 from guideway.matcher import LoopClock
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["Chained", "Function", "Processor"]
+__all__ = ["Chained", "Function", "Processor", "no_token_left"]
 
 Function = Callable[[Any, Any], Any]
 
@@ -29,6 +29,14 @@ SHOWN = 4
 
 def _name(constraint: object) -> str:
     return constraint.__name__ if isinstance(constraint, type) else repr(constraint)
+
+
+def no_token_left(row: int | None = None) -> NoAllowedTokenError:
+    """Return the error for logits of which the mask and other processors leave no token to draw."""
+    where = "" if row is None else f" to draw in row {row}"
+    return NoAllowedTokenError(
+        f"no token is left{where}: another processor forbids all tokens that the constraint allows"
+    )
 
 
 class Processor:

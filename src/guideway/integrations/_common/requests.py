@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
+from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import InvalidConstraintError
 from guideway.integrations._common.structural_tags import structural_tag
@@ -63,7 +63,7 @@ def _read(kind: str, spec: str) -> object:
     raise InvalidConstraintError(f"unknown kind of constraint {kind!r}; known kinds: {', '.join(KINDS)}")
 
 
-_known = functools.lru_cache(maxsize=256)(_read)
+_known = cached(256, characters=4 << 20, size=lambda _, spec: len(spec))(_read)
 
 
 def _parsed(text: str, what: str) -> Any:

@@ -195,19 +195,6 @@ class Rows:
             return []
         return ids if length + len(ids) + needed <= self._budgets[slot] else []
 
-    def draft_masks(self, index: int, token_ids: Sequence[int], parents: Sequence[int]) -> Row | None:
-        """Return the mask after each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].
-
-        `parents[i]`: the index of the draft token before token i, smaller than i; -1: the row itself. After an illegal
-        token, no token is allowed. None: the row has no constraint. Budgets are ignored.
-        """
-        one = self._last[index][1]
-        if one is None or not self._loop.held[index]:
-            return None
-        rows = masks.new_rows(len(token_ids), 32 * self._words)
-        one.matcher.fill_draft_masks(token_ids, parents, rows)
-        return rows
-
     def _follow(self, rows: list[tuple[int, _Seen | None]]) -> None:
         """Set the current rows of the loop."""
         self._last = rows

@@ -11,8 +11,8 @@ from exllamav2.generator.filters import ExLlamaV2Filter
 from guideway.compiler import Automaton, compile
 from guideway.constraints import of
 from guideway.constraints.base import Literal
-from guideway.errors import NoAllowedTokenError, UnsupportedError
-from guideway.integrations._common import Follower
+from guideway.errors import UnsupportedError
+from guideway.integrations._common import Follower, no_token_left
 from guideway.masks import ids, new_rows
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -115,8 +115,6 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         """Mask logits of shape [vocabulary] on the CPU, in place."""
         made, nothing = self._apply(logits[None], self._row[None], [True])
         if nothing:
-            self._follower.fail(
-                NoAllowedTokenError("no token is left: another filter or sampler forbids all allowed tokens")
-            )
+            self._follower.fail(no_token_left())
             made[0, list(self._follower.end_ids)] = 0.0
         return made[0]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
@@ -72,9 +72,7 @@ class ConstrainedLogits(Chained):
                 nothing = masks.masked_into(logits, logits, *found)
                 self.timings.copy += perf_counter() - start
         if nothing:
-            raise NoAllowedTokenError(
-                "no token is allowed: another processor excludes every token that the constraint allows"
-            )
+            raise no_token_left()
         return scores
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Chained, Function, Ids, Masks, Processor
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Chained, Function, Ids, Masks, Processor, no_token_left
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
@@ -82,8 +82,7 @@ class ConstrainedLogits(Chained):
         start = perf_counter()
         nothing = masks.masked_into(scores, scores, *found)
         if nothing:
-            why = "another processor excludes every token that the constraint allows there"
-            raise NoAllowedTokenError(f"row {nothing[0]} has no allowed token: {why}")
+            raise no_token_left(nothing[0])
         generator.set_logits(scores.reshape(logits.shape))
         self.timings.copy += perf_counter() - start
 

@@ -8,16 +8,19 @@ import numpy as np
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
+from guideway.caching import CacheInfo, register
 from guideway.compiler import compile
 from guideway.constraints import Regex
-from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Follower, fill, requested, token_budget
+from guideway.errors import GuidewayError, ProcessorError
+from guideway.integrations._common import Follower, fill, no_token_left, requested, token_budget
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["GuidewayLogitProcessor"]
 
+_MAX_TOKENIZERS = 4
 _TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
+register(f"{__name__}.tokenizers", _TOKENIZERS.clear, lambda: CacheInfo(len(_TOKENIZERS), _MAX_TOKENIZERS))
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
@@ -48,7 +51,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(NoAllowedTokenError("no token is left: another processor forbids all allowed tokens"))
+            followers[row].fail(no_token_left())
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits
@@ -80,5 +83,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
 def _tokenizer(held: Any) -> Tokenizer:
     """Return the tokenizer as a `Tokenizer`. Cached, because a process has one or two."""
     if id(held) not in _TOKENIZERS:
+        if len(_TOKENIZERS) >= _MAX_TOKENIZERS:
+            _TOKENIZERS.clear()
         _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # kept alive, so that its id stays unique
     return _TOKENIZERS[id(held)][1]

@@ -14,8 +14,8 @@ from transformers.generation.continuous_batching.requests import RequestStatus
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows, no_token_left
 from guideway.integrations.transformers.end_tokens import with_end_tokens
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -103,8 +103,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
                 made, nothing = self._apply(scores, rows, held)
                 nothing = nothing or self._apply.nothing()
                 if nothing:
-                    message = "no token is left: another processor forbids all allowed tokens"
-                    self._failed(NoAllowedTokenError(message), nothing)
+                    self._failed(no_token_left(), nothing)
                     made[nothing] = float("-inf")
                     for index in nothing:
                         made[index, list(self._table.eos_ids)] = 0.0

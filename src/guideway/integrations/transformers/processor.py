@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.integrations.transformers.end_tokens import with_end_tokens
 from guideway.integrations.transformers.loops import Loops
 from guideway.masks.torch import TorchMasks, pinned_rows
@@ -85,8 +84,7 @@ def _on_host(ids: Any) -> Any:
 
 def _refuse(rows: Sequence[int]) -> None:
     if rows:
-        why = "another processor excludes every token that the constraint allows there"
-        raise NoAllowedTokenError(f"row {rows[0]} has no allowed token: {why}")
+        raise no_token_left(rows[0])
 
 
 def logits_processor(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from guideway.caching import cached
 from guideway.compiler import Automaton, compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, InvalidConstraintError
@@ -29,7 +29,7 @@ _PREFIX = "guideway_"
 _MAX_TOKENS = "guideway_max_tokens"
 
 
-@functools.lru_cache(maxsize=4)
+@cached(4)
 def tokenizer_of(tokenizer: Any) -> Tokenizer:
     """Return the tokenizer of vLLM as a `Tokenizer`. Cached per process."""
     return Tokenizer.of(tokenizer)

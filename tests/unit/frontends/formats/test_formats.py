@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
-from guideway.constraints.base import leaf
 from guideway.frontends.formats import FORMATS, format_language
+from guideway.grammar.nodes import leaf
 from guideway.grammar.recognizer import fits
 from tests.helpers.byte_tokens import BYTES
 

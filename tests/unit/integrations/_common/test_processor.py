@@ -188,15 +188,11 @@ def test_apply_reports_remaining_tokens() -> None:
     assert not masks.apply(np.full(64, -np.inf, np.float16), row)
 
 
-def test_masks_of_drafts_and_forced_tokens() -> None:
+def test_forced_tokens() -> None:
     rows = Rows([gw.compile(gw.Regex("abc(d|e)+"), VOCABULARY), None])
     rows.masks([np.array([], np.int64), np.array([5])], [0, 1])
     assert VOCABULARY.bytes_of(rows.forced(0)) == b"abc"
     assert rows.forced(1) == []
-    found = rows.draft_masks(0, [6, 3, 4, 1, 1], [-1, 0, 1, -1, 3])
-    assert found is not None
-    assert legal(found) == [[3], [4, 5], [0, 4, 5], [2], []]  # the last follows what may not come
-    assert rows.draft_masks(1, [3], [-1]) is None
     short = Rows([gw.compile(gw.Regex("(abc|c)d"), VOCABULARY)], max_tokens=4)
     short.masks([np.array([6])], [0])
     assert short.forced(0) == [3, 4]

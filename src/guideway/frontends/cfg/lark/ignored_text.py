@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, Numbered
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, Machine, machine_of
-from guideway.grammar.regular import Either, Regular, Repeat
+from guideway.grammar.automata.alphabet import Alphabet
+from guideway.grammar.automata.determinize import DEAD, Numbered
+from guideway.grammar.automata.dfa import Machine, machine_of
+from guideway.grammar.regular import Regular, Repeat, Union
 
 __all__ = ["IgnoredText", "LookaheadError"]
 
@@ -36,7 +37,7 @@ class IgnoredText:
     """
 
     def __init__(self, ignored: Sequence[Regular], terminals: Mapping[str, Regular]) -> None:
-        self._plain = Repeat(Either(tuple(ignored)), 0, None)
+        self._plain = Repeat(Union(tuple(ignored)), 0, None)
         self._alphabet = Alphabet([self._plain, *terminals.values()])
         self._ignored = [machine_of(one, self._alphabet) for one in ignored]
         self._terminals = dict(terminals)
