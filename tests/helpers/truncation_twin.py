@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import guideway as gw
 from guideway.generation import Generation, GenerationRequest, Truncation, acomplete, complete, extraction
 from guideway.sampling import Mirostat, Sampler
 
-__all__ = ["disagreement", "extractions"]
+__all__ = ["BEYOND", "disagreement", "extractions"]
 
 
 @dataclasses.dataclass
@@ -101,7 +102,8 @@ def disagreement(found: Generation[Any], free: Generation[Any], model: gw.Model,
             return f"{found.finish_reason} {found.truncation} for the text of the run without a budget"
         return None
     tally["completed early"] += 1
-    if found.finish_reason != "length" or not isinstance(found.truncation, Truncation) or found.value is None:
+    has_value = found.value is not None or json.loads(found.text) is None
+    if found.finish_reason != "length" or not isinstance(found.truncation, Truncation) or not has_value:
         return f"{found.finish_reason} {found.truncation}, and token {index} is another"
     before = model.vocabulary.bytes_of(found.tokens[:index]).decode("utf-8", "ignore")
     wanted = ("completed_early", "max_tokens", index, free.tokens[index], len(before))
@@ -110,13 +112,11 @@ def disagreement(found: Generation[Any], free: Generation[Any], model: gw.Model,
         return f"{found.truncation} is not {wanted}"
     assert place is not None
     tally["with a place below the root"] += bool(place)
-    return None if _resolves(found.value, found.text, place) else f"no value at {place!r} of {found.text}"
+    return None if _resolves(found.text, place) else f"no value at {place!r} of {found.text}"
 
 
-def _resolves(value: object, text: str, place: str) -> bool:
-    """Return whether the pointer names a value of the text, or the next item of an array."""
-    import json
-
+def _resolves(text: str, place: str) -> bool:
+    """Return whether the pointer names a value of the text."""
     here: object = json.loads(text)
     names: Sequence[str] = [name.replace("~1", "/").replace("~0", "~") for name in place.split("/")[1:]]
     for name in names:
