@@ -68,7 +68,10 @@ def script(folder: Path) -> list[Any]:
 
 
 FILE_CALLS: list[tuple[Any, str]] = [
-    *((os, name) for name in ("open", "write", "fsync", "replace", "rename", "unlink", "makedirs", "mkdir", "stat", "scandir")),
+    *(
+        (os, name)
+        for name in ("open", "write", "fsync", "replace", "rename", "unlink", "makedirs", "mkdir", "stat", "scandir")
+    ),
     (builtins, "open"),
     (io, "open"),
 ]

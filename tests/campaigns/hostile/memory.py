@@ -34,7 +34,9 @@ def constraint(number: int, rng: random.Random) -> Any:
         return gw.Regex(f"k{number}([a-z]{{1,{rng.randrange(2, 30)}}}|{number})*")
     if kind == 1:
         return gw.Gbnf(f'root ::= "{number}" root? [a-z]{{1,{rng.randrange(2, 9)}}}')
-    names = {f"p{number}_{n}": {"type": rng.choice(("integer", "string", "boolean"))} for n in range(rng.randrange(1, 6))}
+    names = {
+        f"p{number}_{n}": {"type": rng.choice(("integer", "string", "boolean"))} for n in range(rng.randrange(1, 6))
+    }
     return gw.JsonSchema({"type": "object", "properties": names, "required": list(names)[:2]})
 
 

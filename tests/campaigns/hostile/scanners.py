@@ -31,14 +31,137 @@ TOOL = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
 REPLIES = [ToolCalls([TOOL], family=family) for family in ("hermes", "llama", "llama-pythonic", "qwen-coder")]
 
 FRAGMENTS: dict[str, list[str]] = {
-    "GBNF": ['"', "\\", "[", "]", "(", ")", "a ", "::= ", "| ", "#", "\n", "{1,", "}", "*", '"a" ', "[a-z] ", "\\x", "^", "-"],
-    "EBNF": ["'", '"', "(*", "*)", "/*", "*/", "[", "]", "{", "}", "(", ")", "a", "= ", ";", ",", "|", "-", "#x", "?", "::=", "\n"],
-    "Lark": ['"', "/", "\\", "(", ")", "[", "]", "a", "A", ": ", "|", "\n", "~", "..", "->", "%import ", "%ignore ", "//", "{", "}"],
-    "regex": ["(", ")", "[", "]", "{", "}", "\\", "?", "*", "+", "|", "a", "^", "$", "(?=", "(?<=", "(?:", "\\b", "-", "1,", "\\p{"],
+    "GBNF": [
+        '"',
+        "\\",
+        "[",
+        "]",
+        "(",
+        ")",
+        "a ",
+        "::= ",
+        "| ",
+        "#",
+        "\n",
+        "{1,",
+        "}",
+        "*",
+        '"a" ',
+        "[a-z] ",
+        "\\x",
+        "^",
+        "-",
+    ],
+    "EBNF": [
+        "'",
+        '"',
+        "(*",
+        "*)",
+        "/*",
+        "*/",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        "a",
+        "= ",
+        ";",
+        ",",
+        "|",
+        "-",
+        "#x",
+        "?",
+        "::=",
+        "\n",
+    ],
+    "Lark": [
+        '"',
+        "/",
+        "\\",
+        "(",
+        ")",
+        "[",
+        "]",
+        "a",
+        "A",
+        ": ",
+        "|",
+        "\n",
+        "~",
+        "..",
+        "->",
+        "%import ",
+        "%ignore ",
+        "//",
+        "{",
+        "}",
+    ],
+    "regex": [
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\\",
+        "?",
+        "*",
+        "+",
+        "|",
+        "a",
+        "^",
+        "$",
+        "(?=",
+        "(?<=",
+        "(?:",
+        "\\b",
+        "-",
+        "1,",
+        "\\p{",
+    ],
     "tags": ["<", ">", "</", "x", "a", "<x>", "</x>", "<x", " "],
-    "tool replies": ["<tool_call>", "</tool_call>", "{", "}", '"', "\\", "[", "]", "name", ":", ",", " ", "\n", "f(", "a=", "'", ")"],
+    "tool replies": [
+        "<tool_call>",
+        "</tool_call>",
+        "{",
+        "}",
+        '"',
+        "\\",
+        "[",
+        "]",
+        "name",
+        ":",
+        ",",
+        " ",
+        "\n",
+        "f(",
+        "a=",
+        "'",
+        ")",
+    ],
     "JSON text": ["{", "}", "[", "]", '"', "\\", ":", ",", "1", "-", ".", "e", "true", " ", "\\u", "\n"],
-    "chat template": ["{{", "}}", "{%", "%}", "{#", "#}", " if ", " for ", "a", "|", ".", "(", ")", "[", "]", "'", "-", " end"],
+    "chat template": [
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "{#",
+        "#}",
+        " if ",
+        " for ",
+        "a",
+        "|",
+        ".",
+        "(",
+        ")",
+        "[",
+        "]",
+        "'",
+        "-",
+        " end",
+    ],
 }
 
 
@@ -97,7 +220,9 @@ def steps_of(scan: Callable[[str], object], text: str) -> tuple[int, float]:
 def _check(name: str, scan: Callable[[str], object], seed: int) -> tuple[bool, str]:
     rng = random.Random(f"{name} {seed}")
     fragments = FRAGMENTS[name]
-    shapes = [[one] for one in fragments] + [[rng.choice(fragments) for _ in range(rng.randrange(2, 5))] for _ in range(12)]
+    shapes = [[one] for one in fragments] + [
+        [rng.choice(fragments) for _ in range(rng.randrange(2, 5))] for _ in range(12)
+    ]
     starts = {"GBNF": "root ::= ", "EBNF": "a = ", "Lark": "start: ", "JSON text": "["}
     failed, most = [], 0.0
     for shape in shapes:
@@ -108,7 +233,11 @@ def _check(name: str, scan: Callable[[str], object], seed: int) -> tuple[bool, s
             each = many / LONG
             most = max(most, each)
             growth = each / max(few / SHORT, 1.0)
-            if each > MOST_STEPS or growth > MOST_GROWTH or (long > 0.5 and long > 3 * (LONG / SHORT) * max(short, 0.01)):
+            if (
+                each > MOST_STEPS
+                or growth > MOST_GROWTH
+                or (long > 0.5 and long > 3 * (LONG / SHORT) * max(short, 0.01))
+            ):
                 failed.append(f"{start + part!r} ({few} -> {many} steps, {short:.2f} -> {long:.2f} s)")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""
     return not failed, f"{2 * len(shapes)} inputs, at most {most:.1f} steps per fragment{verdict}"
