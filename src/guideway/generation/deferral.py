@@ -5,7 +5,7 @@ parked: its state is unchanged, and a worker repeats the calls without a bound, 
 the row joins the rounds again.
 
 Tasks have two queues. The first attempt of a task has a bound, too; a task that reaches it moves to the second queue,
-which has a dedicated thread. So a task that takes seconds does not delay short ones.
+for which there is another thread. A task that takes seconds does not delay short ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`make hostile`: hostile input of every kind, one line per class.
-
-    python -m tests.campaigns.hostile [--only CLASS] [--seed 0]
+"""The checks of `make hostile`.
 
 constraints.py  constraints are compiled or refused within a bound of CPU time
 scanners.py     scanners take a number of steps that is linear in the length of the input

@@ -1,4 +1,7 @@
-"""Run the checks; print one line per class."""
+"""`make hostile`: hostile input of every kind, one line per class.
+
+python -m tests.campaigns.hostile [--only CLASS] [--seed 0]
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import logging
 import sys
 import time
 
-from tests.campaigns.hostile import batches, constraints, faults, memory, scanners
+from tests.campaigns.hostile_checks import batches, constraints, faults, memory, scanners
 
 CHECKS = {
     **constraints.CHECKS,
