@@ -4,6 +4,7 @@
 // the bits of those that came. Else a record: how many entries came (as far as it matters), which demands are met, of
 // each class how many keys came that are not known (in walks) and the texts of the others, then position or bits.
 #include <algorithm>
+#include <bit>
 
 #include "guideway/error.h"
 #include "guideway/machine.h"
@@ -91,7 +92,7 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
 Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const Component& k = components_[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
-        std::uint32_t all = 0;
+        std::uint64_t all = 0;
         bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
         for (const Reading& r : k.entries[entry].value)
             if (components_[r.node].cost != kInfinite) all |= r.marks;
@@ -99,7 +100,7 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
             return r.marks == all && components_[r.node].cost != kInfinite;
         });
         to.possible |= all;
-        if (!one) return 0u;
+        if (!one) return std::uint64_t{0};
         to.twice |= to.sure & all;
         to.sure |= all;
         return all;
@@ -134,12 +135,14 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
 }
 
 // Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kInfinite: no entry
-// comes. Without a value: the plan of all entries decides.
-std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks) {
+// comes. Without a value: the plan of all entries decides. Marks
+// of absent properties and a number of marks below all of them are left to the plan.
+std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const Component& k = components_[node];
     const std::uint32_t* const record = records_.at(regs, k.record_words);
-    if (!k.demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
-    const std::uint32_t unmet = k.demands & ~record[kMet] & ~marks;
+    const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands));
+    if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
+    const std::uint64_t unmet = k.demands & ~met(record) & ~marks;
     if (!unmet) return true;
     const Cover open = cover(node, regs, label);
     if (!(unmet & ~open.sure)) return true;

@@ -126,7 +126,7 @@ def tools(model: gw.Model) -> None:
         reply: types.Reply = gw.generate(model, "a", calls)
         found: list[types.ToolCall] = list(reply.calls)
         print(found, gw.generate(model, requests))
-    except BudgetTooSmallError as error:
+    except (BudgetTooSmallError, TruncatedError) as error:
         print(error)
 
 
@@ -137,7 +137,7 @@ def constraints(vocabulary: types.Vocabulary) -> list[gw.Constraint[object]]:
     choice: gw.Choice = gw.Choice(["yes", "no"])
     date: gw.Format = gw.Format("date")
     tags: gw.Tags = gw.Tags([gw.Tag("<b>", choice, "</b>")])
-    thought: gw.Reasoning = gw.Reasoning(choice, end="</think>")
+    thought: gw.Reasoning[str] = gw.Reasoning(choice, end="</think>")
     automaton: types.Automaton = gw.compile(of_schema, vocabulary)
     matcher: types.Matcher = automaton.matcher()
     print(gw.__version__, matcher.position)

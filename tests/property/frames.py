@@ -138,7 +138,7 @@ def _tallied(
         )
         for name, (value, missing) in (("a", first), ("b", second))
     )
-    keys = quoted(written.both(written.repeat(written.chars("ab"), 2, 2), written.Not(written.literal("a"))))
+    keys = quoted(written.both(written.repeat(written.chars("ab"), 2, 2), written.Complement(written.literal("a"))))
     more = (ir.Property(keys, rest(grammar, demands), False),) if rest else ()
     return grammar.add(ir.Object(OBJECT, named, more, ordered, *limits, demands, *numbers))
 

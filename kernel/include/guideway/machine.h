@@ -322,10 +322,10 @@ private:
     bool may_close(const Component& k, std::uint32_t regs);
     std::uint32_t watched_keys(const Config& named, std::uint32_t further);
     struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps
-        std::uint32_t sure = 0, twice = 0, possible = 0;
+        std::uint64_t sure = 0, twice = 0, possible = 0;
     };
     Cover cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
-    std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks);
+    std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks);
     std::optional<bool> can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
@@ -387,7 +387,7 @@ private:
     struct {
         std::uint32_t node = kDone, regs = 0;
         Cover all;
-        std::vector<std::uint32_t> sure;  // by label
+        std::vector<std::uint64_t> sure;  // by label
     } cover_;  // of the unordered object that was looked at last
     struct {
         std::uint32_t node = kDone, regs = 0;

@@ -19,7 +19,7 @@ from guideway.jsontext.decoder import loads, read_json
 __all__ = [
     "CARRIED",
     "MESSAGES",
-    "Texts",
+    "InputTexts",
     "UsageError",
     "is_lines_file",
     "load_output",
@@ -117,14 +117,14 @@ _TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log
 
 
 @dataclass(frozen=True)
-class Texts:
+class InputTexts:
     """The texts of a call: lines with "text", and "id" and "meta" if they are given. `single`: a text as argument."""
 
     lines: list[dict[str, Any]]
     single: bool = False
 
 
-def read_texts(given: str) -> Texts:
+def read_texts(given: str) -> InputTexts:
     """Return the texts: the argument itself, the non-empty lines of a file, or the objects of JSON lines.
 
     A file is read as JSON lines if its name ends in .jsonl; standard input ("-") if its first line is a JSON object.
@@ -133,12 +133,12 @@ def read_texts(given: str) -> Texts:
     if given != "-" and not _is_file(path):
         if path.suffix in _TEXT_FILES and len(given.split()) == 1:
             raise UsageError(f"file {given} does not exist; to pass a text that looks like a file name, use stdin (-)")
-        return Texts([{"text": given}], single=True)
+        return InputTexts([{"text": given}], single=True)
     whole = read_file(path)
     if path.suffix == ".jsonl" or (given == "-" and _begins_with_object(whole)):
         entries = lines_of(whole, given, "text", None)
-        return Texts([{name: one[name] for name in ("text", *CARRIED) if name in one} for one in entries])
-    return Texts([{"text": line} for line in whole.splitlines() if line.strip()])
+        return InputTexts([{name: one[name] for name in ("text", *CARRIED) if name in one} for one in entries])
+    return InputTexts([{"text": line} for line in whole.splitlines() if line.strip()])
 
 
 def _begins_with_object(text: str) -> bool:

@@ -18,7 +18,8 @@ from guideway.generation.stop_checker import Watch
 from guideway.matcher import Matcher
 from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
-from guideway.sessions.session import Divergence, Session
+from guideway.sessions.divergence import Divergence
+from guideway.sessions.session import Session
 
 __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
 

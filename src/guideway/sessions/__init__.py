@@ -3,6 +3,7 @@
 model.py         `ModelBase`: an engine and its tokenizer
 session.py       `Session`: one sequence, forwards and backwards
 batch_step.py    one step of many sessions
+divergence.py    `Divergence`: where a token budget changed a text
 history.py       logits and recurrent states that a session keeps for rewinding
 kv_cache.py      `KVCache`: key-value caches that the user holds
 prefix_cache.py  `PrefixCache`: caches of common prompt prefixes
@@ -12,10 +13,11 @@ snapshot.py      sessions on disk
 from __future__ import annotations
 
 from guideway.sessions.batch_step import feed_all, infer_all
+from guideway.sessions.divergence import Divergence
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.model import ModelBase
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
-from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Divergence, Session
+from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Session
 
 __all__ = [
     "LOGITS_BYTES",

@@ -31,6 +31,7 @@ from guideway.matcher import Fit, Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
 from guideway.sessions import snapshot
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
+from guideway.sessions.divergence import Divergence
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import common_length
@@ -38,7 +39,7 @@ from guideway.sessions.prefix_cache import common_length
 if TYPE_CHECKING:
     from guideway.sessions.model import ModelBase
 
-__all__ = ["Change", "Counts", "Divergence", "Parts", "Session"]
+__all__ = ["Change", "Counts", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
 """The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
@@ -62,20 +63,6 @@ class Change(NamedTuple):
     kept: int
     removed: list[int]
     fed: list[int]
-
-
-class Divergence(NamedTuple):
-    """The first position at which the mask without the token budget would have given another token.
-
-    The same logits and the same random number are used for both masks.
-
-    Attributes:
-        position: The number of the session's tokens before it.
-        token_id: The token that the mask without the budget would have given.
-    """
-
-    position: int
-    token_id: int
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from guideway.engines.base import Arrays
 from guideway.errors import GuidewayError, SnapshotError
 from guideway.jsontext.decoder import loads
 from guideway.sampling import Dry, Mirostat, Sampler
+from guideway.sessions.divergence import Divergence
 from guideway.sessions.kv_cache import KVCache
-from guideway.sessions.session import Divergence, Session
 from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from guideway.caching import cached
 from guideway.errors import ChatTemplateError, MissingDependencyError
 
 __all__ = ["render_template"]
@@ -65,7 +65,7 @@ def render_template(
         raise ChatTemplateError(f"the chat template failed for these messages: {error}") from error
 
 
-@functools.cache
+@cached(1)
 def _generation_extension() -> Any:
     """Return the Jinja extension for `{% generation %}`, which marks replies in training texts and changes no text."""
     from jinja2.ext import Extension

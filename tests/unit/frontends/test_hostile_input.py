@@ -67,7 +67,7 @@ def test_fill_masks_accepts_generated_matchers() -> None:
 
 def test_empty_parts_do_not_use_the_stack() -> None:
     count = 300_000
-    words = [0x31505747, 3, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
+    words = [0x31505747, 4, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
     program = struct.pack(f"<{len(words)}I", *words)
     assert _kernel.Automaton.compile(BYTES.kernel, program).matcher().is_accepting
 
@@ -336,7 +336,7 @@ ENDLESS: dict[str, tuple[Any, str | None]] = {  # each would take minutes withou
 @pytest.mark.parametrize("name", ENDLESS)
 def test_unbounded_work_is_limited(name: str) -> None:
     constraint, place = ENDLESS[name]
-    with pytest.raises(gw.errors.LimitExceededError, match="max_work = ") as caught:
+    with pytest.raises(gw.errors.LimitExceededError, match=r"max_work = |has too many states") as caught:
         matcher_of(constraint)
     assert caught.value.place == place
 

@@ -44,13 +44,13 @@ def json_pattern(schema: dict[str, Any], definitions: Mapping[Any, Any], templat
     Raises:
         UnsupportedError: The schema has keywords that a pattern cannot express, or is recursive.
     """
-    made = _Writer(definitions, template).write(schema, MAX_DEPTH)
+    made = _PatternWriter(definitions, template).write(schema, MAX_DEPTH)
     if len(made) > MAX_PATTERN:
         raise UnsupportedError("JSON inside a string (Json[...]) is too large here; use the inner type")
     return made
 
 
-class _Writer:
+class _PatternWriter:
     def __init__(self, definitions: Mapping[Any, Any], template: str) -> None:
         self._definitions = {template.format(model=name): one for name, one in definitions.items()}
 

@@ -18,7 +18,7 @@ TWO_LENGTHS = {"type": "string", "minLength": 5, "maxLength": 3, "pattern": "a"}
     [
         (TWO_LENGTHS, "", "/type, /minLength and /maxLength"),
         ({"allOf": [{"type": "string"}, {"type": "integer"}, {"minLength": 3}]}, "", "/allOf/0/type and /allOf/1/type"),
-        ({"type": "string", "pattern": "^a$", "const": "b"}, "", "/pattern and /const"),
+        ({"type": "string", "pattern": "^a$", "const": "b"}, "", "/pattern ('^a$') and /const"),
         ({"type": ["string", "null"], "not": {}}, "", "/not"),
         (
             {"type": "object", "properties": {"b": {}, "a": False}, "required": ["a"]},

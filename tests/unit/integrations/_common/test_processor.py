@@ -264,7 +264,7 @@ def test_a_list_of_constraints_needs_one_per_prompt() -> None:
         run(Processor([first, second], VOCABULARY), [[1], [2], [3], [4]], np.zeros((4, 8), np.float32))
     with pytest.raises(ProcessorError, match="rows 2 to 3 are different prompts"):
         run(Processor([first, second], VOCABULARY), [[1], [1], [3], [4]], np.zeros((4, 8), np.float32))
-    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="got 2 constraints for 3 rows"):
         run(Processor([first, second], VOCABULARY), [[1], [1], [3]], np.zeros((3, 8), np.float32))
     found = run(Processor([first, second], VOCABULARY), [[1], [1], [3], [3]], np.zeros((4, 8), np.float32))
     assert [np.flatnonzero(np.isfinite(row)).tolist() for row in found] == [[1], [1], [2], [2]]
