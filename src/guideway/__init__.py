@@ -39,10 +39,11 @@ if TYPE_CHECKING:
         Tags as Tags,
         Tool as Tool,
         ToolCalls as ToolCalls,
+        from_wire as from_wire,
+        to_wire as to_wire,
     )
     from guideway.errors import GuidewayError as GuidewayError
     from guideway.generation import (
-        Generation as Generation,
         GenerationRequest as GenerationRequest,
         Model as Model,
         acomplete as acomplete,
@@ -56,27 +57,26 @@ if TYPE_CHECKING:
         resume as resume,
         score as score,
         stream as stream,
-        stream_extract as stream_extract,
         stream_values as stream_values,
     )
     from guideway.loading import load as load
     from guideway.matcher import Matcher as Matcher
     from guideway.sampling import Sampler as Sampler
-    from guideway.sessions import Session as Session
     from guideway.tokenizers import Tokenizer as Tokenizer, Vocabulary as Vocabulary
 
 _HOMES = {
     "compiler": "Automaton cache compile",
-    "constraints": "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls",
+    "constraints": (
+        "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls from_wire to_wire"
+    ),
     "errors": "GuidewayError",
     "generation": (
-        "Generation GenerationRequest Model acomplete aextract agenerate astream astream_values "
-        "complete extract generate resume score stream stream_extract stream_values"
+        "GenerationRequest Model acomplete aextract agenerate astream astream_values "
+        "complete extract generate resume score stream stream_values"
     ),
     "loading": "load",
     "matcher": "Matcher",
     "sampling": "Sampler",
-    "sessions": "Session",
     "tokenizers": "Tokenizer Vocabulary",
 }
 """The module that defines each public name. This table is the only list of them that runs."""

@@ -11,12 +11,12 @@ from guideway import errors
 
 NAMES = {
     *("load", "compile", "cache", "resume", "score"),
-    *("generate", "complete", "extract", "stream", "stream_values", "stream_extract"),
+    *("generate", "complete", "extract", "stream", "stream_values", "to_wire", "from_wire"),
     *("agenerate", "acomplete", "aextract", "astream", "astream_values"),
-    *("Generation", "GenerationRequest", "Sampler"),
+    *("GenerationRequest", "Sampler"),
     *("Constraint", "JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
     *("Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
-    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
+    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model"),
     *("GuidewayError", "__version__"),
 }
 MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types"}

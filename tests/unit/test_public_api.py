@@ -21,7 +21,7 @@ from guideway.errors import (
     ProcessorReuseError,
     RejectedTokenError,
 )
-from guideway.generation import OPTIONS, Options
+from guideway.generation import OPTIONS, Options, stream_extract
 from guideway.generation.options import BaseOptions
 from guideway.integrations._common import Processor
 from guideway.testing import ConstantModel
@@ -80,13 +80,13 @@ def test_methods_generate(model: gw.Model) -> None:
 
 def test_stream_extract_and_aextract_give_what_extract_gives(model: gw.Model) -> None:
     person = gw.extract(model, "Ada is 36", Person, max_tokens=60)
-    parts = list(gw.stream_extract(model, "Ada is 36", Person, max_tokens=60))
+    parts = list(stream_extract(model, "Ada is 36", Person, max_tokens=60))
     assert parts[-1].value == person
     assert sorted(parts[0].fields) != ["age", "name"]
     assert asyncio.run(gw.aextract(model, "Ada is 36", Person, max_tokens=60)) == person
     assert asyncio.run(model.aextract(["Ada is 36"], Person, max_tokens=60)) == [person]
     with pytest.raises(TypeError, match="text must be a str"):
-        gw.stream_extract(model, 5, Person)  # type: ignore[call-overload]  # what is tested
+        stream_extract(model, 5, Person)  # type: ignore[call-overload]  # what is tested
 
 
 def test_values_are_none_where_the_text_may_be_cut(model: gw.Model) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from guideway.constraints.structural import content_hash, same, shown
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
@@ -14,6 +14,7 @@ from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
 
 if TYPE_CHECKING:
     from guideway.constraints.captures import Captures, Rules, Shape
+    from guideway.constraints.exports import LarkDialect, RegexDialect
 
 __all__ = ["Constraint", "Literal", "check_text", "either_of", "leaf", "one_after_the_other"]
 
@@ -149,9 +150,70 @@ class Constraint(ABC, Generic[T_co]):
             raise InvalidTextError(f"{text!r} does not match {self!r}")
         return captures_of(self, text)
 
+    def to_gbnf(self, *, duplicate_keys: bool = False) -> str:
+        """Return this constraint in GBNF, the notation of llama.cpp. The root is `root`.
+
+        The grammar derives exactly the texts of this constraint, so that a server enforces what its own converter of
+        schemas cannot.
+
+        Args:
+            duplicate_keys: Allow open keys of an object to occur twice. A context-free grammar cannot exclude that, so
+                objects with open keys are refused otherwise.
+
+        Raises:
+            UnsupportedError: The texts are not context-free, or have special tokens. `place` names the part.
+            LimitExceededError: The grammar would be too large.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import gbnf_of
+
+        return gbnf_of(self.grammar(), duplicate_keys)
+
+    def to_lark(self, dialect: LarkDialect = "llguidance", *, duplicate_keys: bool = False) -> str:
+        """Return this constraint as a Lark grammar. The root is `start`.
+
+        Args:
+            dialect: "llguidance".
+            duplicate_keys: As for `to_gbnf`.
+
+        Raises:
+            UnsupportedError: As for `to_gbnf`.
+            LimitExceededError: The grammar would be too large.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import lark_of
+
+        if dialect != "llguidance":
+            raise UnsupportedError(f"dialect must be 'llguidance', got {dialect!r}")
+        return lark_of(self.grammar(), duplicate_keys)
+
+    def to_regex(self, dialect: RegexDialect = "rust") -> str:
+        """Return this constraint as a regular expression for whole texts, without anchors and lookaround.
+
+        Args:
+            dialect: "rust" (the crate `regex`), "python" (`re`) or "ecma" (with the flag `u`).
+
+        Raises:
+            UnsupportedError: The constraint is recursive or not regular.
+            LimitExceededError: The expression would be too long.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import regex_of
+
+        return regex_of(self.grammar(), dialect)
+
     def shape(self) -> Shape | None:
         """Return the structure that captures are computed from; None if the constraint has no named parts."""
         return None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Return the serialised form for `pickle`; for classes that this library does not define, their state."""
+        from guideway.constraints.wire import reduced  # imports this module
+
+        try:
+            return reduced(self)
+        except UnsupportedError:
+            return super().__reduce_ex__(protocol)
 
     def _shown(self) -> tuple[object, ...]:
         """Return the parts of the repr: texts and nested constraints. Not used by classes that define `__repr__`."""

@@ -59,6 +59,7 @@ class Lark(RuleConstraint):
         if lexer not in ("dynamic_complete", "contextual"):
             raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {lexer!r}")
         self.lexer = lexer
+        self.first = start
         self._splits: list[Split] = []  # one for the contextual lexer, else empty
         super().__init__(text, start, parts)
         for split in self._splits:
@@ -93,7 +94,7 @@ class Lark(RuleConstraint):
         return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
 
     def _content(self) -> object:
-        return super()._content(), self.lexer
+        return super()._content(), self.first, self.lexer
 
     def _check_names(self, reader: LarkReader, start: str) -> None:
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}
