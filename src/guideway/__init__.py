@@ -14,6 +14,7 @@ of `guideway` too:
     guideway.masks         masks on arrays of NumPy, PyTorch and MLX
     guideway.compiler      `acompile`
     guideway.dsl           functions that combine constraints
+    guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     )
     from guideway.loading import load as load
     from guideway.matcher import Matcher as Matcher
+    from guideway.remote.model import plan as plan, remote as remote
     from guideway.sampling import Sampler as Sampler
     from guideway.tokenizers import Tokenizer as Tokenizer, Vocabulary as Vocabulary
 
@@ -75,13 +77,14 @@ _HOMES = {
         "complete extract generate resume score stream stream_values"
     ),
     "loading": "load",
+    "remote": "plan",
     "matcher": "Matcher",
     "sampling": "Sampler",
     "tokenizers": "Tokenizer Vocabulary",
 }
 """The module that defines each public name. This table is the only list of them that runs."""
 
-_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types")
+_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]

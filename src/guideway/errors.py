@@ -26,15 +26,26 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── NoAllowedTokenError         no token is left to draw                             (ValueError)
     └── EngineError                 the engine failed, is closed, or refused its input   (RuntimeError)
         ├── ContextOverflowError    more tokens than the model's context holds           (ValueError)
-        └── KVCacheFullError        no memory for another KV cache                       (MemoryError)
+        ├── KVCacheFullError        no memory for another KV cache                       (MemoryError)
+        └── RemoteError             an endpoint failed or refused the request            (RuntimeError)
+            ├── AuthenticationError the key is missing, wrong or not permitted           (PermissionError)
+            ├── RateLimitError      too many requests or tokens                          (RuntimeError)
+            ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
+            ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
+            ├── RefusalError        the model refused to answer                          (RuntimeError)
+            └── TruncatedError      the answer was cut at the maximum number of tokens   (RuntimeError)
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
+    "AuthenticationError",
     "BudgetTooSmallError",
     "CacheError",
     "ChatTemplateError",
+    "ConnectionLostError",
     "ConstraintError",
     "ContextOverflowError",
     "EmptySequenceError",
@@ -50,10 +61,15 @@ __all__ = [
     "MissingDependencyError",
     "ModelNotFoundError",
     "NoAllowedTokenError",
+    "OverloadedError",
     "ProcessorError",
     "ProcessorReuseError",
+    "RateLimitError",
+    "RefusalError",
     "RejectedTokenError",
+    "RemoteError",
     "SnapshotError",
+    "TruncatedError",
     "UnsatisfiableError",
     "UnsupportedError",
     "UnsupportedTokenizerError",
@@ -111,12 +127,16 @@ class InvalidTextError(GuidewayError, ValueError):
     Attributes:
         text: The text, or None.
         place: The JSON Pointer of the value that does not fit, or None.
+        attempts: The attempts of a remote model, with their usage; else empty.
+        usage: The usage of all attempts of a remote model; else None.
     """
 
     def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
         super().__init__(message)
         self.place = place
         self.text = text
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
 
 
 class RejectedTokenError(GuidewayError, ValueError):
@@ -214,3 +234,61 @@ class ContextOverflowError(EngineError, ValueError):
 
 class KVCacheFullError(EngineError, MemoryError):
     """The engine has no memory for another KV cache until others are released."""
+
+
+class RemoteError(EngineError):
+    """An endpoint failed, or refused the request. The message never contains a key.
+
+    Attributes:
+        provider: The dialect of the endpoint.
+        status: The HTTP status, or None.
+        request_id: The id that the endpoint gave the request, or None.
+        retryable: Whether the same request may succeed later.
+        retry_after: Seconds after which to try again, as the endpoint demanded, or None.
+        attempts: The attempts before the error.
+        usage: The usage of all attempts, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.provider, self.status, self.request_id = provider, status, request_id
+        self.retryable, self.retry_after = retryable, retry_after
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
+
+
+class AuthenticationError(RemoteError, PermissionError):
+    """The key is missing, wrong, or not permitted to use the model."""
+
+
+class RateLimitError(RemoteError):
+    """The endpoint counted too many requests or tokens. `retry_after` has the seconds to wait, if it named them."""
+
+
+class OverloadedError(RemoteError):
+    """The endpoint has no capacity now."""
+
+
+class ConnectionLostError(RemoteError, ConnectionError):
+    """There is no connection, or it ended before the end of the answer."""
+
+
+class RefusalError(RemoteError):
+    """The model refused to answer, or a filter of the endpoint did. `text` is what it wrote instead."""
+
+    text: str = ""
+
+
+class TruncatedError(RemoteError):
+    """The answer was cut at the maximum number of tokens. `text` is the part that came."""
+
+    text: str = ""

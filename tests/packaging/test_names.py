@@ -10,7 +10,7 @@ import guideway
 from guideway import errors
 
 NAMES = {
-    *("load", "compile", "cache", "resume", "score"),
+    *("load", "compile", "cache", "resume", "score", "plan"),
     *("generate", "complete", "extract", "stream", "stream_values", "to_wire", "from_wire"),
     *("agenerate", "acomplete", "aextract", "astream", "astream_values"),
     *("GenerationRequest", "Sampler"),
@@ -19,7 +19,7 @@ NAMES = {
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model"),
     *("GuidewayError", "__version__"),
 }
-MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types"}
+MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types"}
 
 
 def test_public_names() -> None:

@@ -2,6 +2,8 @@
 
 nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
 regular.py     regular expressions over characters
+automata.py    deterministic automata of regular expressions
+rules_text.py  a grammar as context-free rules, for the notations of other libraries
 lengths.py     texts of bounded length
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel
