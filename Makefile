@@ -15,21 +15,21 @@ help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
 demo: build                        ## extract records from plain sentences with the bundled model
 	$(BIN)/python -m guideway.cli demo
-test: .venv/.test                  ## tests that need no optional engine; one file: make test T=tests/unit/test_prompts.py
+test: .venv/.test                  ## tests that need no optional engine; one file: make test T=tests/unit/generation/test_prompts.py
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not engine and not slow" $(T)
 test-slow: .venv/.test             ## tests that take minutes
 	$(BIN)/python -m pytest -m slow $(T)
 proofs: .venv/.test                ## compare masks of about 250,000 small cases with the oracle in tests/oracle; about 20 minutes
 	$(BIN)/python -m pytest -m slow -s tests/property
 storm: .venv/.test                 ## 64 processes on one cache directory, with kills, restarts and corrupted files
-	$(BIN)/python -m tests.stress.cache_storm
+	$(BIN)/python -m tests.campaigns.cache_storm
 test-loops: .venv/.loops           ## integrations with transformers and onnxruntime-genai (run by CI)
-	$(BIN)/python -m pytest -m "engine and not slow" tests/unit/test_transformers_processor.py tests/unit/test_onnx_genai_processor.py \
-	    tests/unit/test_continuous_batching.py tests/unit/test_loops_agree.py tests/unit/test_torch_masks.py tests/property/test_processors.py
+	$(BIN)/python -m pytest -m "engine and not slow" tests/unit/integrations/transformers tests/unit/integrations/test_onnx_genai.py \
+	    tests/unit/integrations/test_loops_agree.py tests/unit/masks/test_torch.py tests/property/test_processors.py
 test-engines: .venv/.engines       ## tests of the optional engines (installs torch, transformers, MLX, llama-cpp-python)
 	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
-	for file in tests/unit/test_vllm*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
+	for file in tests/unit/integrations/vllm/test_*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
 test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and ExLlama, without a GPU; downloads 380 MB, takes 1 to 2 minutes
 	$(BIN)/python -m pytest tests/wheels
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
@@ -39,13 +39,13 @@ hard: .venv/.test              ## hard MaskBench files in one process, in two or
 keywords: .venv/.test              ## generate docs/keywords.md from results of the official suite
 	$(BIN)/python -m tests.suites.keyword_table
 samples: .venv/.test               ## validate 10,000 generated texts with an independent validator
-	$(BIN)/python -m tests.property.samples
+	$(BIN)/python -m tests.campaigns.samples
 budgets: .venv/.test               ## generate from 2,000 random schemas with minimal budgets: all outputs valid, none truncated
-	$(BIN)/python -m tests.property.budgets
+	$(BIN)/python -m tests.campaigns.budgets
 one-store: .venv/.test             ## compare the masks of 10,000 constraints in one store with fresh stores; about 10 minutes
-	$(BIN)/python -m tests.property.one_store
+	$(BIN)/python -m tests.campaigns.one_store
 walks: .venv/.test                 ## compare a million masked walks over random schemas with `jsonschema`
-	$(BIN)/python -m tests.property.walks
+	$(BIN)/python -m tests.campaigns.walks
 lint: .venv/.lint                  ## check rules and layout with ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 format: .venv/.lint                ## fix rules and layout with ruff

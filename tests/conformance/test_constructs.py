@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from tests.packaging.house import ROOT
+from tests.packaging.repository import ROOT
 
 from .test_conformance import cases, holds
 from .test_notations import masks_agree

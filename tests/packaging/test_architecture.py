@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .house import PACKAGE, ROOT, kernel_files, python_files
+from .repository import PACKAGE, ROOT, kernel_files, python_files
 
 TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 KERNEL = (ROOT / "kernel" / "README.md").read_text("utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .house import PACKAGE, ROOT
+from .repository import PACKAGE, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"(<!-- not run: [^>]+-->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .house import ROOT, committed_files
+from .repository import ROOT, committed_files
 
 # Written so that this file does not match itself.
 MACHINE_PATHS = re.compile(r"(?<![\w.$}])/(?:home|Users|root|work|opt|mnt|tmp)/\w")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .house import PACKAGE, imports, python_files
+from .repository import PACKAGE, imports, python_files
 
 LEVELS = {
     1: ["_kernel"],

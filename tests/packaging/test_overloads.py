@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .house import ROOT
+from .repository import ROOT
 
 CODE = """
 from dataclasses import dataclass

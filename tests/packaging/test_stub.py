@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .house import PACKAGE
+from .repository import PACKAGE
 
 
 def test_stub_is_current(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from guideway import types
 
-from .house import ROOT
+from .repository import ROOT
 
 PROGRAM = Path(__file__).with_name("user_program.py")
 NOT_RETURNED = {"Stage", "StepEngine", "MultiStepEngine", "Cache", "EngineLogits", "Logits"}

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import guideway as gw
-
-from .budgets import check, models
-from .walks import TOKENS, VOCABULARY, Tally
+from tests.campaigns.budgets import check, models
+from tests.campaigns.walks import TOKENS, VOCABULARY, Tally
 
 
 def test_every_output_fits_its_schema_and_its_budget() -> None:

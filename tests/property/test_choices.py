@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .choices import check
-from .walks import Tally
+from tests.campaigns.choices import check
+from tests.campaigns.walks import Tally
 
 
 def agree(seeds: range, first: int | None, branches: int) -> Tally:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from tests.campaigns.walks import TOKENS, VOCABULARY, accepts, walked
 
 from .judge import Judge
 from .spellings import respelled
-from .walks import TOKENS, VOCABULARY, accepts, walked
 
 LIMITED: list[int] = []  # seeds of walks that were given up
 LEAVES: tuple[Any, ...] = ({"enum": [1, 2]}, {"type": "null"}, {"const": "x"}, {"type": "boolean"}, {"type": "integer"})

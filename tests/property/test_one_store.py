@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from tests.campaigns import one_store
+from tests.campaigns.one_store import CLASSES, Drawn, Stores
 
-from . import one_store
 from .crowd import Crowd
-from .one_store import CLASSES, Drawn, Stores
 
 VOCABULARIES = ("tekken", "llama3")
 

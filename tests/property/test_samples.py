@@ -7,9 +7,9 @@ import pytest
 
 import guideway as gw
 from guideway.testing import ConstantModel
+from tests.campaigns.samples import fault, models, run
 
 from .gallery import GALLERY
-from .samples import fault, models, run
 
 
 def test_500_texts_at_temperature_2() -> None:

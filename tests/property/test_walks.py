@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from guideway.frontends.json_schema.keywords import KEYWORDS
+from tests.campaigns.walks import Tally, check, reduced
 
 from .keywords import Drawer
-from .walks import Tally, check, reduced
 
 
 def agree(seeds: range) -> Tally:

@@ -19,7 +19,7 @@ import guideway as gw
 from guideway.errors import NoAllowedTokenError, RejectedTokenError, UnsupportedError
 from guideway.testing import processor_contract, tiny_model
 
-from ..packaging.house import PACKAGE
+from ..packaging.repository import PACKAGE
 from .opened import Anything, importable, need
 
 pytestmark = [pytest.mark.engine("torch"), pytest.mark.filterwarnings("default")]

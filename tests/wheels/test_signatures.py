@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..packaging.house import PACKAGE
+from ..packaging.repository import PACKAGE
 from .opened import WHEELS, need, signatures, toml
 
 CLASSES = toml(__file__, "signatures.toml")["class"]

@@ -1,0 +1,38 @@
+"""Layout of the tests: `tests/unit` mirrors `src/guideway`, and programs are outside the folders of tests."""
+
+from __future__ import annotations
+
+import re
+
+from .repository import PACKAGE, ROOT, python_files
+
+TESTS = ROOT / "tests"
+UNIT = TESTS / "unit"
+# Subjects of the whole package, beside the modules of src/guideway itself.
+WHOLE_PACKAGE = {"test_public_api.py"}
+
+
+def test_folders_of_unit_tests_are_packages() -> None:
+    folders = {path.parent.relative_to(UNIT) for path in python_files(UNIT)}
+    unknown = sorted(str(folder) for folder in folders if not (PACKAGE / folder).is_dir())
+    assert not unknown, "folders of tests/unit without a package of the same path in src/guideway"
+
+
+def test_unit_tests_of_the_package_itself_name_a_module() -> None:
+    modules = {f"test_{path.name}" for path in PACKAGE.glob("*.py")}
+    unknown = sorted({path.name for path in UNIT.glob("test_*.py")} - modules - WHOLE_PACKAGE)
+    assert not unknown, "move these files to the folder of the package that they test"
+
+
+def test_unit_folders_have_only_tests() -> None:
+    others = sorted(str(path.relative_to(UNIT)) for path in python_files(UNIT) if not path.name.startswith("test_"))
+    assert {name.rpartition("/")[2] for name in others} <= {"__init__.py"}, "helpers belong in tests/helpers"
+
+
+def test_programs_are_campaigns_or_suites() -> None:
+    programs = {path for path in python_files(TESTS) if re.search(r"^if __name__ ==", path.read_text("utf-8"), re.M)}
+    outside = sorted(
+        str(path.relative_to(TESTS)) for path in programs if path.parent.name not in {"campaigns", "suites"}
+    )
+    assert programs
+    assert not outside, "programs belong in tests/campaigns"

@@ -1,1 +1,0 @@
-"""What takes many processes and minutes; `make storm`."""

@@ -1,0 +1,56 @@
+"""Combinators of constraints, and their errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from guideway.constraints import Choice, Regex
+from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.grammar.nodes import Leaf
+from tests.helpers.reference_grammar import fits
+
+
+def test_choice() -> None:
+    choice = Choice(["yes", "no", "yes"])
+    assert choice.texts == ("yes", "no")
+    assert fits(choice.grammar(), "yes")
+    assert not fits(choice.grammar(), "ye")
+    assert choice.parse("no") == "no"
+    with pytest.raises(InvalidTextError):
+        choice.parse("maybe")
+    assert choice == Choice(["yes", "no"])
+    for wrong in ([], "yes", [1], ["\ud800"]):
+        with pytest.raises(InvalidConstraintError):
+            Choice(wrong)  # type: ignore[arg-type]  # what a user may get wrong
+
+
+def test_regular_ones_fold_into_one_leaf() -> None:
+    number, word = Regex("[0-9]+"), Choice(["one", "two"])
+    mixed = (number | word) + "!" + ~Regex("x*") + (Regex("[ab]*") & Regex("a.*"))
+    grammar = mixed.grammar()
+    assert [type(node) for node in grammar.nodes] == [Leaf]
+    assert fits(grammar, "12!ya")
+    assert fits(grammar, "one!zabab")
+    assert not fits(grammar, "one!")
+    assert fits(("<" + number).grammar(), "<7")
+    assert fits(("-" | number).grammar(), "-")
+
+
+def test_parse_of_combinations() -> None:
+    number, word = Regex("[0-9]+"), Choice(["one", "two"])
+    assert (number | word).parse("two") == "two"
+    assert (~number).parse("x") == "x"
+    assert (number & Regex("1.*")).parse("12") == "12"
+    for source, text in ((number | word, "x"), (~number, "1"), (number & Regex("1.*"), "2")):
+        with pytest.raises(InvalidTextError):
+            source.parse(text)
+
+
+def test_equality_and_names() -> None:
+    a, b = Regex("a"), Regex("b")
+    assert (a | b) == (a | b) != (b | a)
+    assert hash(a + b) == hash(a + b)
+    assert (a | b) != (a + b)
+    assert repr((a | "x") + ~b) == "(Regex('a') | 'x') + ~(Regex('b'))"
+    with pytest.raises(InvalidConstraintError):
+        a | 3  # type: ignore[operator]  # what a user may get wrong

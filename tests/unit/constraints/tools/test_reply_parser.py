@@ -1,0 +1,226 @@
+"""Parsing of tool calls as models write them, compared with other implementations."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway.constraints.tools import FAMILIES, Reply
+from tests.conformance.test_conformance import cases
+from tests.helpers.tokenizer_files import data_of, llama3_ranks
+from tests.unit.constraints.tools.test_calls import TOOLS, WRITERS, Call, drawn
+
+ROME: dict[str, Any] = {"city": "Rome", "days": 2}
+ONE: list[Call] = [("weather", ROME)]
+TWO: list[Call] = [*ONE, ("now", {})]
+
+CASES = [pytest.param(*case.values, id=f"{case.values[0]['family']}-{case.id}") for case in cases("tool_calls.toml")]
+BROKEN = [(case.values[0]["family"], case.values[0]["reply"]) for case in cases("tool_calls.toml", "broken")]
+ENDLESS = [
+    ("hermes", "<tool_call>" + '{"name": "now", "arguments": ' + "[" * 100_000),
+    ("llama-pythonic", "[now(" + "(" * 10_000),
+    ("llama-pythonic", "[now(a=" + "-" * 100_000 + "1)]"),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_replies_are_read(case: dict[str, Any]) -> None:
+    found = gw.ToolCalls(TOOLS, family=case["family"]).parse(case["reply"])
+    assert [[call.name, call.arguments] for call in found.calls] == [[name, json.loads(a)] for name, a in case["calls"]]
+    assert (found.text, found.reasoning) == (case.get("text", ""), case.get("reasoning", ""))
+
+
+def test_ids_are_read() -> None:
+    for family, reply in (
+        ("mistral-v11", "[TOOL_CALLS]now[CALL_ID]abcdefghi[ARGS]{}"),
+        ("mistral", '[TOOL_CALLS][{"name": "now", "arguments": {}, "id": "abcdefghi"}]'),
+    ):
+        assert gw.ToolCalls(TOOLS, family=family).parse(reply).calls[0].id == "abcdefghi"
+
+
+@pytest.mark.parametrize(("family", "reply"), [*BROKEN, *ENDLESS])
+def test_what_cannot_be_read(family: str, reply: str) -> None:
+    with pytest.raises(gw.errors.InvalidTextError):
+        gw.ToolCalls(TOOLS, family=family).parse(reply)
+
+
+# Other people's code: Meta's reader of Llama's forms, Mistral's writers.
+
+
+@pytest.mark.parametrize("family", ["llama", "llama-pythonic"])
+def test_llama_parser_reads_generated_calls(family: str) -> None:
+    theirs = pytest.importorskip("llama_models.llama3.tool_utils").ToolUtils
+    rng = random.Random(family)
+    for _ in range(200):
+        call = drawn(rng)
+        written = WRITERS[family]("", [call])
+        assert theirs.maybe_extract_custom_tool_call(written) == call
+        assert gw.ToolCalls(TOOLS, family=family).parse(written).calls[0].arguments == call[1]
+
+
+def mistrals(version: str) -> Any:
+    """Mistral's own writer of messages in a version of its form, over one of its published vocabularies."""
+    instruct = pytest.importorskip("mistral_common.tokens.tokenizers.instruct")
+    tekken = pytest.importorskip("mistral_common.tokens.tokenizers.tekken")
+    base = pytest.importorskip("mistral_common.tokens.tokenizers.base")
+    with data_of("mistral_common", "data", "tekken_240911.json").open(encoding="utf-8") as file:
+        held = json.load(file)
+    names = [token["token_str"] for token in tekken.Tekkenizer.DEPRECATED_SPECIAL_TOKENS]
+    names += [one.value for one in base.SpecialTokens if one.value not in names]
+    made = tekken.Tekkenizer(
+        held["vocab"][:5000],
+        special_tokens=[{"rank": i, "token_str": name, "is_control": True} for i, name in enumerate(names)],
+        pattern=held["config"]["pattern"],
+        vocab_size=5000 + len(names),
+        num_special_tokens=len(names),
+        version=base.TokenizerVersion(version),
+    )
+    return getattr(instruct, f"InstructTokenizer{version.upper()}")(made)
+
+
+@pytest.mark.parametrize(
+    ("version", "family"), [("v3", "mistral"), ("v7", "mistral"), ("v11", "mistral-v11"), ("v13", "mistral-v11")]
+)
+def test_parse_reads_mistral_calls(version: str, family: str) -> None:
+    messages = pytest.importorskip("mistral_common.protocol.instruct.messages")
+    calls_of = pytest.importorskip("mistral_common.protocol.instruct.tool_calls")
+    theirs = mistrals(version)
+    tokenizer = gw.Tokenizer.of(theirs.tokenizer)
+    source = gw.ToolCalls(TOOLS, family=family)
+    automaton = gw.compile(source, tokenizer.vocabulary)
+    rng = random.Random(version)
+    for _ in range(30):
+        calls = [drawn(rng) for _ in range(rng.randrange(1, 4))]
+        written = [
+            calls_of.ToolCall(
+                id="".join(rng.choices("abcXYZ019", k=9)),
+                function=calls_of.FunctionCall(name=name, arguments=json.dumps(arguments)),
+            )
+            for name, arguments in calls
+        ]
+        message = messages.AssistantMessage(tool_calls=written)
+        ids = theirs.encode_assistant_message(message, is_before_last_user_message=False, continue_message=False)
+        reply = source.parse(tokenizer.vocabulary.bytes_of(ids, special=True).decode())
+        assert [(call.name, call.arguments) for call in reply.calls] == calls
+        assert [call.id for call in reply.calls] == ["" if version == "v13" else call.id for call in written]
+        assert automaton.matcher().validate(ids) == len(ids)  # the tokens of their own writer, the end included
+
+
+# Real vocabularies in which the markers are special tokens.
+
+
+def ids_of(table: gw.Vocabulary, text: str, encode: Any) -> list[int]:
+    """Special tokens where their names stand, else as the tokenizer cuts the text."""
+    from guideway.tokenizers.tokenizer import split_at
+
+    named = table.special_tokens
+    found: list[int] = []
+    for number, piece in enumerate(split_at(text, named)):
+        found += [named[piece]] if number % 2 else encode(piece)
+    return found
+
+
+def llama_table(names: tuple[str, ...]) -> gw.Tokenizer:
+    """Llama 3's ranks with these special tokens, the last of which ends a text."""
+    import tiktoken
+
+    ranks = llama3_ranks("llama3")
+    special = {name: len(ranks) + i for i, name in enumerate(names)}
+    encoding = tiktoken.Encoding("made", pat_str=r"\p{L}+|\s+|.", mergeable_ranks=ranks, special_tokens=special)
+    return gw.Tokenizer.of(encoding, eos_ids=[special[names[-1]]])
+
+
+@pytest.mark.parametrize(
+    "family", ["llama", "hermes", "mistral", "mistral-v11", "deepseek", "deepseek-v3.1", "glm", "harmony"]
+)
+def test_markers_are_special_tokens(family: str) -> None:
+    """A call in the tokens of a vocabulary that has the markers as special tokens, and not in those that spell them."""
+    form = FAMILIES[family]
+    tokenizer = llama_table((*form.special, "<|eot|>"))
+    source = gw.ToolCalls(TOOLS, family=family)
+    automaton = gw.compile(source, tokenizer.vocabulary)
+    end = tokenizer.eos_ids[0]
+    for calls in (ONE, TWO) if form.several else (ONE,):
+        text = form.lead + WRITERS[family]("", calls)
+        ids = [*ids_of(tokenizer.vocabulary, text, tokenizer.encode), end]
+        assert automaton.matcher().validate(ids) == len(ids)
+        spelled = [*tokenizer.encode(text), end]
+        assert automaton.matcher().validate(spelled) < len(spelled)
+        assert [call.name for call in source.parse(text).calls] == [name for name, _ in calls]
+
+
+def test_harmony_ends_with_its_call() -> None:
+    """`<|call|>` ends a text of gpt-oss: where it stands, the reply may end; where a call is open, it may not."""
+    tokenizer = llama_table(
+        ("<|channel|>", "<|constrain|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>")
+    )
+    table = tokenizer.vocabulary
+    matcher = gw.compile(gw.ToolCalls(TOOLS, family="harmony", choice="required"), table).matcher()
+    text = WRITERS["harmony"]("", TWO[1:]).removesuffix("<|call|>")
+    row = np.zeros((len(table) + 31) // 32, dtype=np.uint32)
+    for token in ids_of(table, text, tokenizer.encode):
+        matcher.fill_mask(row)
+        assert row[token >> 5] >> (token & 31) & 1
+        matcher.advance(token)
+    matcher.fill_mask(row)
+    call = table.special_tokens["<|call|>"]
+    assert [i for i in range(len(table)) if row[i >> 5] >> (i & 31) & 1] == [call]
+    matcher.advance(call)
+    assert matcher.is_accepting
+
+
+def test_family_from_a_tokenizer() -> None:
+    tokenizer = gw.Tokenizer.of([b"a", b"</s>"], eos_ids=[1])
+    special = replace(tokenizer._specials, chat_template="… '<tool_call>\\n' …")
+    object.__setattr__(tokenizer, "_specials", special)
+    source = gw.ToolCalls(TOOLS, family=tokenizer)
+    assert source.family == FAMILIES["hermes"]
+    assert source.parse("Hello.") == Reply("Hello.")
+
+
+def test_headers_are_read_once() -> None:
+    source = gw.ToolCalls(TOOLS, family="harmony")
+    for hostile in (
+        " " * 12_000,
+        "<|end|>" + "\n" * 12_000 + "x",
+        "to=" + "a" * 12_000,
+        "<|channel|>final" + " to=" * 3_000,
+        "<|channel|>final<|constrain|>" * 600,
+        "<|channel|>analysis<|message|>a<|end|>" * 2_000 + " " * 12_000 + "x",
+    ):
+        start = time.thread_time()
+        with contextlib.suppress(gw.errors.InvalidTextError):
+            source.parse(hostile)
+        assert time.thread_time() - start < 0.5, hostile[:30]
+
+
+def test_pythonic_calls_emit_no_warnings() -> None:
+    tool = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
+    source = gw.ToolCalls([tool], family="llama-pythonic")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert source.parse(r'[f(a="\d")]').calls[0].arguments == {"a": r"\d"}
+    assert not caught
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"days": 2}, "missing required arguments: 'city'"),
+        ({"city": "Rome", "days": 2, "when": 1}, "unknown arguments: 'when'"),
+        ({"city": 3, "days": 2}, "at '/city'"),
+        ([1], "expected a JSON object"),
+    ],
+)
+def test_what_is_wrong_with_arguments_is_said(arguments: Any, words: str) -> None:
+    with pytest.raises(gw.errors.InvalidTextError, match=words):
+        gw.ToolCalls(TOOLS, family="hermes").parse(WRITERS["hermes"]("", [("weather", arguments)]))

@@ -1,0 +1,182 @@
+"""ONNX exports: step by step gives the logits of one call, for every naming; unsupported graphs are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="the graphs of these tests are written with onnx")
+
+from guideway.engines.base import Cache, StepEngine
+from guideway.engines.onnx import OnnxEngine
+from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
+from tests.helpers.onnx_models import Shape, write
+
+IDS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
+SHAPES = {
+    "all inputs": Shape(),
+    "ids only": Shape(positions=False, attention_mask=False),
+    "branch": Shape(branch=True),
+    "float16 cache": Shape(half_cache=True),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("model"), Shape())
+
+
+def one(engine: StepEngine, ids: list[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
+    logits, caches = engine.forward([ids], [cache])
+    return logits[0], caches[0]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_step_by_step_equals_at_once(name: str, tmp_path: Path) -> None:
+    engine = OnnxEngine(write(tmp_path, SHAPES[name]))
+    assert (engine.vocab_size, engine.context_size) == (50, 64)
+    at_once, whole = one(engine, IDS)
+    cache: Cache | None = None
+    for token in IDS:
+        logits, cache = one(engine, [token], cache)
+    assert cache is not None
+    assert cache.length == whole.length == len(IDS)
+    tolerance = 0.02 if SHAPES[name].half_cache else 1e-5
+    assert np.abs(logits - at_once).max() < tolerance
+    assert logits.dtype == np.float32
+
+
+def test_all_exports_agree(tmp_path: Path) -> None:
+    found = [
+        one(OnnxEngine(write(tmp_path / name, SHAPES[name])), IDS)[0] for name in ("all inputs", "ids only", "branch")
+    ]
+    assert np.allclose(found[0], found[1], atol=1e-5)
+    assert np.allclose(found[0], found[2], atol=1e-5)
+
+
+def test_logits_depend_on_every_token(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    base, _ = one(engine, IDS)
+    for place in range(len(IDS)):
+        changed = [*IDS]
+        changed[place] = 40
+        assert np.abs(one(engine, changed)[0] - base).max() > 1e-4
+
+
+def test_truncated_caches_go_back_and_the_old_one_stays(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    _, cache = one(engine, IDS)
+    back = cache.truncated(4)
+    assert np.allclose(one(engine, [7, 8], back)[0], one(engine, [*IDS[:4], 7, 8])[0], atol=1e-5)
+    assert np.allclose(one(engine, [7], cache)[0], one(engine, [*IDS, 7])[0], atol=1e-5)
+    assert np.allclose(one(engine, [7], cache.truncated(0))[0], one(engine, [7])[0], atol=1e-5)
+    with pytest.raises(ValueError, match="truncated"):
+        cache.truncated(12)
+
+
+def test_rows_of_any_lengths_go_together(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    rows = [[1, 2, 3], [4, 5, 6], [7], [8, 9, 10]]
+    logits, caches = engine.forward(rows, [None] * 4)
+    more, caches = engine.forward([[11], [12], [13], [14, 15]], caches)
+    for index, (row, new) in enumerate(zip(rows, [[11], [12], [13], [14, 15]], strict=True)):
+        assert np.allclose(logits[index], one(engine, row)[0], atol=1e-5)
+        assert np.allclose(more[index], one(engine, row + new)[0], atol=1e-5)
+    swapped, _ = engine.forward([[1], [1]], [caches[1].truncated(3), caches[0].truncated(2)])
+    assert np.allclose(swapped[0], one(engine, [4, 5, 6, 1])[0], atol=1e-5)
+    assert np.allclose(swapped[1], one(engine, [1, 2, 1])[0], atol=1e-5)
+
+
+def test_long_prompts_run_in_parts(tmp_path: Path) -> None:
+    engine = OnnxEngine(write(tmp_path, Shape(context=1400)))
+    ids = [i * 7 % 50 for i in range(1300)]
+    at_once, cache = one(engine, ids)
+    _, first = one(engine, ids[:700])
+    assert cache.length == 1300
+    assert np.allclose(one(engine, ids[700:], first)[0], at_once, atol=1e-4)
+
+
+def test_external_data_and_the_hubs_folders(tmp_path: Path, folder: Path) -> None:
+    write(tmp_path / "onnx", Shape(), external=True)
+    (tmp_path / "onnx" / "config.json").rename(tmp_path / "config.json")
+    assert (tmp_path / "onnx" / "weights.bin").stat().st_size > 1000
+    engine = OnnxEngine(tmp_path)
+    assert np.allclose(one(engine, IDS)[0], one(OnnxEngine(folder / "model.onnx"), IDS)[0], atol=1e-6)
+
+
+def test_the_context_is_a_limit(folder: Path) -> None:
+    engine = OnnxEngine(folder, context_size=5)
+    _, cache = one(engine, IDS[:5])
+    with pytest.raises(ContextOverflowError, match="row 0 has 6 tokens, but the context of the model is 5"):
+        one(engine, [1], cache)
+    with pytest.raises(ValueError, match="context_size"):
+        OnnxEngine(folder, context_size=0)
+    with pytest.raises(ValueError, match="threads"):
+        OnnxEngine(folder, threads=0)
+
+
+def test_misuse_is_an_engine_error(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    with pytest.raises(EngineError, match="at least one new token"):
+        one(engine, [])
+    for wrong in (50, -1):
+        with pytest.raises(EngineError, match=r"row 0: token ids must be in 0\.\.49"):
+            one(engine, [wrong])
+    engine.close()
+    with pytest.raises(EngineError, match="closed"):
+        one(engine, [1])
+
+
+MISFITS = {
+    "the inputs ids": Shape(rename={"input_ids": "ids"}),
+    "the outputs scores": Shape(rename={"logits": "scores"}),
+    "export the model with a KV cache": Shape(
+        rename={f"past_key_values.{i}.{p}": f"past_{p}_{i}" for i in range(2) for p in ("key", "value")}
+    ),
+    "not past_key_values.0.value": Shape(rename={"past_key_values.0.value": "past_key_values.9.value"}),
+    "expected the output present.1.key": Shape(leave_out=("present.1.key",)),
+    "unknown inputs beam": Shape(rename={"attention_mask": "beam"}),
+}
+
+
+@pytest.mark.parametrize("message", MISFITS)
+def test_misfits_are_named(message: str, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=message):
+        OnnxEngine(write(tmp_path, MISFITS[message]))
+
+
+def test_what_is_not_there_is_not_available(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="no \\.onnx file found"):
+        OnnxEngine(tmp_path)
+    for name in ("a.onnx", "b.onnx"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ModelNotFoundError, match=r"a\.onnx, b\.onnx"):
+        OnnxEngine(tmp_path)
+
+
+def test_damaged_files_are_engine_errors(tmp_path: Path) -> None:
+    write(tmp_path, Shape(), external=True)
+    config = (tmp_path / "config.json").read_text("utf-8")
+    for text, message in (("{", "cannot read"), ("[]", "JSON object"), ("{}", "pass context_size=")):
+        (tmp_path / "config.json").write_text(text, "utf-8")
+        with pytest.raises(EngineError, match=message):
+            OnnxEngine(tmp_path)
+    (tmp_path / "config.json").write_text(config, "utf-8")
+    (tmp_path / "weights.bin").write_bytes(b"short")
+    with pytest.raises(EngineError, match="cannot load"):
+        OnnxEngine(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"\x08\x07junk")
+    with pytest.raises(EngineError, match="cannot load"):
+        OnnxEngine(tmp_path)
+
+
+def test_context_sizes_that_are_none_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, Shape())
+    for wrong in (0, -1, True, "64", 1 << 40, None):
+        (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": wrong}), "utf-8")
+        with pytest.raises(EngineError, match="context"):
+            OnnxEngine(tmp_path)
+    assert OnnxEngine(tmp_path, context_size=9).context_size == 9

@@ -1,0 +1,57 @@
+"""vLLM on a CPU with speculative decoding by n-grams of the prompt."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from guideway.testing import tiny_model
+from tests.helpers.vllm import ENVIRONMENT
+from tests.unit.integrations.vllm.test_backend import SCHEMA, free, structured
+
+pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
+
+
+def engine(folder: Path, **options: Any) -> Any:
+    os.environ.update(ENVIRONMENT)
+    from vllm import LLM
+
+    options = {"structured_outputs_config": {"backend": "guideway"}, **options}
+    return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
+
+
+def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is drafted is looked up in the prompt, which holds what the constraint wants, and what it forbids."""
+    drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
+    llm = engine(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)
+    from guideway.integrations.vllm.backend import GuidewayGrammar
+
+    counts = {"rollback": 0, "validate_tokens": 0}
+    for name in counts:
+        count(GuidewayGrammar, name, counts)
+    prompt = '{"name": "abcabcabc", "age": 12} {"name": "abcabcabc", "age": 12} '
+    params = [structured(seed, json=SCHEMA) for seed in range(6)] + [structured(regex="(abc){20}[0-9]{3}"), free()]
+    found = [one.outputs[0] for one in llm.generate([prompt] * len(params), params, use_tqdm=False)]
+    for one in found[:6]:
+        gw.JsonSchema(SCHEMA).parse(one.text)
+        assert one.finish_reason == "stop"
+    assert re.fullmatch("(abc){20}[0-9]{3}", found[6].text)
+    assert counts["validate_tokens"] > 10
+    assert counts["rollback"] > 10
+    assert "ends early" not in caplog.text
+
+
+def count(owner: Any, name: str, counts: dict[str, int]) -> None:
+    """How often a method of a class is called, from now on."""
+    original = getattr(owner, name)
+
+    def counted(self: Any, *given: Any) -> Any:
+        counts[name] += 1
+        return original(self, *given)
+
+    setattr(owner, name, counted)
