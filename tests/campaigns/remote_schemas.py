@@ -145,6 +145,7 @@ def main() -> int:
             break
         try:
             constraint = JsonSchema(case.schema)
+            constraint.examples(1)
         except ConstraintError:
             continue
         done += 1

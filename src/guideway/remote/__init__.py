@@ -27,6 +27,7 @@ from guideway.remote.dialogue import Attempt
 from guideway.remote.lowering import Note
 from guideway.remote.model import RemoteGeneration, RemoteModel, plan, remote
 from guideway.remote.plan import Plan
+from guideway.remote.probing import Probe, Verdict, probe
 from guideway.remote.usage import Prices, RateLimit, Usage
 
 __all__ = [
@@ -36,13 +37,16 @@ __all__ = [
     "Note",
     "Plan",
     "Prices",
+    "Probe",
     "RateLimit",
     "RemoteGeneration",
     "RemoteModel",
     "Usage",
+    "Verdict",
     "capabilities",
     "dialects",
     "plan",
+    "probe",
     "remote",
 ]
 

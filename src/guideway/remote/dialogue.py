@@ -155,7 +155,7 @@ class Dialogue:
 
     def _begin(self, kind: str, messages: tuple[Any, ...], prefill: str) -> None:
         self._kind = kind
-        fragment = {} if self.plan is None else dict(self.plan.sent)
+        fragment = self._base.fragment if self.plan is None else dict(self.plan.sent)
         self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill)
         reader = None if self.plan is None else self.plan._reader
         streamed = None if reader is None else reader.streamed

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from guideway.constraints import JsonSchema
 from guideway.errors import InvalidTextError, LimitExceededError
 from guideway.jsontext.decoder import identity, loads, write_json
 from guideway.jsontext.pointer import pointer
@@ -316,9 +317,10 @@ class _Tuple(Codec):
 
 @dataclass
 class _Union(Codec):
-    """Options that the value itself distinguishes, by a test of each."""
+    """Options that the value itself distinguishes, by a test of each. `checks`: whole checks, for encoding."""
 
     options: list[tuple[Any, Codec]]
+    checks: list[Any]
 
     @property
     def plain(self) -> bool:  # type: ignore[override]  # computed
@@ -326,13 +328,13 @@ class _Union(Codec):
 
     def encode(self, value: Any) -> Any:
         problem: InvalidTextError | None = None
-        for test, codec in self.options:
+        for check, (_, codec) in zip(self.checks, self.options, strict=True):
             try:
                 made = codec.encode(value)
             except InvalidTextError as error:
                 problem = error
                 continue
-            if test(made):
+            if check(made):
                 return made
         raise problem or InvalidTextError(f"no option of a union has the value {_short(value)}")
 
@@ -348,14 +350,15 @@ class _Tagged(Codec):
     """{"option_1": x}."""
 
     options: list[tuple[Any, Codec]]
+    checks: list[Any]
 
     def encode(self, value: Any) -> Any:
-        for number, (test, codec) in enumerate(self.options):
+        for number, (check, (_, codec)) in enumerate(zip(self.checks, self.options, strict=True)):
             try:
                 made = codec.encode(value)
             except InvalidTextError:
                 continue
-            if test(made):
+            if check(made):
                 return {f"option_{number + 1}": made}
         raise InvalidTextError(f"no option of a union has the value {_short(value)}")
 
@@ -482,7 +485,6 @@ class _Lowering:
             merged = self._merged(schema)
             if merged is None:
                 self._checked(schema, place, "allOf")
-                schema = {name: value for name, value in schema.items() if name != "allOf"}
             else:
                 self._note(place, "allOf", "provider", "merged")
                 return self._lower(merged, place)
@@ -690,14 +692,15 @@ class _Lowering:
         if any(not sent for sent, _ in flat):  # one option allows any value
             return {}, _SAME
         tests = [self._test(sent) for sent, _ in flat]
+        checks = [self._check(sent) for sent, _ in flat]
         codecs = [codec for _, codec in flat]
         if all(codec.plain for codec in codecs) and not any(isinstance(codec, _Later) for codec in codecs):
             return {"anyOf": [sent for sent, _ in flat]}, _SAME
         if self._distinct([sent for sent, _ in flat]):
-            return {"anyOf": [sent for sent, _ in flat]}, _Union(list(zip(tests, codecs, strict=True)))
+            return {"anyOf": [sent for sent, _ in flat]}, _Union(list(zip(tests, codecs, strict=True)), checks)
         self._note(place, "", "provider", 'an ambiguous union is sent as {"option_1": ...}')
         tagged = [self._closed({f"option_{at + 1}": sent}) for at, (sent, _) in enumerate(flat)]
-        return {"anyOf": tagged}, _Tagged(list(zip(tests, codecs, strict=True)))
+        return {"anyOf": tagged}, _Tagged(list(zip(tests, codecs, strict=True)), checks)
 
     def _distinct(self, sent: list[dict[str, Any]]) -> bool:
         """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
@@ -708,6 +711,21 @@ class _Lowering:
         while "$ref" in sent:
             sent = self._definitions[sent["$ref"].removeprefix("#/$defs/")]
         return sent
+
+    def _check(self, sent: dict[str, Any]) -> Any:
+        """Return a function that tells whether a value is an instance of a schema, for encoding."""
+        made: list[JsonSchema] = []
+
+        def check(value: Any) -> bool:
+            if not made:
+                made.append(JsonSchema({**sent, "$defs": self._definitions}, profile="exact"))
+            try:
+                made[0].parse(write_json(value))
+            except InvalidTextError:
+                return False
+            return True
+
+        return check
 
     def _test(self, sent: dict[str, Any]) -> Any:
         """Return a function that tells whether a value has the outer structure of a schema."""
