@@ -18,6 +18,7 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.harness.data import cases
+
 from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, InvalidTextError, LimitExceededError
 from guideway.jsontext.decoder import identity, write_json
@@ -27,7 +28,18 @@ from guideway.remote.plan import make_plan
 
 DIALECTS = ("openai", "anthropic", "google", "mistral", "groq", "vllm", "llama-server", "ollama")
 _STRUCTURE = {
-    *("type", "properties", "required", "additionalProperties", "items", "prefixItems", "anyOf", "enum", "$ref", "$defs"),
+    *(
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "prefixItems",
+        "anyOf",
+        "enum",
+        "$ref",
+        "$defs",
+    ),
     "description",
 }
 
@@ -167,7 +179,9 @@ def main() -> int:
     for name, counts in totals.items():
         print(f"{name:14} {dict(counts)}")
     plans.sort()
-    print(f"{done} schemas; plan: median {plans[len(plans) // 2] * 1e3:.2f} ms, p99 {plans[len(plans) * 99 // 100] * 1e3:.1f} ms")
+    print(
+        f"{done} schemas; plan: median {plans[len(plans) // 2] * 1e3:.2f} ms, p99 {plans[len(plans) * 99 // 100] * 1e3:.1f} ms"
+    )
     print(f"{failures} failures")
     return bool(failures)
 

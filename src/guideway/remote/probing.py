@@ -159,7 +159,7 @@ _SCHEMA_FORMS: dict[str, Any] = {
     "google.genai": lambda schema: {"response_mime_type": "application/json", "response_json_schema": schema},
 }
 _TEXT_FORMS: list[tuple[str, dict[str, Any], Constraint[Any]]] = [
-    ("vllm_grammar", {"extra_body": {"structured_outputs": {"grammar": 'root ::= [0-9]{3}'}}}, _DIGITS),
+    ("vllm_grammar", {"extra_body": {"structured_outputs": {"grammar": "root ::= [0-9]{3}"}}}, _DIGITS),
     ("vllm_regex", {"extra_body": {"structured_outputs": {"regex": "[0-9]{3}"}}}, _DIGITS),
     ("vllm_choice", {"extra_body": {"structured_outputs": {"choice": ["alpha", "beta"]}}}, _CHOICE),
     ("sglang_regex", {"extra_body": {"regex": "[0-9]{3}"}}, _DIGITS),
@@ -228,9 +228,7 @@ def _fits(constraint: Constraint[Any], text: str) -> bool:
     return True
 
 
-def _judged(
-    route: str, case: str, ask: Any, constraint: Constraint[Any], loose: Constraint[Any] | None
-) -> Verdict:
+def _judged(route: str, case: str, ask: Any, constraint: Constraint[Any], loose: Constraint[Any] | None) -> Verdict:
     try:
         text, finish = ask()
     except RemoteError as problem:

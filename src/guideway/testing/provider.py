@@ -296,6 +296,8 @@ class Provider:
                 self.aborted.append(time.monotonic())
                 return False
             for piece in _pieces(data, answer.split_bytes):
+                if writer.transport.is_closing():
+                    break
                 writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                 if answer.split_bytes:
                     await asyncio.sleep(0)
@@ -433,7 +435,7 @@ def _chat(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
     events += [(True, chunk({member: piece})) for piece in pieces]
     final: Events = []
     if answer.finish:
-        final.append((False, chunk({}, "length" if answer.finish == "length" else "stop")))
+        final.append((False, chunk({}, _FINISH["chat"][answer.finish])))
         if answer.usage == "end":
             base = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": []}
             final.append((False, _sse(base | {"usage": _usage("chat", answer)})))

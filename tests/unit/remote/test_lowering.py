@@ -15,27 +15,59 @@ from tests.campaigns.remote_schemas import DIALECTS, check
 
 PERSON = {
     "type": "object",
-    "properties": {"name": {"type": "string", "minLength": 2}, "nick": {"type": ["string", "null"]}, "age": {"type": "integer"}},
+    "properties": {
+        "name": {"type": "string", "minLength": 2},
+        "nick": {"type": ["string", "null"]},
+        "age": {"type": "integer"},
+    },
     "required": ["name"],
 }
 TREE = {"type": "object", "properties": {"v": {"type": "integer"}, "l": {"$ref": "#"}}, "required": ["v"]}
 CASES: list[tuple[Any, list[Any]]] = [
     (PERSON, [{"name": "Ada"}, {"name": "Ada", "nick": None}, {"name": "Ada", "nick": "A", "age": 3}]),
     ({"type": "object", "additionalProperties": {"type": "integer"}}, [{}, {"a": 1, "b": 2}]),
-    ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": ["null", "string"]}], "items": False}, [[], [1], [1, None]]),
+    (
+        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": ["null", "string"]}], "items": False},
+        [[], [1], [1, None]],
+    ),
     ({"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, [[1, "a", "b"], [1]]),
     ({"type": "string", "pattern": "^a+$"}, ["a", "aaa"]),
-    ({"anyOf": [PERSON, {"type": "array", "items": PERSON}, {"type": "string"}]}, ["x", {"name": "Ada"}, [{"name": "Bo"}]]),
+    (
+        {"anyOf": [PERSON, {"type": "array", "items": PERSON}, {"type": "string"}]},
+        ["x", {"name": "Ada"}, [{"name": "Bo"}]],
+    ),
     ({"oneOf": [{**PERSON}, {**PERSON, "required": ["age"]}]}, [{"name": "Ada"}]),
     ({"enum": [1, "1", None, [1, 2], {"a": 1}]}, [1, "1", None, [1, 2], {"a": 1}]),
     ({"const": {"a": []}}, [{"a": []}]),
     (TREE, [{"v": 1}, {"v": 1, "l": {"v": 2, "l": {"v": 3}}}]),
-    ({"allOf": [{"type": "object", "properties": {"a": {"type": "integer"}}}, {"properties": {"b": {}}, "required": ["b"]}]}, [{"b": 1}]),
+    (
+        {
+            "allOf": [
+                {"type": "object", "properties": {"a": {"type": "integer"}}},
+                {"properties": {"b": {}}, "required": ["b"]},
+            ]
+        },
+        [{"b": 1}],
+    ),
     ({}, [1, "a", None, [{}], {"a": 1}]),
     ({"properties": {"a": {"type": "integer"}}}, [{"a": 1}, 5, "x"]),
-    ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False}, [{"x1": 1}, {}]),
-    ({"type": "object", "properties": {"a": {"type": "integer"}}, "if": {"required": ["a"]}, "then": {"minProperties": 1}}, [{"a": 1}]),
-    ({"type": "object", "properties": {"additional_properties": {"type": "integer"}}, "additionalProperties": True}, [{"z": [1]}]),
+    (
+        {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+        [{"x1": 1}, {}],
+    ),
+    (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "if": {"required": ["a"]},
+            "then": {"minProperties": 1},
+        },
+        [{"a": 1}],
+    ),
+    (
+        {"type": "object", "properties": {"additional_properties": {"type": "integer"}}, "additionalProperties": True},
+        [{"z": [1]}],
+    ),
 ]
 
 

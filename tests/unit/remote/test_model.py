@@ -29,7 +29,11 @@ from guideway.errors import (
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
 from guideway.testing import Answer, Provider, ProviderRequest
 
+# The connection pools of the SDKs are not closed by every test, which Python reports.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 SECRET = "sk-a-very-secret-key-1234567890"
+HONEST = Answer()
 CLIENTS = ["chat", "responses", "anthropic", "google", "mistral"]
 
 
@@ -64,7 +68,7 @@ def model_of(kind: str, url: str, *, asynchronous: bool = False, **options: Any)
 
 
 @contextmanager
-def served(script: Any = Answer()) -> Iterator[Provider]:
+def served(script: Any = HONEST) -> Iterator[Provider]:
     with Provider(script) as provider:
         yield provider
 
@@ -121,7 +125,10 @@ def test_a_function_with_the_signature_of_litellm() -> None:
         seen.append(given)
         for piece in ("12", "3"):
             yield {"choices": [{"delta": {"content": piece}}]}
-        yield {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 2, "completion_tokens": 3}}
+        yield {
+            "choices": [{"delta": {}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 2, "completion_tokens": 3},
+        }
 
     async def acompletion(**given: Any) -> Any:
         return {"choices": [{"message": {"content": "7"}, "finish_reason": "stop"}]}
@@ -153,7 +160,7 @@ def test_a_function_with_the_signature_of_litellm() -> None:
 )
 def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
     with served(answer) as provider:
-        model = model_of(kind, provider.url)
+        model = model_of(kind, provider.url, resume=False)
         with pytest.raises(error) as found:
             model.generate("an event", Event)
         assert type(found.value) is error
@@ -195,9 +202,14 @@ def test_streams_show_only_valid_text(kind: str) -> None:
     with served(Answer('[1, 2, "x"]', chunk=2)) as provider:
         model = model_of(kind, provider.url, dialect="unknown")
         shown = ""
-        with pytest.raises(InvalidTextError):
+
+        def read() -> None:
+            nonlocal shown
             for piece in model.stream("numbers", list[int]):
                 shown += piece
+
+        with pytest.raises(InvalidTextError):
+            read()
         assert shown == "[1, 2, "[: len(shown)]
         assert len(shown) >= 5
         assert len(provider.requests) == 1  # shown text cannot be taken back
@@ -413,6 +425,25 @@ def test_the_probe_tells_what_the_endpoint_does() -> None:
         provider.script = Answer(status=401)
         with pytest.raises(AuthenticationError):
             probe(model_of("chat", provider.url))
+
+
+def test_the_command_probe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from guideway.cli import main
+
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with served() as provider:
+        arguments = ["probe", "--model", "m", "--base-url", f"{provider.url}/v1", "--dialect", "openai"]
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        shown = capsys.readouterr().out
+        assert ended.value.code == 0, shown
+        assert "json_schema" in shown
+        assert SECRET not in shown
+        provider.script = Answer("Paris.")
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--json"])
+        assert ended.value.code == 1
+        assert '"ignored"' in capsys.readouterr().out
 
 
 def test_unknown_clients() -> None:

@@ -63,13 +63,18 @@ def test_require_refuses_before_a_request() -> None:
 def test_published_limits_are_measured() -> None:
     wide: dict[str, Any] = {
         "type": "object",
-        "properties": {f"p{number}": {"type": "object", "properties": {"a": {"type": "string"}}} for number in range(3000)},
+        "properties": {
+            f"p{number}": {"type": "object", "properties": {"a": {"type": "string"}}} for number in range(3000)
+        },
     }
     with pytest.raises(LimitExceededError, match=r"properties .*heaviest parts") as found:
         gw.plan("azure", wide, require="exact")
     assert "5,000" in str(found.value)
     assert gw.plan("azure", wide).route == "json_object"
-    assert gw.plan("openai", wide.__class__(wide, properties={"a": {"type": "string"}})).limits["properties"] == (1, 5000)
+    assert gw.plan("openai", wide.__class__(wide, properties={"a": {"type": "string"}})).limits["properties"] == (
+        1,
+        5000,
+    )
 
 
 def test_overridden_capabilities() -> None:
