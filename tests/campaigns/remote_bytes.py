@@ -30,12 +30,33 @@ CONSTRAINTS = [
     c.JsonSchema({"type": "array", "items": SMALL, "maxItems": 3}),
     c.JsonSchema({"type": "array", "items": {"type": "boolean"}, "minItems": 1}, whitespace="any"),
     c.JsonSchema({"anyOf": [SMALL, {"type": "string", "pattern": "^[a-cé]{1,4}$"}]}),
-    c.JsonSchema({"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2}}}),
+    c.JsonSchema(
+        {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}, "maxItems": 2}}}
+    ),
     c.Regex("(?:ab|é){2,5}[^x]"),
     c.Gbnf('root ::= "(" root ")" | [a-c]+'),
     c.Choice(["alpha", "alps", "日本", "日記"]),
 ]
-PIECES = [b"a", b'"', b"{", b"}", b"[", b"]", b",", b":", b" ", b"1", b"0", b"\xc3", b"\xa9", b"\xff", b"\\", b"t", b"(", b")"]
+PIECES = [
+    b"a",
+    b'"',
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b" ",
+    b"1",
+    b"0",
+    b"\xc3",
+    b"\xa9",
+    b"\xff",
+    b"\\",
+    b"t",
+    b"(",
+    b")",
+]
 
 
 def first_impossible(oracle: Oracle, data: bytes) -> int:
@@ -110,7 +131,10 @@ def text_of(automaton: object, draw: random.Random) -> bytes:
 
 def speed() -> float:
     """Return the median microseconds of a chunk of 64 bytes."""
-    schema = {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "n": {"type": "number"}}}}
+    schema = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"name": {"type": "string"}, "n": {"type": "number"}}},
+    }
     automaton = automaton_of(c.JsonSchema(schema, profile="exact"))
     data = b"[" + b", ".join(b'{"name": "some text %d", "n": %d.5}' % (one, one) for one in range(2000)) + b"]"
     check, times = StreamCheck(automaton), []

@@ -114,7 +114,9 @@ async def measure(url: str, pipe: Connection, count: int) -> int:
     own = checked - alone
     print(f"{count} concurrent streams of {len(TEXT)} characters, all correct")
     print(f"process time: SDK alone {alone:.2f} s, with checks {checked:.2f} s: ours {own:.2f} s")
-    print(f"cancelling closed the connection after {statistics.median(times) * 1e3:.1f} ms (largest {max(times) * 1e3:.1f} ms)")
+    print(
+        f"cancelling closed the connection after {statistics.median(times) * 1e3:.1f} ms (largest {max(times) * 1e3:.1f} ms)"
+    )
     return bool(own >= alone or max(times) > 0.05)
 
 

@@ -1,7 +1,7 @@
 """Scripted misbehaviours: every call of the official SDKs ends in a valid value or one of our errors, with the right usage.
 
-    python -m tests.campaigns.remote_misbehaviours --count 10000
-    python -m tests.campaigns.remote_misbehaviours --formatter 500
+python -m tests.campaigns.remote_misbehaviours --count 10000
+python -m tests.campaigns.remote_misbehaviours --formatter 500
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def campaign(count: int, seed: int) -> int:
             try:
                 result = model.complete("an event", Event)
                 usage = result.usage
-                if not isinstance(result.value, Event):
-                    raise AssertionError(result)
-                found["valid"] += 1
+                valid = isinstance(result.value, Event)
+                failures += not valid
+                found["valid"] += valid
                 kinds = {one.kind for one in result.attempts}
                 found["repaired"] += bool(result.repairs)
                 found.update(kinds - {"first"})
@@ -138,11 +138,15 @@ def with_formatter(count: int, seed: int) -> int:
     with Provider() as provider:
         given = models(provider.url, formatter=gw.load("tiny"), attempts=1)
         for number in range(count):
-            text = draw.choice(["The talk has three seats.", '{"title": 3}', "", "null", '{"title": "Talk", "seats": "x'])
+            text = draw.choice(
+                ["The talk has three seats.", '{"title": 3}', "", "null", '{"title": "Talk", "seats": "x']
+            )
             provider.script = Answer(text)
             value = given[number % len(given)].generate("an event", Event, max_tokens=120)
             failures += not isinstance(value, Event)
-    print(f"{count} providers that ignore the constraint: {failures} without a valid value, {time.process_time() - started:.0f} s")
+    print(
+        f"{count} providers that ignore the constraint: {failures} without a valid value, {time.process_time() - started:.0f} s"
+    )
     return failures
 
 

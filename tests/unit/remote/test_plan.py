@@ -12,6 +12,7 @@ import guideway as gw
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.remote import capabilities, dialects
 from guideway.remote.capabilities import guessed_dialect
+from tests.suites.remote_table import PAGE, page
 
 
 class Event(BaseModel):
@@ -92,6 +93,10 @@ def test_dialects_by_url() -> None:
     assert guessed_dialect("https://api.openai.com.evil.example/v1", "openai") == "unknown"
     assert guessed_dialect("http://[", "openai") == "unknown"
     assert guessed_dialect("", "anthropic") == "anthropic"
+
+
+def test_the_documented_table_is_that_of_the_data() -> None:
+    assert page(PAGE.read_text("utf-8")) == PAGE.read_text("utf-8"), "run python -m tests.suites.remote_table"
 
 
 def test_every_dialect_has_dated_evidence() -> None:
