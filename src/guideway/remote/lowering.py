@@ -692,7 +692,7 @@ class _Lowering:
         if any(not sent for sent, _ in flat):  # one option allows any value
             return {}, _SAME
         tests = [self._test(sent) for sent, _ in flat]
-        checks = [self._check(sent) for sent, _ in flat]
+        checks = [_Check(sent, self._definitions) for sent, _ in flat]
         codecs = [codec for _, codec in flat]
         if all(codec.plain for codec in codecs) and not any(isinstance(codec, _Later) for codec in codecs):
             return {"anyOf": [sent for sent, _ in flat]}, _SAME
@@ -704,51 +704,11 @@ class _Lowering:
 
     def _distinct(self, sent: list[dict[str, Any]]) -> bool:
         """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
-        whole = [self._whole(one) for one in sent]
+        whole = [_whole(one, self._definitions) for one in sent]
         return all(_disjoint(one, other) for at, one in enumerate(whole) for other in whole[:at])
 
-    def _whole(self, sent: dict[str, Any]) -> dict[str, Any]:
-        while "$ref" in sent:
-            sent = self._definitions[sent["$ref"].removeprefix("#/$defs/")]
-        return sent
-
-    def _check(self, sent: dict[str, Any]) -> Any:
-        """Return a function that tells whether a value is an instance of a schema, for encoding."""
-        made: list[JsonSchema] = []
-
-        def check(value: Any) -> bool:
-            if not made:
-                made.append(JsonSchema({**sent, "$defs": self._definitions}, profile="exact"))
-            try:
-                made[0].parse(write_json(value))
-            except InvalidTextError:
-                return False
-            return True
-
-        return check
-
     def _test(self, sent: dict[str, Any]) -> Any:
-        """Return a function that tells whether a value has the outer structure of a schema."""
-
-        def test(value: Any) -> bool:
-            one = self._whole(sent)
-            if "anyOf" in one:
-                return any(self._test(option)(value) for option in one["anyOf"])
-            if "enum" in one:
-                return identity(value) in {identity(known) for known in one["enum"]}
-            if "type" not in one:
-                return True
-            kind = _type_of(value)
-            if kind != one["type"] and (kind, one["type"]) != ("integer", "number"):
-                return False
-            if kind != "object" or one.get("additionalProperties", True) is not False:
-                return True
-            known = one.get("properties", {})
-            if not set(value) <= set(known) or not set(one.get("required", ())) <= set(value):
-                return False
-            return all("enum" not in known[key] or self._test(known[key])(inner) for key, inner in value.items())
-
-        return test
+        return _Test(sent, self._definitions)
 
     # -- objects and arrays
 
@@ -956,3 +916,59 @@ def _disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
         if left and right and not {identity(value) for value in left} & {identity(value) for value in right}:
             return True
     return False
+
+
+Definitions = Mapping[str, dict[str, Any]]
+
+
+def _whole(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """Return the schema that a reference names."""
+    while "$ref" in sent:
+        sent = definitions[sent["$ref"].removeprefix("#/$defs/")]
+    return sent
+
+
+@dataclass
+class _Check:
+    """Tells whether a value is an instance of a schema, for encoding."""
+
+    sent: dict[str, Any]
+    definitions: Definitions
+    constraint: JsonSchema | None = None
+
+    def __call__(self, value: Any) -> bool:
+        if self.constraint is None:
+            self.constraint = JsonSchema({**self.sent, "$defs": self.definitions}, profile="exact")
+        try:
+            self.constraint.parse(write_json(value))
+        except InvalidTextError:
+            return False
+        return True
+
+
+@dataclass
+class _Test:
+    """Tells whether a value has the outer structure of a schema."""
+
+    sent: dict[str, Any]
+    definitions: Definitions
+
+    def __call__(self, value: Any) -> bool:
+        one = _whole(self.sent, self.definitions)
+        if "anyOf" in one:
+            return any(_Test(option, self.definitions)(value) for option in one["anyOf"])
+        if "enum" in one:
+            return identity(value) in {identity(known) for known in one["enum"]}
+        if "type" not in one:
+            return True
+        kind = _type_of(value)
+        if kind != one["type"] and (kind, one["type"]) != ("integer", "number"):
+            return False
+        if kind != "object" or one.get("additionalProperties", True) is not False:
+            return True
+        known = one.get("properties", {})
+        if not set(value) <= set(known) or not set(one.get("required", ())) <= set(value):
+            return False
+        return all(
+            "enum" not in known[key] or _Test(known[key], self.definitions)(inner) for key, inner in value.items()
+        )
