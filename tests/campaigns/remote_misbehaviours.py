@@ -92,6 +92,8 @@ def campaign(count: int, seed: int) -> int:
         for number in range(count):
             model = given[number % len(given)]
             script = [misbehaviour(draw) for _ in range(2)]
+            if number % 1000 == 999:
+                print(f"{number + 1} calls", file=sys.stderr, flush=True)
             provider.script = list(script)
             provider._left = None
             before = len(provider.requests)

@@ -283,6 +283,8 @@ class Provider:
         writer.write(_head(answer, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
         events, final = _events(request.form, answer, pieces)
         for number, (is_text, data) in enumerate([*events, *final]):
+            if number == len(events):
+                self._count(answer, output)  # before the client can see the end
             sent = sum(one for one, _ in events[:number])
             if is_text and answer.drop_after is not None and sent >= answer.drop_after:
                 writer.transport.abort()
@@ -306,7 +308,6 @@ class Provider:
             except ConnectionError:
                 self.aborted.append(time.monotonic())
                 return False
-        self._count(answer, output)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
