@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 import guideway as gw
-from guideway import masks
+from guideway import generation, masks
 from guideway.errors import (
     BudgetTooSmallError,
     GuidewayError,
@@ -47,7 +47,7 @@ ASYNC = ["agenerate", "acomplete", "aextract", "astream", "astream_values"]
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ASYNC, "resume"])
 def test_signature_and_help_show_options_with_defaults(name: str) -> None:
-    function = getattr(gw, name)
+    function = getattr(generation, name)
     parameters = inspect.signature(function).parameters
     assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     text = pydoc.plain(pydoc.render_doc(function))
@@ -67,7 +67,7 @@ def test_the_table_of_options_is_complete() -> None:
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ASYNC, "resume", "score"])
 def test_methods_of_a_model_are_the_functions(name: str, model: gw.Model) -> None:
     method = getattr(model, name)
-    assert method.__func__ is getattr(gw, name)
+    assert method.__func__ is getattr(generation, name)
     assert next(iter(inspect.signature(method).parameters)) != "model"
 
 
