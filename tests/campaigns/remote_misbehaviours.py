@@ -97,7 +97,6 @@ def campaign(count: int, seed: int) -> int:
             provider.script = list(script)
             provider._left = None
             before = len(provider.requests)
-            sent, made = provider.input_tokens, provider.output_tokens
             usage: Usage | None = None
             try:
                 result = model.complete("an event", Event)
@@ -118,7 +117,8 @@ def campaign(count: int, seed: int) -> int:
             asked = len(provider.requests) - before
             if usage is None:
                 continue
-            expected = (asked, provider.input_tokens - sent, provider.output_tokens - made)
+            reported = [provider.reported.get(before + at, (0, 0)) for at in range(asked)]
+            expected = (asked, sum(one for one, _ in reported), sum(one for _, one in reported))
             if usage.requests != asked or (
                 not usage.aborted and not _partial(script[:asked]) and (usage.input, usage.output) != expected[1:]
             ):

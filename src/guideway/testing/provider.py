@@ -161,6 +161,7 @@ class Provider:
     Attributes:
         url: The URL without a path.
         requests: The requests so far.
+        reported: The reported tokens of prompt and answer, by the number of the request.
         input_tokens: The reported tokens of all prompts.
         output_tokens: The reported tokens of all answers.
         aborted: The times (`time.monotonic`) at which a client closed a stream before its end.
@@ -172,6 +173,7 @@ class Provider:
         self._last = Answer()
         self.requests: list[ProviderRequest] = []
         self.input_tokens = self.output_tokens = 0
+        self.reported: dict[int, tuple[int, int]] = {}
         self.aborted: list[float] = []
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -276,7 +278,7 @@ class Provider:
         answer = replace(answer, output_tokens=output)
         if not request.streams:
             data = json.dumps(_whole(request.form, answer), ensure_ascii=False).encode()
-            self._count(answer, output)
+            self._count(request, answer, output)
             writer.write(_head(answer, {"content-type": "application/json", "content-length": str(len(data))}) + data)
             await writer.drain()
             return True
@@ -284,7 +286,7 @@ class Provider:
         events, final = _events(request.form, answer, pieces)
         for number, (is_text, data) in enumerate([*events, *final]):
             if number == len(events):
-                self._count(answer, output)  # before the client can see the end
+                self._count(request, answer, output)  # before the client can see the end
             sent = sum(one for one, _ in events[:number])
             if is_text and answer.drop_after is not None and sent >= answer.drop_after:
                 writer.transport.abort()
@@ -316,8 +318,9 @@ class Provider:
         await reader.read(1)
         self.aborted.append(time.monotonic())
 
-    def _count(self, answer: Answer, output: int) -> None:
+    def _count(self, request: ProviderRequest, answer: Answer, output: int) -> None:
         if answer.usage == "end":
+            self.reported[request.number] = (answer.input_tokens, output)
             self.input_tokens += answer.input_tokens
             self.output_tokens += output
 
