@@ -14,6 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -315,7 +316,8 @@ class Provider:
         return True
 
     async def _until_closed(self, reader: asyncio.StreamReader) -> None:
-        await reader.read(1)
+        with suppress(ConnectionError):  # a client that closes with unread data resets the connection
+            await reader.read(1)
         self.aborted.append(time.monotonic())
 
     def _count(self, request: ProviderRequest, answer: Answer, output: int) -> None:
